@@ -27,6 +27,7 @@ from bench import (
     retrieval,
     sources,
     statements,
+    window_loop,
     windows,
     world,
     writers,
@@ -121,6 +122,10 @@ def _windows(here: World, options: argparse.Namespace) -> bool:
     return windows.tables(options.data, (200,) if options.quick else (200, 600, 2_000))
 
 
+def _window_loop(here: World, options: argparse.Namespace) -> bool:
+    return window_loop.table(here)
+
+
 def _statements(here: World, options: argparse.Namespace) -> bool:
     return statements.tables(options.data)
 
@@ -154,6 +159,7 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "retrieval": _retrieval,
     "statements": _statements,
     "windows": _windows,
+    "window-loop": _window_loop,
     "file-recall": _file_recall,
     "resume": _resume,
     "house": _house,  # only if asked for: its ratios are those of other tables

@@ -28,6 +28,7 @@ _USABLE = compaction_point(200_000, "claude-code")
 _RED = monitor.Thresholds().red * _USABLE
 _FROM, _TO = 0.5, 0.93  # of the way to red, where forecasts are asked for
 _REQUESTS = 8  # since the last compaction before the first forecast
+_RIGHT_BY_TEXTS = 0.85  # of the zones at least, by texts alone: a window near a zone's end is right by chance
 _STEP = 60  # tokens; in shorter steps what a request costs beside its text weighs more than the text
 
 
@@ -50,8 +51,7 @@ def tables(data: str) -> bool:
     print(f"\nThe meter, {len(sessions)} sessions; chosen in the first half, reported for both")
     _forecasts(halves)
     _counts(halves)
-    _zones(sessions)
-    return True
+    return _zones(sessions)
 
 
 def _sessions(archive: Path) -> Iterator[Session]:
@@ -112,25 +112,40 @@ def _counted(growth: Growth, counter: Counter) -> int:
     return growth.overhead + sum(counter.tokens(part.text, part.kind) for part in growth.parts)
 
 
-def _zones(sessions: Sequence[Session]) -> None:
-    """Of each last window: its messages counted, and what stands beside them as the first request had it."""
-    right, errors = 0, []
-    counted = [one for one in sessions if one.window.reported and not one.window.compactions]
-    for session in counted:
-        window = session.window
+def _zones(sessions: Sequence[Session]) -> bool:
+    """Print how often zones are right; return whether they are wherever tokens are reported, and nearly so by texts.
+
+    A request of more than 200,000 tokens proves a large window, and no session without one had a large window. Of last
+    windows without a compaction the messages are counted, and what stands beside them as the first request had it.
+    """
+    texts, errors = 0, []
+    reporting = [one.window for one in sessions if one.window.reported]
+    reported = sum(_zone(window.reported, window) is _true_zone(window.reported, window) for window in reporting)
+    counted = [window for window in reporting if not window.compactions]
+    for window in counted:
         counter = Counter(family_of(window.model))
         messages = Conversation.parse(window.messages, counter)
-        frame = max(window.requests[0] - counter.tokens(window.beginning, "chat"), 0)
-        tokens = frame + messages.tokens
-        right += _zone(tokens) is _zone(window.reported)
+        tokens = max(window.requests[0] - counter.tokens(window.beginning, "chat"), 0) + messages.tokens
+        texts += _zone(tokens, window) is _true_zone(window.reported, window)
         errors.append(abs(tokens / window.reported - 1))
-    full = [cut.before for one in sessions for cut in one.window.compactions if cut.trigger == "auto" and cut.before]
-    red = sum(_zone(tokens) is PressureZone.RED for tokens in full)
-    print(f"  where the host compacted by itself the meter says red: {red} of {len(full)} windows")
-    print(
-        f"  zones by counts: right in {right} of {len(counted)} windows, which are off by {median(errors):.1%} (median)"
-    )
+    full = [(cut.before, one.window) for one in sessions for cut in one.window.compactions if cut.trigger == "auto"]
+    red = sum(_true_zone(tokens, window) is PressureZone.RED for tokens, window in full if tokens)
+    known = sum(bool(tokens) for tokens, _ in full)
+    print(f"  zones where the host compacted by itself: red in {red} of {known} windows")
+    print(f"  zones of sessions that report tokens: right in {reported} of {len(reporting)}")
+    error = f"{median(errors):.1%}"
+    print(f"  zones by texts alone: right in {texts} of {len(counted)}; the median error of their tokens is {error}")
+    return red == known and reported == len(reporting) and texts >= _RIGHT_BY_TEXTS * len(counted)
 
 
-def _zone(tokens: int) -> PressureZone:
-    return Thresholds().zone(tokens / limit_of("claude-opus-4-6", "claude-code", seen=tokens).usable)
+def _zone(tokens: int, window: Window) -> PressureZone:
+    """Return the zone of a window with some tokens, as `memctl window status` finds the window's size."""
+    automatic = [cut.before for cut in window.compactions if cut.trigger == "auto" and cut.before]
+    seen, compacted = max(window.requests, default=0), automatic[-1] if automatic else 0
+    limit = limit_of(window.model, "claude-code", seen=max(seen, tokens), compacted=compacted)
+    return Thresholds().zone(tokens / limit.usable)
+
+
+def _true_zone(tokens: int, window: Window) -> PressureZone:
+    size = 1_000_000 if max(window.requests, default=0) > 200_000 else 200_000
+    return Thresholds().zone(tokens / compaction_point(size, "claude-code"))

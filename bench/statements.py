@@ -33,6 +33,7 @@ _BUILD = ("sessions-build.jsonl", "sessions-build-b.jsonl")
 _LATER = ("sessions-build-c.jsonl",)
 _LAST = ("sessions-build-d.jsonl",)
 _FRESH = ("sessions-build-e.jsonl",)
+_REST = ("sessions-fresh.jsonl",)
 _HELD_OUT = ("sessions-held-out.jsonl",)
 _DECISION, _CONSTRAINT, _LEARNING, _ISSUE, _ERROR = "decision", "constraint", "learning", "issue", "open_error"
 _TYPES = (_DECISION, _CONSTRAINT, _LEARNING, _ISSUE, _ERROR)
@@ -108,6 +109,7 @@ def tables(data: str) -> bool:
         ("labels made later", _LATER),
         ("labels made last", _LAST),
         ("labels not looked at since", _FRESH),
+        ("labels of the two that were left", _REST),
         ("labels held out", _HELD_OUT),
     ):
         _table(name, judged(archive, files))

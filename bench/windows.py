@@ -11,8 +11,10 @@ import statistics
 import tarfile
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
@@ -31,6 +33,7 @@ _LOOPS = (
 )  # fmt: skip
 _REAL_LOOPS, _REAL_WINDOWS = 12, (24_000, 64_000, 128_000)  # the sessions with the largest files
 _SHARE, _MOST_SESSIONS, _BUDGET = 0.65, 30, 60_000
+_COMPARED, _PLACEHOLDERS, _MOST_REGRET = ("fifo", "lru", "hybrid"), {"plain": 0.0, "outlines": None}, 0.85
 
 
 def tables(data: str, turns: tuple[int, ...] = (200, 600, 2_000)) -> bool:
@@ -175,24 +178,34 @@ def compactions(archive: Path) -> bool:
 
 
 def regrets(archive: Path) -> bool:
-    """What policies regret on real sessions: FIFO with plain placeholders is the baseline."""
+    """Print what policies regret on real sessions beside FIFO; return whether the goal of `hybrid` is met.
+
+    The placeholders are the same on both sides: plain ones, or those with outlines. The constants of `hybrid` were
+    chosen in the first half of the sessions; a session's half follows from the name of its file.
+    """
     counter = Counter(FAMILIES["claude-4.5"])
-    tokens: dict[str, int] = {}
-    cases = 0
-    for _, conversation in sessions(archive, _MOST_SESSIONS):
+    tokens: dict[tuple[str, str, int], int] = {}
+    cases = [0, 0]
+    for file, conversation in sessions(archive, _MOST_SESSIONS):
         simulation = Simulation(conversation.blocks, counter)
-        found = {
-            f"{policy} {name}": simulation.replay(policy, _BUDGET, outline_share=share)
-            for policy in ("fifo", "lru", "hybrid")
-            for name, share in (("plain", 0.0), ("outlines", None))
-        }
-        if found["fifo plain"].evictions:
-            cases += 1
-            for name, replay in found.items():
-                tokens[name] = tokens.get(name, 0) + replay.regret_tokens
-    base = max(tokens.get("fifo plain", 0), 1)
-    print(f"\nRegret at a budget of {_BUDGET:,}, {cases} real sessions in which something goes; beside FIFO with plain")
-    print("placeholders; of what is named and stands in an outline, the part that it names has to be got again")
-    for name, regret in tokens.items():
-        print(f"  {name:<18} {regret:>12,}  {regret / base:.2f}")
-    return tokens.get("hybrid outlines", 0) <= 0.85 * base
+        half = crc32(Path(file).name.encode()) % 2
+        for name, share in _PLACEHOLDERS.items():
+            found = {one: simulation.replay(one, _BUDGET, outline_share=share) for one in _COMPARED}
+            if found["fifo"].evictions:
+                cases[half] += name == "plain"
+                for policy, replay in found.items():
+                    key = policy, name, half
+                    tokens[key] = tokens.get(key, 0) + replay.regret_tokens
+    print(
+        f"\nRegret at a budget of {_BUDGET:,} beside FIFO with the same placeholders, on {cases[0]} and {cases[1]} real"
+    )
+    print("sessions of the halves in which something goes; of what is named and stands in an outline, only that part")
+    print("has to be got again")
+    print("  policy  placeholders        tokens   all  half 1  half 2")
+    is_met = True
+    for policy, name in product(_COMPARED, _PLACEHOLDERS):
+        own, base = ([tokens.get((one, name, half), 0) for half in (0, 1)] for one in (policy, "fifo"))
+        ratios = [part / max(whole, 1) for part, whole in ((sum(own), sum(base)), *zip(own, base, strict=True))]
+        is_met = is_met and (policy != "hybrid" or ratios[0] <= _MOST_REGRET)
+        print(f"  {policy:<7} {name:<12} {sum(own):>12,}  {ratios[0]:.2f}    {ratios[1]:.2f}    {ratios[2]:.2f}")
+    return is_met

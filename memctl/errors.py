@@ -11,7 +11,10 @@ INTERRUPTED = 130
 
 
 # The package of each module that memctl can't do without (`dependencies` of pyproject.toml).
-_PACKAGES = {name: name for name in ("click", "jinja2", "msgspec")} | {
+_PACKAGES = {
+    "click": "click",
+    "jinja2": "jinja2",
+    "msgspec": "msgspec",
     "frontmatter": "python-frontmatter",
     "git": "gitpython",
     "markdown_it": "markdown-it-py",

@@ -195,10 +195,26 @@ def test_the_start_imports_no_more_than_click() -> None:
     assert not [name for name in more if name.startswith("memctl.") and name.split(".")[1] not in ("cli", "errors")]
 
 
-def test_a_plain_decision_needs_no_yaml(repo: Path) -> None:
+def test_a_plain_decision_needs_neither_yaml_nor_jinja(repo: Path, memctl: Memctl) -> None:
+    memctl("decide", "first")  # compiles the templates
     loaded = loaded_by(f"import memctl.cli.main as m; m.main(['-C', {str(repo)!r}, 'decide', 'x'])")
-    heavy = {"yaml", "frontmatter", "splintr", "markdown_it", "tree_sitter", "subprocess"}
+    heavy = {"yaml", "frontmatter", "splintr", "markdown_it", "tree_sitter", "subprocess", "jinja2"}
     assert sorted(heavy & loaded) == []
+
+
+def test_listing_imports_no_urllib_and_leaves_pathlib_whole(repo: Path, memctl: Memctl) -> None:
+    shown = memctl("decide", "Use PostgreSQL")
+    memctl("show", shown.id)  # which is counted, so that there is a count to read
+    code = (
+        "import os, sys; sys.argv[1:] = ['-C', {!r}, 'list']; from memctl.__main__ import run; leave = os._exit;"
+        " os._exit = lambda code: print(*sorted(sys.modules));"
+        " run(); import pathlib; print(pathlib.Path('/a b').as_uri(), 'urllib.parse' in sys.modules); leave(0)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code.format(str(repo))], capture_output=True, text=True, check=True)
+    *_, loaded, last = ran.stdout.splitlines()
+    assert "pathlib" in loaded.split()
+    assert "urllib.parse" not in loaded.split()
+    assert last == "file:///a%20b True"
 
 
 def test_after_a_tool_call_nothing_of_the_memory_is_imported(repo: Path) -> None:

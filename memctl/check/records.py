@@ -181,13 +181,11 @@ def sizes(subject: Subject) -> Iterator[Finding]:
 
 def contents(subject: Subject) -> Iterator[Finding]:
     """Report each open decision without a reason or with words of doubt, and each learning of a program's output."""
-    rules = (("MEM114", hints.missing_reason), ("MEM115", hints.doubt), ("MEM116", hints.raw_output))
+    codes = {hints.NO_REASON: "MEM114", hints.DOUBT: "MEM115", hints.RAW_OUTPUT: "MEM116"}
     for record in subject.snapshot.open_records:
         if record.kind.reason or record.kind is LEARNING:
-            body = subject.snapshot.body(record)
-            for code, look in rules:
-                if message := look(record, body):
-                    yield Finding(code, record.path, subject.line_of(record.path, "title"), message)
+            for name, message in hints.of_record(record, subject.snapshot.body(record)):
+                yield Finding(codes[name], record.path, subject.line_of(record.path, "title"), message)
 
 
 def control_characters(subject: Subject) -> Iterator[Finding]:

@@ -126,7 +126,8 @@ def stale_documents(subject: Subject) -> Iterator[Finding]:
             message = f"the template can't be rendered: {error.why}"
             yield Finding("MEM308", error.path, error.line, message, error.hint or "")
     for path in found.by_hand:
-        yield Finding("MEM309", path, 1, "the document was edited by hand")
+        hint = "move the edit to its record or page, then `memctl render --force`"
+        yield Finding("MEM309", path, 1, "the document was edited by hand", hint)
     if not subject.has_documents:
         return
     if subject.snapshot.faults or subject.snapshot.outline.faults:

@@ -100,7 +100,7 @@ def check_command(
         )
     memory = memory_access.memory(ctx)
     if fix and not dry_run:
-        memory.grant_trust()
+        memory.refuse_untrusted_agent()
     found = _check(memory, staged, at, select, ignore)
     if fix:
         _fix(memory, found, dry_run, style)
@@ -151,6 +151,7 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
         if dry_run:
             say("would render the documents")
             return
+        memory.grant_trust()
         outcome, _ = render.render(memory)
         for path in outcome.documents:
             say(f"rendered {memory.tracked(path)}")

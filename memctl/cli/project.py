@@ -244,7 +244,7 @@ def commit_command(
         report.pending(squashed) if squashed else None
         ctx.exit(REFUSED if squashed and squashed.pending else OK)
     if not dry_run:
-        memory.grant_trust()
+        memory.grant_trust() if again or drop else memory.refuse_untrusted_agent()
         two_phase.recover(memory, transaction.write, ask_remote=True)
     if drop:
         forgotten = remove.forget(memory, ids, dry_run=dry_run)

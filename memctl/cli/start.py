@@ -24,6 +24,7 @@ _NOT_ASKING = (
     "init", "demo", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window", "hook",
     "guide", "mcp", "help",
 )  # fmt: skip
+_WITH_SETTINGS = ("status", "search")  # commands that need settings of memctl which Git can list meanwhile
 _WITHOUT = {"--at", "-h", "--help"}  # options with which no command needs to know it
 
 
@@ -44,7 +45,7 @@ class Start:
         while rest[:1] == ["-C"] and rest[1:]:
             self.folder, rest = Path(rest[1]), rest[2:]
         if rest and not rest[0].startswith("-") and rest[0] not in _NOT_ASKING and _WITHOUT.isdisjoint(rest):
-            self._ask(settings=rest[0] == "status")
+            self._ask(settings=rest[0] in _WITH_SETTINGS)
 
     def _ask(self, *, settings: bool) -> None:
         """Start Git's comparison of the memory's files with HEAD."""

@@ -48,7 +48,6 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
     """
     memory = memory_access.memory(ctx)
     asked = memory.asked = memory.ask(settings=True) if at is None else None  # used below, and to read the memory
-    memory.repository.traced = asked.settings if asked else None
     snapshot = memory_access.snapshot(memory, at)
     data = _data(memory, snapshot, at, asked)
     if as_json:

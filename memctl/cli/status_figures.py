@@ -18,6 +18,7 @@ from memctl.record.kinds import KINDS, SESSIONS, SEVERITIES
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, sessions_ref
 from memctl.store.memory import Memory
+from memctl.text.fit import first_sentence
 from memctl.text.phrases import quantity
 
 if TYPE_CHECKING:
@@ -228,7 +229,8 @@ def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
         more = f" and {len(agents) - _AGENTS:,} more" if len(agents) > _AGENTS else ""
         yield "at work", terminal.one_line(output.plain(", ".join(named))) + more
     if session := data["last_session"]:
-        yield "session", terminal.one_line(output.plain(f"{session['ended']} {session['intent']}".strip()))
+        intent = first_sentence(session["intent"])  # a first prompt may be a plan of several pages
+        yield "session", terminal.one_line(output.plain(f"{session['ended']} {intent}".strip()))
     if pack := data["pack"]["tokens"]:
         yield "pack", f"about {pack:,} of {data['pack']['budget']:,} tokens: `memctl rehydrate`"
 

@@ -45,7 +45,7 @@ def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: boo
     """
     memory = memory_access.memory(ctx)
     if not dry_run:
-        memory.grant_trust()
+        memory.refuse_untrusted_agent()
     shown: list[str] = []
 
     def show(lines: list[str]) -> None:

@@ -82,7 +82,7 @@ class Decisions:
         self.elsewhere = other if any(origin.folder == here for origin in self.origins.values()) else set()
         of_here = {path: origin for path, origin in self.origins.items() if path not in other}
         rest = [record for record in records if record.path not in other]
-        self._files = {path: self.origins[path].file for path in other} | _name(rest, of_here, present)
+        self._files = {path: self.origins[path].file for path in other} | _name_files(rest, of_here, present)
         self.by_file = {self._files[record.path]: record for record in reversed(rest)}
         # Files that became decisions in another folder with the very same text, by name and digest.
         self.copies = {(self.origins[r.path].file, self.origins[r.path].digest): r for r in records if r.path in other}
@@ -173,6 +173,7 @@ def write_folder(memory: Memory, folder: Path, exported: Sequence[ExportedFile])
 
 
 def _compare(folder: Path, file: str, record: Record, text: str, ours: Container[str]) -> ExportedFile:
+    """Return the export of a decision to a file, with what the folder has there now."""
     try:
         there = files.locate(Path(os.path.realpath(folder)), file).read_bytes()
     except FileNotFoundError:
@@ -183,9 +184,12 @@ def _compare(folder: Path, file: str, record: Record, text: str, ours: Container
     return ExportedFile(record.id, file, text, "changed" if is_ours else "edited")
 
 
-def _name(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: Iterable[str]) -> dict[str, str]:
-    """Return the file name of each decision, by the record's path. A decision that was not imported gets the number
-    after the highest one."""
+def _name_files(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: Iterable[str]) -> dict[str, str]:
+    """Return the file name of each decision, by the record's path.
+
+    A decision that was not imported takes a file of `present` with its title, or else gets the number after the
+    highest.
+    """
     named = {path: origin.file for path, origin in origins.items()}
     free = sorted(name for name in set(present) - set(named.values()) if adr_text.number_of(name))
     numbers = {name: number for name in (*named.values(), *free) if (number := adr_text.number_of(name))}
@@ -280,7 +284,7 @@ class AdrFolder(msgspec.Struct, frozen=True):
 
 
 def read_folder(folder: Path, links: LinkRebase | None = None) -> AdrFolder:
-    """Return the files of a folder without hidden ones; raises MemctlError if it can't be read.
+    """Return the files of a folder, except hidden ones; raises MemctlError if the folder can't be read.
 
     Decisions are files with a number in their name, and files of other names that read as a decision. With `links`,
     relative links in the texts are rewritten so that they lead from the record to where they led before.
@@ -349,29 +353,29 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
     Raises MemctlError, naming files and lines, if no file can be imported; if the import is strict, if any file can't.
     """
     links_in = LinkRebase(target.memory)
-    there_are = read_folder(folder, links_in)
-    if not there_are.names:
+    listing = read_folder(folder, links_in)
+    if not listing.names:
         raise MemctlError(
             f"{folder} has no architecture decision records",
             "their files have names such as 0001-title.md, 001-title.md or adr-001-title.md",
         )
-    wrong, found = list(there_are.refused), []
-    for item in there_are.decisions:
+    wrong, importable = list(listing.refused), []
+    for item in listing.decisions:
         faults = [*([] if target.allow_secret else _secrets(item))] or _faults(target, item)
         wrong += faults
-        found += [] if faults else [item]
-    row_import.refuse(wrong, "correct the files", is_strict=target.is_strict, is_some=bool(found))
-    names = there_are.names
+        importable += [] if faults else [item]
+    row_import.refuse(wrong, "correct the files", is_strict=target.is_strict, is_some=bool(importable))
+    names = listing.names
     decisions = Decisions(target.memory, target.snapshot, folder, names)
     there = {name: record for name in names if (record := decisions.by_file.get(name))}
-    copies = {i.file for i in found if i.file not in there and (i.file, i.origin.digest) in decisions.copies}
-    new = [item for item in found if item.file not in there and item.file not in copies]
-    known = [item for item in found if item.file in there and _is_same(decisions, there[item.file], item)]
+    copies = {i.file for i in importable if i.file not in there and (i.file, i.origin.digest) in decisions.copies}
+    new = [item for item in importable if item.file not in there and item.file not in copies]
+    again = [item for item in importable if item.file in there and _is_same(decisions, there[item.file], item)]
     statuses = {file: record.status for file, record in there.items()} | {i.file: i.statement.status for i in new}
     fresh = {item.file for item in new}
-    links = [e for e in _edges([*new, *known], names, statuses) if e.old in fresh or e.new in fresh]
+    links = [e for e in _edges([*new, *again], names, statuses) if e.old in fresh or e.new in fresh]
     added, writes = _records_of(target.memory, target.sequence, folder, new, links, there)
-    changes = _other_ends(there, decisions, {item.file for item in known}, links, added)
+    changes = _other_ends(there, decisions, {item.file for item in again}, links, added)
     writes += [rewrite(target.snapshot, record, values) for record, values in changes]
     return AdrImport(
         change=Change(
@@ -380,13 +384,13 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
             ids=(*added.values(), *(record.id for record, _ in changes)),
             writes=tuple(writes),
         ),
-        known=[*(item.file for item in known), *sorted(copies)],
+        known=[*(item.file for item in again), *sorted(copies)],
         notes=[note for item in new for note in _notes(item)] + links_in.notes,
         refused=wrong,
         added=added,
-        changed={i.file: there[i.file].id for i in found if i.file in there and i not in known},
-        templates=there_are.templates,
-        skipped=there_are.skipped,
+        changed={i.file: there[i.file].id for i in importable if i.file in there and i not in again},
+        templates=listing.templates,
+        skipped=listing.skipped,
     )
 
 
@@ -424,8 +428,11 @@ def _records_of(
 
 
 def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None, place: str) -> Draft:
-    """Return the decision that a file becomes. Author and date are those in the file, else those of the first `commit`
-    that has the file; `place` is the folder's path from the top of the repository."""
+    """Return the decision that a file becomes.
+
+    Author and date are those in the file, else those of the first `commit` with the file; `place` is the folder's path
+    from the top of the repository.
+    """
     before = [edge for edge in links if edge.old == item.file]
     origin = msgspec.structs.replace(
         item.origin,
@@ -444,6 +451,7 @@ def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None, place: s
 
 
 def _memory_id(memory: Memory, item: AdrFile) -> str:
+    """Return the memory_id of a file's decision, which is the same at each import of the same text."""
     return memory.imported_memory_id(f"adr\0{item.file}\0{item.origin.digest}")
 
 
@@ -474,7 +482,7 @@ def _other_ends(
     changes: dict[str, dict[str, Any]] = {}
     origins = {file: origin for file in known if (origin := decisions.origins.get(there[file].path))}
     for edge in links:
-        for file, other, name, is_told in (
+        for file, other, name, is_stated in (
             (edge.old, edge.new, "superseded_by", edge.by_old),
             (edge.new, edge.old, "supersedes", edge.by_new),
         ):
@@ -484,7 +492,7 @@ def _other_ends(
             values.setdefault(name, list(getattr(there[file], name))).append(added[other])
             if name == "superseded_by":
                 values["status"] = SUPERSEDED
-            if file in origins and not is_told:
+            if file in origins and not is_stated:
                 # The other file states the link already, so an export does not add it to this one.
                 noted = {name: [*getattr(origins[file], name), other]}
                 origins[file] = msgspec.structs.replace(origins[file], **noted)
@@ -493,6 +501,7 @@ def _other_ends(
 
 
 def _notes(item: AdrFile) -> list[str]:
+    """Return a message on each status and date of a file that could not be understood."""
     notes = []
     if item.statement.unclear:
         first = item.statement.unclear.partition("\n")[0]
@@ -505,11 +514,11 @@ def _notes(item: AdrFile) -> list[str]:
     return notes
 
 
-def _secrets(found: AdrFile) -> list[str]:
+def _secrets(file: AdrFile) -> list[str]:
     """Return a message with file and line for each credential in a file."""
-    spans = find(found.text)
-    places = zip(lines(found.text, spans), spans, strict=True)
-    return [f"{found.file}:{line}: this {describe(found.text, span)}" for line, span in places]
+    spans = find(file.text)
+    places = zip(lines(file.text, spans), spans, strict=True)
+    return [f"{file.file}:{line}: this {describe(file.text, span)}" for line, span in places]
 
 
 def _place(memory: Memory, folder: Path) -> str:
@@ -529,8 +538,8 @@ def _first_commits(memory: Memory, place: str, names: Sequence[str]) -> dict[str
     return {paths[path]: commit for commit in commits for path in commit.paths if path in paths}
 
 
-def _edges(found: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str, str]) -> list[Edge]:
-    """Return which of the named files supersedes which, as the files in `found` state it.
+def _edges(adrs: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str, str]) -> list[Edge]:
+    """Return which of the named files supersedes which, as the files in `adrs` state it.
 
     `statuses` are those of all decisions, by file. A proposed or rejected decision supersedes nothing, and a rejected
     one is not superseded.
@@ -546,7 +555,7 @@ def _edges(found: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str
 
     by_old: dict[tuple[str, str], None] = {}
     by_new: dict[tuple[str, str], None] = {}
-    for item in found:
+    for item in adrs:
         by_old.update(dict.fromkeys((item.file, resolve(target)) for target in item.statement.superseded_by))
         if statuses.get(item.file) not in ("proposed", "rejected"):
             by_new.update(dict.fromkeys((resolve(target), item.file) for target in item.statement.supersedes))

@@ -14,7 +14,7 @@ from memctl.record.record import Record
 from memctl.text import headings
 
 SUPERSEDED = "superseded"
-UNSAID = "accepted"  # the status of a file that states none, as of new files of adr-tools
+UNSTATED = "accepted"  # the status of a file that states none, as of new files of adr-tools
 _UNKNOWN = "proposed"  # for a status that is not known: nobody relies on a proposal
 _WORD = re.compile(rf"\b(?:{'|'.join(STATUS_WORDS)})\b", re.IGNORECASE)
 _ASIDE = re.compile(r"~~.*?~~|\[[^\[\]\n]*\]\([^()\n]*\)")  # struck text and links, whose words are not the status
@@ -47,6 +47,7 @@ class LinkedDecision(msgspec.Struct, frozen=True):
 
     @property
     def number(self) -> str:
+        """Return the number in the file's name, such as `0007`, or ""."""
         return number_of(self.file) or ""
 
     def link(self, form: Form) -> str:
@@ -69,7 +70,7 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
     by = tuple(target for is_by, target in relations if is_by)
     status = SUPERSEDED if by else _status(text)
     return Statement(
-        status=status or (_UNKNOWN if text.strip() else UNSAID),
+        status=status or (_UNKNOWN if text.strip() else UNSTATED),
         superseded_by=by,
         supersedes=tuple(target for is_by, target in relations if not is_by),
         unclear="" if status else text.strip(),
@@ -102,10 +103,12 @@ def updated_origin(
     new_by = [
         other
         for other in successors
-        if not _names(stated.superseded_by, other) and other.file not in origin.superseded_by
+        if not _is_linked(stated.superseded_by, other) and other.file not in origin.superseded_by
     ]
     new_of = [
-        other for other in predecessors if not _names(stated.supersedes, other) and other.file not in origin.supersedes
+        other
+        for other in predecessors
+        if not _is_linked(stated.supersedes, other) and other.file not in origin.supersedes
     ]
     meant = SUPERSEDED if origin.superseded_by else stated.status
     head = head_of(origin)
@@ -155,8 +158,10 @@ def new_head(
 
 
 def _status(text: str) -> str:
-    """Return the status that a text names; "" if it names no known one. `superseded` at the start of a line wins over
-    others."""
+    """Return the status that a text names, "" if it names no known one.
+
+    `superseded` at the start of a line wins over other words.
+    """
     lines = [_ASIDE.sub("", line) for line in text.split("\n")]
     words = [match for line in lines if (match := _WORD.search(line))]
     for match in words:
@@ -182,7 +187,8 @@ def _relations(line: str) -> Iterable[tuple[bool, Target]]:
         yield from ((is_by, int(digits)) for digits in numbers)
 
 
-def _names(targets: Iterable[Target], other: LinkedDecision) -> bool:
+def _is_linked(targets: Iterable[Target], other: LinkedDecision) -> bool:
+    """Return whether another decision is among links to files, by its file name or its number."""
     number = int(other.number) if other.number else None
     return any(target in (other.file, number) for target in targets)
 
@@ -199,6 +205,7 @@ def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
 
 
 def _in_words(status: str, successors: Sequence[LinkedDecision], form: Form) -> str:
+    """Return a status in words; a superseded one names its successors by links."""
     links = ", ".join(other.link(form) for other in successors)
     return f"{status} by {links}" if links and status == SUPERSEDED else status
 
@@ -236,17 +243,19 @@ def _new_in_front(head: Head, words: str) -> tuple[Span, str]:
 
 
 def _rewrite_section(section: str, status: str, lines: Sequence[str]) -> str:
-    """Return a section `Status` with another status ("" keeps the old one) and more lines, a paragraph each as
-    adr-tools writes them."""
+    """Return a section `Status` with another status and more lines, each a paragraph as adr-tools writes them.
+
+    A `status` of "" keeps the old one.
+    """
     part = headings.split(section)[0]
     heading, rest = part.heading_text.rstrip("\n"), part.body
-    kept = rest.strip("\n")
+    text = rest.strip("\n")
     if status:
-        is_told = status == SUPERSEDED and any(line.startswith("Superseded by") for line in lines)
-        word = "" if is_told else status.capitalize()
-        old = [line for line in kept.split("\n") if _status(line)]
-        kept = "\n".join(word if line == old[0] else line for line in kept.split("\n")) if old else f"{word}\n\n{kept}"
-    text = re.sub(r"\n{3,}", "\n\n", "\n\n".join([kept.strip("\n"), *lines]).strip("\n"))
+        is_stated = status == SUPERSEDED and any(line.startswith("Superseded by") for line in lines)
+        word = "" if is_stated else status.capitalize()
+        old = [line for line in text.split("\n") if _status(line)]
+        text = "\n".join(word if line == old[0] else line for line in text.split("\n")) if old else f"{word}\n\n{text}"
+    text = re.sub(r"\n{3,}", "\n\n", "\n\n".join([text.strip("\n"), *lines]).strip("\n"))
     ending = section[len(section.rstrip("\n")) :] if rest.strip("\n") else "\n\n"
     return f"{heading}\n\n{text}{ending}"
 

@@ -155,16 +155,16 @@ def name_of(part: HeadedPart) -> str:
 
 def _with_fields(body: str) -> Sequence[tuple[HeadedPart, Field | None]]:
     """Return the parts of a decision's body, each with the content field that it holds."""
-    found: list[tuple[HeadedPart, Field | None]] = []
+    pairs: list[tuple[HeadedPart, Field | None]] = []
     taken: set[str] = set()
     for part in headings.split(body):
         field = next((one for one in DECISION.fields if one.heading.casefold() == part.heading.casefold()), None)
         if field is None or field.name in taken:
-            found.append((part, None))
+            pairs.append((part, None))
         else:
             taken.add(field.name)
-            found.append((part, field))
-    return found
+            pairs.append((part, field))
+    return pairs
 
 
 def _line_end(part: HeadedPart) -> str:
@@ -323,7 +323,7 @@ def parse_file(file: str, text: str) -> tuple[AdrOrigin, str]:
     place = named[0] if named else 0
     status = parts.pop(place).text if named else ""
     body, wording = body_of_parts(parts, form)
-    kept = body.rstrip("\n")
+    text_of_body = body.rstrip("\n")
     origin = AdrOrigin(
         file=file,
         form=form,
@@ -332,11 +332,11 @@ def parse_file(file: str, text: str) -> tuple[AdrOrigin, str]:
         status=status,
         place=place,
         headings=wording,
-        end=body[len(kept) :] if kept else "\n",
+        end=body[len(text_of_body) :] if text_of_body else "\n",
         is_crlf=is_crlf,
         has_mark=has_mark,
     )
-    return origin, kept + "\n" if kept else ""
+    return origin, text_of_body + "\n" if text_of_body else ""
 
 
 def file_text(origin: AdrOrigin, body: str) -> str:
@@ -466,14 +466,14 @@ def moment_of(text: str) -> tuple[str, int]:
     Returns ("", 0) if the text does not begin with a time. A date may be ISO 8601, `2024/03/05`, `5.3.2024`, `5 March
     2024` or `Mar 5th, 2024`. `3/5/2024` is none, since its month depends on the country.
     """
-    found = _DATE.match(text)
-    words = found[0] if found else ""
-    if found is None and (found := next(filter(None, (form.match(text) for form in _DATES)), None)):
-        month = found["month"].casefold()
+    match = _DATE.match(text)
+    words = match[0] if match else ""
+    if match is None and (match := next(filter(None, (form.match(text) for form in _DATES)), None)):
+        month = match["month"].casefold()
         number = int(month) if month.isdigit() else _number_of_month(month)
-        words = f"{found['year']}-{number:02d}-{int(found['day']):02d}"
+        words = f"{match['year']}-{number:02d}-{int(match['day']):02d}"
     try:
-        return timestamps.parse(words), len(found[0]) if found else 0
+        return timestamps.parse(words), len(match[0]) if match else 0
     except ValueError:
         return "", 0
 

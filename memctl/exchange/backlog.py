@@ -131,6 +131,7 @@ def canonical(identifier: str) -> str:
 
 
 def _items(task: Mapping[str, Any], name: str) -> list[str]:
+    """Return the texts of a list in a task's front matter; single values, and labels with commas, count as lists."""
     value = task.get(name)
     if isinstance(value, str) and name in ("labels", "dependencies"):
         value = value.split(",")

@@ -95,6 +95,7 @@ def _items(text: str, unknown: UnknownValues) -> Iterator[Item]:
 
 
 def _record(issue: Issue, unknown: UnknownValues) -> dict[str, Any]:
+    """Return the values of the record for an issue."""
     kind = "decision" if issue.issue_type == "decision" else "issue"
     title = one_line(issue.title or "")
     texts = {"Design": issue.design, "Acceptance criteria": issue.acceptance_criteria}
@@ -145,8 +146,11 @@ def _comment(comment: Comment | str) -> str:
 
 
 def _links(issue: Issue) -> dict[str, Any]:
-    """Return the links of an issue: dependencies of the type `blocks` block it, and all others but its parent are
-    related."""
+    """Return the links of an issue.
+
+    What it depends on with the type `blocks` blocks it; all others but its parent are related to it, and a decision may
+    supersede one.
+    """
     found: dict[str, list[str]] = {"blocked_by": [], "relates_to": [], "supersedes": []}
     parent = issue.parent
     for one in issue.dependencies or ():

@@ -40,7 +40,7 @@ _LINK = lazy_regex(rf"(?i)[\s*_#>-]*({'|'.join(_RELATIONS)})[*_]*:[*_]*\s(.+)")
 _JSON = lazy_regex(r"\s*(?:\Z|\{|\[\s*[\[{\]])")  # the beginning of JSON, or of nothing
 _SURROGATES = lazy_regex("[\ud800-\udfff]")  # bytes that are not UTF-8, as `read` decodes them
 _NAME = lazy_regex(r"[A-Za-z][A-Za-z0-9]*-\d+(?:-\d+)*")  # DEC-7, BUG-12, DEC-2025-11-04-001
-_UNTAKEN = {labels.NUMBER: "the id (memctl assigns its own)"}
+_UNUSED = {labels.NUMBER: "the id (memctl assigns its own)"}
 
 
 def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, list[str]]:
@@ -49,17 +49,17 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
     `values` are fields of a front matter; they win over values in the text.
     """
     own, unread, others = reader.read_record(text, kind.name)
-    found = as_record(own) if own else None
+    record = as_record(own) if own else None
     title, body = headings.take_title(text) if "title" not in values else ("", text)
     in_form = content_fields.content(kind, body)
     is_labelled = own is not None and bool(role_of(own.source.split("\n")[0]))
-    if own is None or found is None or not (is_labelled or own.values or set(own.content) - set(in_form)):
+    if own is None or record is None or not (is_labelled or own.values or set(own.content) - set(in_form)):
         notes = [f"{indefinite(kind.name)} has no field for {names}"] if (names := _headings(unread)) else []
         notes += _hint_of_other_type(others, kind) if not title and "title" not in values else []
-        given = {**({"title": title} if title else {}), **values, "body": body}
-        draft, more = draft_of_values(given, kind)
+        fields = {**({"title": title} if title else {}), **values, "body": body}
+        draft, more = draft_of_values(fields, kind)
         return draft, [*notes, *more]
-    taken, notes = _accepted(found, kind)
+    taken, notes = _accept(record, kind)
     lines = text.split("\n")
     other_lines = (Unread(one.line, one.end) for one in others if not own.line <= one.line <= own.end)
     rest = sorted((*unread, *other_lines), key=lambda one: one.line)
@@ -69,21 +69,21 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
         f"line {one.line} begins another {one.kind}, which stays in the text: `memctl import` adds several"
         for one in others[:_SHOWN]
     ]
-    given = {"title": found.title, **taken, **values, "content": dict(found.content), "body": left}
-    draft, more = draft_of_values(given, kind)
+    fields = {"title": record.title, **taken, **values, "content": dict(record.content), "body": left}
+    draft, more = draft_of_values(fields, kind)
     return draft, [*notes, *more]
 
 
-def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
+def _accept(values: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
     """Return the values that a record of this type may have, and notes on the others."""
-    values: dict[str, Any] = dict(found.values)
-    notes = [f"{_UNTAKEN.get(name, name)} is not imported" for name in found.untaken]
-    moment = values.get(labels.MOMENT)
+    accepted: dict[str, Any] = dict(values.values)
+    notes = [f"{_UNUSED.get(name, name)} is not imported" for name in values.untaken]
+    moment = accepted.get(labels.MOMENT)
     if moment is not None and not timestamps.is_moment(str(moment)):
-        notes.append(f"invalid time {values.pop(labels.MOMENT)!r} is left out")
-    if kind is not DECISION and "status" in values and values["status"] not in kind.statuses:
-        notes.append(f"unknown status {values.pop('status')!r} is left out; it may be {', '.join(kind.statuses)}")
-    return values, notes
+        notes.append(f"invalid time {accepted.pop(labels.MOMENT)!r} is left out")
+    if kind is not DECISION and "status" in accepted and accepted["status"] not in kind.statuses:
+        notes.append(f"unknown status {accepted.pop('status')!r} is left out; it may be {', '.join(kind.statuses)}")
+    return accepted, notes
 
 
 def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[str]]:
@@ -109,8 +109,10 @@ def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[
 
 
 def _with_status(values: Mapping[str, Any], kind: Kind) -> tuple[dict[str, Any], list[str]]:
-    """Return values in which the words of other tools for the status of a decision are memctl's, and a note, in a list,
-    on words that nobody knows."""
+    """Return values in which other tools' words for the status of a decision are memctl's, and a list of notes.
+
+    A note names a word that is unknown.
+    """
     stated = values.get("status")
     if kind is not DECISION or not isinstance(stated, str) or stated in kind.statuses:
         return dict(values), []
@@ -176,38 +178,38 @@ def is_markdown(source: str, text: str) -> bool:
 def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
     """Return the result of adding all records that a text states under labels.
 
-    A statement is skipped if a record of its type and title exists. Raises MemctlError if the text states nothing.
+    A statement is skipped if a record of its type and title exists. Raises MemctlError if no statement has a label.
     """
     if not text.isascii() and _SURROGATES.search(text):
         raise MemctlError(f"{source} is not UTF-8 text", "save it as UTF-8")
-    made = [(one, found) for one in reader.read(text) if (found := as_record(one))]
-    if not made:
+    statements = [(one, content) for one in reader.read(text) if (content := as_record(one))]
+    if not statements:
         raise MemctlError(
-            f"{source} states nothing under a label",
+            f"{source} has no statement with a label",
             "labels are `## DECISION: …`, `BUG-12: …`, `Lesson: …`; `memctl learn TITLE --file FILE` records it whole",
             USAGE,
         )
     known = {(record.memory_type, comparable(record.title)): record.id for record in target.snapshot.records}
-    links = _Links(target.snapshot, text, made)
+    links = _Links(target.snapshot, text, statements)
     items: list[rows.Item] = []
     notes: list[str] = []
     again: list[str] = []
-    for one, found in made:
-        if identifier := known.get((found.type, comparable(found.title))):
+    for one, content in statements:
+        if identifier := known.get((content.type, comparable(content.title))):
             again.append(identifier)
             continue
-        values, untaken = _accepted(found, KINDS[found.type])
+        values, untaken = _accept(content, KINDS[content.type])
         notes += [f"line {one.line}: {note}" for note in untaken]
         notes += [
-            f"no field of {indefinite(found.type)} fits: {_describe(more)}"
+            f"no field of {indefinite(content.type)} fits: {_describe(more)}"
             for more in one.more
-            if more.name and found.type == one.kind and more.line not in links.lines
+            if more.name and content.type == one.kind and more.line not in links.lines
         ]
-        given = {"memory_type": found.type, "title": found.title, **values, "content": dict(found.content)}
-        given, unknown = _with_status(given | links.of(one, found), KINDS[found.type])
+        fields = {"memory_type": content.type, "title": content.title, **values, "content": dict(content.content)}
+        fields, unknown = _with_status(fields | links.of(one, content), KINDS[content.type])
         notes += [f"line {one.line}: {note}" for note in unknown]
-        items.append((f"line {one.line}", given))
-    taken = {number for one, _ in made for number in range(one.line, one.end + 1)} | links.lines
+        items.append((f"line {one.line}", fields))
+    taken = {number for one, _ in statements for number in range(one.line, one.end + 1)} | links.lines
     rest = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip() and number not in taken]
     if rest:
         several = len(rest) > 1
@@ -253,7 +255,8 @@ class _Links:
             names = _NAME.findall(text)
             there = [name for name in names if name != number and self._is_there(name)]
             if missing := [name for name in names if name not in there]:
-                self.notes.append(f"line {line}: no link to {', '.join(missing)}: not the name of exactly one record")
+                why = "no record has this name, or several have it"
+                self.notes.append(f"line {line}: no link to {', '.join(missing)}: {why}")
             if relation == "parent":
                 values |= {"parent": there[0]} if there else {}
             elif there:
@@ -266,7 +269,7 @@ class _Links:
         return name not in self._taken and len(self._snapshot.with_foreign_name(name)) == 1
 
 
-def _number(found: RecordValues) -> str:
+def _number(values: RecordValues) -> str:
     """Return the number that a title begins with, such as "BUG-12"; "" if there is none or it is an id of memctl's."""
-    match = _NAME.match(found.title)
+    match = _NAME.match(values.title)
     return match[0] if match and not ids.PATTERN.fullmatch(match[0]) else ""

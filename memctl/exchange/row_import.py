@@ -1,4 +1,4 @@
-"""The import of items of any source: what can be read becomes records in one change, and the rest is named.
+"""The import of items of any source: readable items become records in one change; messages name the others.
 
 Links and parents may use any id: memctl's, a memory_id, or the `source_id` that another tool gave. An item without a
 memory_id gets one that is derived from its content, so that a second import finds the same record.
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.exchange.row_links import RowLinks, keep_unresolved
+from memctl.exchange.row_links import RowLinks, add_unresolved
 from memctl.exchange.rows import Item, Problems, Row, rows
 from memctl.record import handoff, ids
 from memctl.record.change import Change, Write, WriteOptions
@@ -48,7 +48,7 @@ class ImportTarget(msgspec.Struct, frozen=True):
 
 
 class ImportResult(msgspec.Struct, frozen=True):
-    """The result of an import: the change, and what is not in it.
+    """The result of an import: the change, and messages on items that it does not add as they were.
 
     `known` are records (or files of ADRs) that were imported before. `refused` has a message on each item that can't be
     imported, `notes` on what was altered.
@@ -74,14 +74,14 @@ def import_items(
     `known` are ids of records that were imported before and are not among the items. `canonical` returns one form of an
     id of another tool, for all ways to write it.
     """
-    found = Problems(is_strict=target.is_strict)
-    sound = [one for one in _unique(target, rows(target.memory, items, found), found) if _is_sound(target, one, found)]
+    noted = Problems(is_strict=target.is_strict)
+    sound = [one for one in _unique(target, rows(target.memory, items, noted), noted) if _is_sound(target, one, noted)]
     allocate(target.sequence, [one.values for one in sound if one.record is None and "id" not in one.values])
     texts = {one.place: _text(target.memory, one) for one in sound if one.has_id and one.record is not None}
-    changed = RowLinks(target.snapshot, sound, found, canonical).complete()
+    changed = RowLinks(target.snapshot, sound, noted, canonical).complete()
     other = [one for one in sound if one.place in texts and not _is_same(target, one, texts[one.place])]
-    found.refused += [f"{one.place}: the memory has another record with the id {one.values['id']}" for one in other]
-    refuse(found.refused, hint, is_strict=target.is_strict, is_some=bool(known) or len(sound) > len(other))
+    noted.refused += [f"{one.place}: the memory has another record with the id {one.values['id']}" for one in other]
+    refuse(noted.refused, hint, is_strict=target.is_strict, is_some=bool(known) or len(sound) > len(other))
     writes = [_write(target.memory, one) for one in sound if one.record is None]
     writes += [rewrite(target.snapshot, record, values) for record, values in changed]
     change = Change(
@@ -91,7 +91,7 @@ def import_items(
         writes=tuple(writes),
     )
     again = [one.record.id for one in sound if one.record is not None and one not in other]
-    return ImportResult(change, [*known, *again], found.notes, found.refused)
+    return ImportResult(change, [*known, *again], noted.notes, noted.refused)
 
 
 def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool) -> None:
@@ -142,76 +142,77 @@ def try_write(target: ImportTarget, values: dict[str, Any], draft: Draft) -> tup
     return write.text, []
 
 
-def _unique(target: ImportTarget, found: Iterable[Row], noted: Problems) -> Iterator[Row]:
+def _unique(target: ImportTarget, items: Iterable[Row], noted: Problems) -> Iterator[Row]:
     """Yield each row once, with a memory_id, and with the existing record that it equals."""
-    seen: dict[str, Row] = {}
+    rows_by_id: dict[str, Row] = {}
     by_id = {record.id: record for record in target.snapshot.records}
     by_memory_id = {record.memory_id: record for record in target.snapshot.records}
-    for one in found:
+    for one in items:
         values = one.values
         values.setdefault("memory_id", target.memory.imported_memory_id(one.identity))
-        repeated = next((n for n in (values.get("id"), values["memory_id"]) if n in seen), None)
-        if repeated is not None and seen[repeated].draft == one.draft:
-            noted.notes.append(f"{one.place} is skipped: it repeats {seen[repeated].place}")
+        repeated = next((n for n in (values.get("id"), values["memory_id"]) if n in rows_by_id), None)
+        if repeated is not None and rows_by_id[repeated].draft == one.draft:
+            noted.notes.append(f"{one.place} is skipped: it repeats {rows_by_id[repeated].place}")
             continue
         if repeated is not None:
-            noted.refused.append(f"{one.place}: {seen[repeated].place} has another item with this id")
+            noted.refused.append(f"{one.place}: {rows_by_id[repeated].place} has another item with this id")
             continue
-        seen[values["memory_id"]] = seen[values.get("id") or values["memory_id"]] = one
+        rows_by_id[values["memory_id"]] = rows_by_id[values.get("id") or values["memory_id"]] = one
         one.record = by_id.get(str(values.get("id"))) or by_memory_id.get(str(values["memory_id"]))
         if one.record is not None and not one.has_id:
             values["id"] = one.record.id
         yield one
 
 
-def _is_sound(target: ImportTarget, one: Row, found: Problems) -> bool:
-    """Return whether a row can become a record, apart from its links; if not, `found` gets messages on it."""
-    if one.record is not None:
+def _is_sound(target: ImportTarget, row: Row, noted: Problems) -> bool:
+    """Return whether a row can become a record, apart from its links; if not, `noted` gets messages on it."""
+    if row.record is not None:
         return True
-    values = _filled(one)
+    values = _values_of(row)
     for name in _LINKS:
         if name in values and (name not in OTHER_END or isinstance(values[name], list)):
-            given = values.pop(name)
-            keep_unresolved(values, name, map(str, given if isinstance(given, list) else [given]))  # as they may become
-    _, wrong = try_write(target, values, one.draft)
-    path = one.values.get("path")
-    if not wrong and one.has_id and path is not None and not _is_valid_path(path, one.values["id"]):
-        wrong = [f"path: {path!r} is not the path of {one.values['id']}"]
-    found.refused += [f"{one.place}: {message}" for message in wrong]
+            value = values.pop(name)
+            add_unresolved(values, name, map(str, value if isinstance(value, list) else [value]))  # as they may become
+    _, wrong = try_write(target, values, row.draft)
+    path = row.values.get("path")
+    if not wrong and row.has_id and path is not None and not _is_valid_path(path, row.values["id"]):
+        wrong = [f"path: {path!r} is not the path of {row.values['id']}"]
+    noted.refused += [f"{row.place}: {message}" for message in wrong]
     return not wrong
 
 
-def _filled(one: Row) -> dict[str, Any]:
+def _values_of(row: Row) -> dict[str, Any]:
     """Return the values of a row's front matter that are not empty lists, without the path of its file."""
-    return {name: value for name, value in one.values.items() if name != "path" and value != []}
+    return {name: value for name, value in row.values.items() if name != "path" and value != []}
 
 
-def _text(memory: Memory, one: Row) -> str:
-    """Return the text of the record file for a row; "" if its values are invalid."""
-    values = {name: value for name, value in _filled(one).items() if name != "parent"}
+def _text(memory: Memory, row: Row) -> str:
+    """Return the text of the record file for a row, "" if its values are invalid."""
+    values = {name: value for name, value in _values_of(row).items() if name != "parent"}
     try:
-        return "" if problems(values) else record_and_file(memory, values, one.draft)[1].text
+        return "" if problems(values) else record_and_file(memory, values, row.draft)[1].text
     except (MemctlError, InvalidRecord):
         return ""
 
 
-def _is_same(target: ImportTarget, one: Row, unlinked: str) -> bool:
+def _is_same(target: ImportTarget, row: Row, unlinked: str) -> bool:
     """Return whether the existing record of a row has the row's text.
 
     `unlinked` is that text without the links that other rows add to it; the text with these links counts, too.
     """
-    assert one.record is not None
-    return target.snapshot.read(one.record.path) in (unlinked, _text(target.memory, one))
+    assert row.record is not None
+    return target.snapshot.read(row.record.path) in (unlinked, _text(target.memory, row))
 
 
-def _write(memory: Memory, one: Row) -> Write:
+def _write(memory: Memory, row: Row) -> Write:
     """Return the write that adds a new row, at the path that came with its id."""
-    _, write = record_and_file(memory, _filled(one), one.draft)
-    path = one.values.get("path") if one.has_id else None
+    _, write = record_and_file(memory, _values_of(row), row.draft)
+    path = row.values.get("path") if row.has_id else None
     return Write(str(path or write.path), write.text)
 
 
 def _is_valid_path(path: Any, identifier: str) -> bool:
+    """Return whether a path that came with a row may be that of a record with this id."""
     expected = ids.path_of(identifier, "").removesuffix(".md")
     return (
         isinstance(path, str)

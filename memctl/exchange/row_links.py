@@ -21,10 +21,13 @@ _NAMED = 5  # ids to print on one line
 _CIRCLES = {"superseded_by": "supersedes", "blocked_by": "blocks"}
 
 
-def keep_unresolved(values: dict[str, Any], relation: str, names: Iterable[str]) -> None:
+def add_unresolved(values: dict[str, Any], relation: str, names: Iterable[str]) -> None:
     """Add links that lead to no record to `unresolved_links` of a record's values."""
-    known = values.get(UNRESOLVED) or []
-    values[UNRESOLVED] = [*(known if isinstance(known, list) else [known]), *(f"{relation} {name}" for name in names)]
+    present = values.get(UNRESOLVED) or []
+    values[UNRESOLVED] = [
+        *(present if isinstance(present, list) else [present]),
+        *(f"{relation} {name}" for name in names),
+    ]
 
 
 class RowLinks:
@@ -57,32 +60,34 @@ class RowLinks:
         self._break_circles()
         return [change for change in self._changes.values() if change[1]]
 
-    def _resolve(self, one: Row) -> None:
+    def _resolve(self, row: Row) -> None:
         """Replace the names in a row's links by ids of memctl's."""
         for name in OTHER_END:
-            given = one.values.get(name)
+            given = row.values.get(name)
             if isinstance(given, list):
                 found = [(target, self._find_id(str(target))) for target in given]
-                self._note_missing(one, name, [str(target) for target, identifier in found if identifier is None])
-                one.values[name] = list(dict.fromkeys(identifier for _, identifier in found if identifier is not None))
-        parent = one.values.pop("parent", None) or one.values.get("parent_memory_id")
+                self._note_missing(row, name, [str(target) for target, identifier in found if identifier is None])
+                row.values[name] = list(dict.fromkeys(identifier for _, identifier in found if identifier is not None))
+        parent = row.values.pop("parent", None) or row.values.get("parent_memory_id")
         if parent is not None:
             identifier = self._find_id(str(parent))
-            one.values.pop("parent_memory_id", None)
+            row.values.pop("parent_memory_id", None)
             if identifier is None:
-                self._note_missing(one, "parent", [str(parent)])
+                self._note_missing(row, "parent", [str(parent)])
             else:
-                one.values["parent_memory_id"] = self._memory_id(identifier)
+                row.values["parent_memory_id"] = self._memory_id(identifier)
 
-    def _note_missing(self, one: Row, relation: str, names: Sequence[str]) -> None:
-        """Note links to records that do not exist: refused if the import is strict, else kept as
-        `unresolved_links`."""
+    def _note_missing(self, row: Row, relation: str, names: Sequence[str]) -> None:
+        """Note links to records that do not exist.
+
+        A strict import refuses them; otherwise the record keeps them as `unresolved_links`.
+        """
         names = list(map(one_line, names))
         if names and not self._problems.is_strict:
-            keep_unresolved(one.values, relation, names)
-            self._problems.notes.append(f"{one.place}: {relation}: not imported: {some(names, _NAMED)}")
+            add_unresolved(row.values, relation, names)
+            self._problems.notes.append(f"{row.place}: {relation}: not imported: {some(names, _NAMED)}")
         else:
-            self._problems.refused += [f"{one.place}: {relation}: there is no record {name}" for name in names]
+            self._problems.refused += [f"{row.place}: {relation}: there is no record {name}" for name in names]
 
     def _find_id(self, name: str) -> str | None:
         """Return the id of the record that a name stands for, None if there is none.
@@ -97,13 +102,14 @@ class RowLinks:
             record = others[0] if len(others) == 1 else None
         return record.id if record is not None else None
 
-    def _names_of(self, one: Row) -> Iterator[str]:
+    def _names_of(self, row: Row) -> Iterator[str]:
         """Yield the names by which links may refer to a row."""
-        yield from (str(one.values["id"]), str(one.values["memory_id"]))
-        if source_id := str(one.values.get(SOURCE_ID) or ""):
+        yield from (str(row.values["id"]), str(row.values["memory_id"]))
+        if source_id := str(row.values.get(SOURCE_ID) or ""):
             yield from (source_id, f"={self._canonical(source_id)}")
 
     def _memory_id(self, identifier: str) -> str:
+        """Return the memory_id of a row or an existing record, by its id."""
         found = self._by_id.get(identifier)
         if found is not None:
             return str(found.values["memory_id"])
@@ -111,38 +117,38 @@ class RowLinks:
         assert record is not None, identifier
         return record.memory_id
 
-    def _link(self, one: Row) -> None:
+    def _link(self, row: Row) -> None:
         """Add the other end of each link of a row."""
         for relation, other_end in OTHER_END.items():
-            for target in list(one.values.get(relation) or ()):
+            for target in list(row.values.get(relation) or ()):
                 try:
-                    self._link_to(one, relation, target, other_end)
+                    self._link_to(row, relation, target, other_end)
                 except MemctlError as error:
-                    one.values[relation].remove(target)
-                    self._problems.add_link(f"{one.place}: {relation}: {error}")
+                    row.values[relation].remove(target)
+                    self._problems.add_link(f"{row.place}: {relation}: {error}")
         for relation in OTHER_END:
-            if one.values.get(relation) == []:
-                del one.values[relation]
+            if row.values.get(relation) == []:
+                del row.values[relation]
 
-    def _link_to(self, one: Row, relation: str, target: str, other_end: str) -> None:
+    def _link_to(self, row: Row, relation: str, target: str, other_end: str) -> None:
         """Add the other end of a link; raises MemctlError if the two records can't have this link."""
-        own, other = one.values["id"], self._by_id.get(target)
+        own, other = row.values["id"], self._by_id.get(target)
         if target == own:
             raise MemctlError(f"{target} links to itself")
         if relation in ("supersedes", "superseded_by"):
-            if ids.kind_of(target) is not one.draft.kind:
-                raise MemctlError(f"{target} is not {indefinite(one.draft.kind.name)}")
-            if "superseded" not in one.draft.kind.statuses:
-                raise MemctlError(f"{one.draft.kind.plural} can't be superseded")
+            if ids.kind_of(target) is not row.draft.kind:
+                raise MemctlError(f"{target} is not {indefinite(row.draft.kind.name)}")
+            if "superseded" not in row.draft.kind.statuses:
+                raise MemctlError(f"{row.draft.kind.plural} can't be superseded")
         record = other.record if other is not None else self._snapshot.find(target)
-        if one.record is None and record is not None:  # the link leads to an existing record
+        if row.record is None and record is not None:  # the link leads to an existing record
             self._change(record, other_end, own)
         if other is not None:
             ends = other.values.setdefault(other_end, [])
             ends += [] if own in ends else [own]
-        for row, is_old in ((one, relation == "superseded_by"), (other, relation == "supersedes")):
-            if row is not None and is_old:
-                row.values["status"] = "superseded"
+        for end, is_old in ((row, relation == "superseded_by"), (other, relation == "supersedes")):
+            if end is not None and is_old:
+                end.values["status"] = "superseded"
 
     def _change(self, record: Record, relation: str, own: str) -> None:
         """Add an end of a link to an existing record; raises MemctlError if it can't have it."""
@@ -152,8 +158,10 @@ class RowLinks:
             values |= {**links.end(record, relation, own), relation: [*current, own]}
 
     def _break_circles(self) -> None:
-        """Remove links by which records supersede, block or contain each other in a circle; a strict import refuses
-        them."""
+        """Remove links by which records supersede, block or contain each other in a circle.
+
+        A strict import is refused instead.
+        """
         for relation in (*_CIRCLES, "parent_memory_id"):
             while circle := next((c for c in circles_in(self._graph(relation)) if set(c) & self._new()), None):
                 self._problems.add_link(f"{relation}: {' -> '.join([*circle, circle[0]])} is a circle")
@@ -162,29 +170,31 @@ class RowLinks:
                 self._unlink(relation, circle[0], circle[1 % len(circle)])
 
     def _new(self) -> set[str]:
+        """Return the ids of the rows that become new records."""
         return {str(one.values["id"]) for one in self._rows if one.record is None}
 
     def _graph(self, relation: str) -> dict[str, list[str]]:
         """Return the ids to which a relation leads from each record, of the memory after the import."""
-        found: dict[str, list[str]] = defaultdict(list)
+        edges: dict[str, list[str]] = defaultdict(list)
         for record in self._snapshot.records:
             if relation == "parent_memory_id":
                 parent = self._by_memory_id.get(record.parent_memory_id or "")
-                found[record.id] += [parent.id] if parent else []
+                edges[record.id] += [parent.id] if parent else []
             else:
-                found[record.id] += getattr(record, relation)
+                edges[record.id] += getattr(record, relation)
         by_memory_id = {one.values["memory_id"]: one.values["id"] for one in self._rows}
         for one in self._rows:
             if relation == "parent_memory_id":
                 parent_id = one.values.get(relation)
                 parent = self._by_memory_id.get(str(parent_id))
                 named = by_memory_id.get(parent_id) or (parent.id if parent else None)
-                found[one.values["id"]] += [named] if named else []
+                edges[one.values["id"]] += [named] if named else []
             else:
-                found[one.values["id"]] += one.values.get(relation) or []
-        return found
+                edges[one.values["id"]] += one.values.get(relation) or []
+        return edges
 
     def _unlink(self, relation: str, start: str, end: str) -> None:
+        """Remove both ends of a link between two records, where an end is that of a row."""
         for identifier, name, other in ((start, relation, end), (end, _CIRCLES.get(relation, ""), start)):
             row = self._by_id.get(identifier)
             if row is None or not name:

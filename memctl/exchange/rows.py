@@ -100,13 +100,13 @@ def json_objects(text: str) -> Iterator[Item]:
     """
     lines = text.split("\n")
     first = _decode(next((line for line in lines if line.strip()), ""))
-    if not isinstance(first, dict) or _exported(first):
+    if not isinstance(first, dict) or _exported_records(first):
         whole = _decode(text)
-        found = _exported(whole)
-        if found is None:
-            found = [whole] if isinstance(whole, dict) else whole
-        if isinstance(found, list):
-            for number, values in enumerate(found, start=1):
+        objects = _exported_records(whole)
+        if objects is None:
+            objects = [whole] if isinstance(whole, dict) else whole
+        if isinstance(objects, list):
+            for number, values in enumerate(objects, start=1):
                 yield f"item {number}", values if isinstance(values, dict) else _NO_OBJECT
             return
     for number, line in enumerate(lines, start=1):
@@ -116,7 +116,7 @@ def json_objects(text: str) -> Iterator[Item]:
             yield f"line {number}", values if isinstance(values, dict) else reason
 
 
-def _exported(value: object) -> list[Any] | None:
+def _exported_records(value: object) -> list[Any] | None:
     """Return the records in an answer of `memctl export --json`; None for another value."""
     if isinstance(value, dict) and value.get("kind") == "export" and isinstance(data := value.get("data"), dict):
         return data.get("records") if isinstance(data.get("records"), list) else None
@@ -157,12 +157,12 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
     if not isinstance(name, str) or name not in KINDS or (kind and name != kind.name):
         allowed = kind.name if kind else "one of " + ", ".join(KINDS)
         raise MemctlError(f"memory_type is {name!r}; it must be {allowed}")
-    found = KINDS[name]
+    named_kind = KINDS[name]
     content = values.pop("content", {})
     if not isinstance(content, dict):
-        known = ", ".join(field.name for field in found.fields)
-        raise MemctlError(f"content must be an object with fields of {found.plural}: {known}")
-    for field in found.fields:
+        known = ", ".join(field.name for field in named_kind.fields)
+        raise MemctlError(f"content must be an object with fields of {named_kind.plural}: {known}")
+    for field in named_kind.fields:
         if field.name in values:
             content[field.name] = values.pop(field.name)
     body, extra = values.pop("body", ""), values.pop("extra", {})
@@ -170,7 +170,7 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
         values.setdefault("agent_id", one_line(author))
     if not isinstance(body, str) or not isinstance(extra, dict):
         raise MemctlError("body must be a string, and extra an object with keys that are not memctl's")
-    return Draft(kind=found, values={**extra, **values}, content=_checked(found, content), body=body)
+    return Draft(kind=named_kind, values={**extra, **values}, content=_check_content(named_kind, content), body=body)
 
 
 def _refuse_misspelt(values: Mapping[str, Any], kind: Kind | None) -> None:
@@ -182,7 +182,8 @@ def _refuse_misspelt(values: Mapping[str, Any], kind: Kind | None) -> None:
             raise MemctlError(f"unknown field {key!r}; did you mean {near[0]}? (a key of your own goes into `extra`)")
 
 
-def _checked(kind: Kind, content: dict[str, Any]) -> dict[str, str | list[str]]:
+def _check_content(kind: Kind, content: dict[str, Any]) -> dict[str, str | list[str]]:
+    """Return the content fields of a record, texts of lists as lists; raises MemctlError for a wrong name or value."""
     fields = {field.name: field for field in kind.fields}
     for name, value in content.items():
         if name not in fields:

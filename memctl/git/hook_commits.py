@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from memctl.errors import MemctlError
-from memctl.git import git, traced_settings
+from memctl.git import git
 from memctl.git.repository import Repository
 
 SETTING = "memctl.hookCommits"
@@ -35,7 +35,7 @@ def mode(repository: Repository) -> str:
     ALL commits everything to the branch; RECORDS commits pages of sessions and checkpoints to a ref of memctl's
     instead; NONE commits nothing.
     """
-    value = traced_settings.value(repository, SETTING.lower())
+    value = repository.setting(SETTING.lower())
     if value is None:
         return ""
     if value in (ALL, RECORDS, NONE):

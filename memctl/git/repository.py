@@ -114,16 +114,6 @@ class Repository:
                 found.append((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
         return found
 
-    def is_checked_out(self, branch: str) -> bool:
-        """Return whether HEAD of any worktree of this clone is on a branch (refs/heads/…)."""
-        heads = [self.common_dir / "HEAD", *(self.common_dir / "worktrees").glob("*/HEAD")]
-        wanted = f"ref: {branch}\n".encode()
-        for file in heads:
-            with suppress(OSError):
-                if file.read_bytes() == wanted:
-                    return True
-        return False
-
     @cached_property
     def null_id(self) -> str:
         """The id of no object: zeros, as many as an id of this repository has digits."""
@@ -284,6 +274,15 @@ class Repository:
             self.add_settings({key: value for key, _, value in pairs})
         assert self._settings is not None
         return self._settings
+
+    def setting(self, key: str) -> str | None:
+        """Return Git's setting `key`, in lower case; None if it is not set.
+
+        It may be among what another command has listed (`git.traced_settings`); else a command of its own is run.
+        """
+        if self.traced and (found := self.traced()) is not None:
+            return found.get(key)
+        return self.settings().get(key)
 
     def own_setting(self, key: str) -> str:
         """Return the last value of a setting in the clone's own config file, "" if it is not set.

@@ -31,7 +31,7 @@ RACY = 2_000_000_000  # ns: a file changed less than this ago may change again a
 class StatusProcess:
     """A running git command that prints HEAD's commit and the files below a folder that differ from it.
 
-    With `settings` it prints memctl's settings about commits, too, which saves a process.
+    With `settings` it prints the settings of `traced_settings`, too, which saves a process.
     """
 
     def __init__(self, repository: Repository, prefix: str, *, settings: bool = False) -> None:
@@ -46,6 +46,7 @@ class StatusProcess:
             from memctl.git import traced_settings
 
             self._traced = traced_settings.variables()
+            repository.traced = self.settings
         self._process = git.start(self._args, repository.top, self._traced)
 
     def commit(self) -> str:
@@ -59,7 +60,7 @@ class StatusProcess:
         return name.decode(errors="replace").strip(), _UP_TO_DATE in self._items
 
     def settings(self) -> Mapping[str, str] | None:
-        """Return the values of memctl.commits and memctl.hookcommits, if set, by key; None if they are unknown."""
+        """Return the values of the settings of `traced_settings` that are set, by key; None if they are unknown."""
         return self._settings if self._items else None
 
     def differing(self, *, ignored: bool = True) -> list[str]:
@@ -135,7 +136,7 @@ class UntrackedNames:
                 folders.append(now + b" " + path)
                 waiting += self._folders_below(path, now)
             if folders and latest < asked - RACY:
-                self._write(b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
+                private.replace_file(self.file, b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
 
     def _folders_below(self, path: bytes, now: bytes) -> list[bytes]:
         """Return the folders in a folder; they are known without reading it if its stamp `now` is the stored one."""
@@ -143,16 +144,6 @@ class UntrackedNames:
             return [one for one in self._stored_stamps if os.path.dirname(one) == path]
         with os.scandir(os.path.join(self._top, path)) as entries:
             return [os.path.join(path, one.name) for one in entries if one.is_dir(follow_symlinks=False)]
-
-    def _write(self, data: bytes) -> None:
-        private.make_folder(self.file.parent)
-        temporary = self.file.with_name(f"{self.file.name}.{os.getpid()}")  # commands that read hold no lock
-        try:
-            with open(private.open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as stream:
-                stream.write(data)
-            os.replace(temporary, self.file)
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
 def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:

@@ -9,16 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from memctl.git.repository import Repository
-
-_NAMES = "memctl.commits,memctl.hookcommits"
+_NAMES = "memctl.commits,memctl.hookcommits,memctl.semanticmodel"
 _EVENTS = "GIT_TRACE2_EVENT"
 
 
 def variables() -> Mapping[str, str]:
-    """Return the environment variables with which Git prints memctl.commits and memctl.hookCommits among its events.
+    """Return the environment variables with which Git prints some of memctl's settings among its events.
 
-    Returns none if the user's environment already sends Git's events somewhere else.
+    They are memctl.commits, memctl.hookCommits and memctl.semanticModel. Returns none if the user's environment already
+    sends Git's events somewhere else.
     """
     if _EVENTS in os.environ:
         return {}
@@ -28,16 +27,6 @@ def variables() -> Mapping[str, str]:
         "GIT_TRACE2_EVENT_NESTING": "1",
         "GIT_TRACE2_CONFIG_PARAMS": _NAMES,
     }
-
-
-def value(repository: Repository, name: str) -> str | None:
-    """Return Git's setting `name`, a key in lower case; None if it is not set.
-
-    It is read from the events that an earlier git command printed, or else by a command of its own.
-    """
-    if repository.traced and (found := repository.traced()) is not None:
-        return found.get(name)
-    return repository.settings().get(name)
 
 
 def read(events: bytes) -> dict[str, str] | None:

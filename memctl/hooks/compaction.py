@@ -28,15 +28,15 @@ def note(host: Host, payload: Payload, folder: SessionDir, environ: Mapping[str,
 
     `now` is the compaction's time. The entry goes to the log of compactions of the session's memory.
     """
-    found = pressure.measure(payload.transcript, environ) if host.reads else None
+    fill = pressure.measure(payload.transcript, environ) if host.reads else None
     entry = {
         "kind": "compaction",
         "at": now,
         "session": folder.key,
         "host": host.name,
         "trigger": payload.trigger,
-        "before": found.tokens if found else None,
-        "limit": found.limit if found else None,
+        "before": fill.tokens if fill else None,
+        "limit": fill.limit if fill else None,
         "calls": folder.calls(),
         "suggested": folder.hints(),
     }

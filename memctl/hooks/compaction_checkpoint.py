@@ -32,7 +32,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
     event already, no second one is saved.
     """
     state = session_state.read(folder) or SessionState()
-    made: list[Checkpoint] = []
+    checkpoints: list[Checkpoint] = []
 
     def plan(sequence: Sequence) -> Change:
         summary = session_end.change(memory, folder)
@@ -42,7 +42,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
         is_own = last is not None and _is_own(memory, state, last)
         task = _merge_task(state, last if is_own else None)
         saved = _saved_for(snapshot, workflow, state, event)
-        made.extend([saved] if saved else [])
+        checkpoints.extend([saved] if saved else [])
         if saved or not is_meaningful(task.goal):
             draft = draft_page.read(folder)
             is_worth = draft is not None and session_end.is_worth_keeping(memory, draft, state)
@@ -50,8 +50,8 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
         how = SaveOptions(workflow=workflow, window=_window(state, last, is_own), is_whole=True, knows_files=True)
         change = task_state.change(memory, snapshot, task, how)
         write = change.writes[0]
-        made.append(checkpoint.parse(write.text, write.path))
-        session_state.update(folder, saving=(event, made[-1].checkpoint_id), task=task)
+        checkpoints.append(checkpoint.parse(write.text, write.path))
+        session_state.update(folder, saving=(event, checkpoints[-1].checkpoint_id), task=task)
         if summary is None:
             return change
         return msgspec.structs.replace(change, writes=(*change.writes, *summary.writes), deletes=summary.deletes)
@@ -59,7 +59,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
     outcome = transaction.carry_out(memory, plan, session_end.write_options(memory))
     if not outcome.change.is_empty:
         draft_page.drop(folder)
-    for one in made:
+    for one in checkpoints:
         session_state.update(folder, checkpoint=one.checkpoint_id)
         if not any(event.checkpoint_id == one.checkpoint_id for event in event_stream.read(memory).events):
             task_state.note(memory, one)

@@ -94,7 +94,7 @@ def within(seconds: float, make: Callable[[], str]) -> str | None:
         run_detached(lambda: _send(writing, make()))
     os.close(writing)
     try:
-        return _received(reading, time.monotonic() + seconds)
+        return _receive(reading, time.monotonic() + seconds)
     finally:
         os.close(reading)
         with suppress(OSError):
@@ -107,7 +107,7 @@ def _send(writing: int, text: str) -> None:
         data = data[os.write(writing, data) :]
 
 
-def _received(reading: int, end: float) -> str | None:
+def _receive(reading: int, end: float) -> str | None:
     """Read a complete text from a pipe until the monotonic time `end`; None if it is late or incomplete."""
     import select
 

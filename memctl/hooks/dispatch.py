@@ -16,7 +16,7 @@ from pathlib import Path
 from memctl.git import trust
 from memctl.git.repository import Repository
 from memctl.hooks import daemonize, event_payload, live_sessions, log
-from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, NOTED, Payload, parse
+from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, QUEUED_FIELDS, Payload, parse
 from memctl.hooks.hosts import AGENT, BEFORE, COMPACT, END, PROMPT, START, STOP, TOOL, Host
 from memctl.store import job_queue
 from memctl.store.place import FOLDER
@@ -33,7 +33,7 @@ _UNTRUSTED = (
     f" recorded. The user can change that: `{trust.COMMAND}`\n"
 )
 _ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED"  # "0" if a program waits for the last answer (`claude -p`)
-_OWED = "owed"  # the mark of a compacted context whose state is to be given at the host's next event
+_OWED = "owed"  # marks a compacted context: the next event of the host is answered with the state of its work
 _PATIENCE = 4.0  # seconds to wait for the work of earlier events; hosts give a start 10 s
 _LAST_PATIENCE = 20.0  # seconds to wait at the end of a session; hosts give it 60 s (Codex 3, and the job stays queued)
 _LATE = "The memory's pack is missing here: it took more than {:g} s. `memctl rehydrate` prints it. (memctl)\n"
@@ -107,17 +107,17 @@ def answer(
     folder = SessionDir(root, payload.key)
     if not _is_trusted(repository, folder, what, environ):
         return _warning(host, payload, data, environ) if what == START and what in host.speaks else ""
-    left: list[Later] = []
-    call = _EventCall(host, payload, folder, environ, repository, place, log.moment(environ), left)
+    later: list[Later] = []
+    call = _EventCall(host, payload, folder, environ, repository, place, log.moment(environ), later)
     if _is_known(call.folder, data, what, environ):
         return ""
     if what not in (AGENT, BEFORE, END):
         _attempt(call, lambda: live_sessions.note(call.folder, host, payload, place, environ, anew=what == START))
-    text = _try_text(call, lambda: _DOING[what](call))
+    text = _try_text(call, lambda: _HANDLERS[what](call))
     if behind is not None:
-        behind += left
+        behind += later
     else:
-        for do in left:
+        for do in later:
             do()
     return (
         event_payload.render_answer(host, payload.event, text)
@@ -137,9 +137,9 @@ def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tupl
 
 def _note_unreadable(error: ValueError, start: Path | None, environ: Mapping[str, str]) -> None:
     """Log that standard input has no valid event, if there is a trusted memory here."""
-    found = _find_root(start, environ, "")
-    if found is not None and trust.state(found[0], environ) == trust.TRUSTED:
-        log.fault(found[2], "", "", error)
+    root = _find_root(start, environ, "")
+    if root is not None and trust.state(root[0], environ) == trust.TRUSTED:
+        log.fault(root[2], "", "", error)
 
 
 def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, str]) -> str:
@@ -206,6 +206,7 @@ def _in_time(call: _EventCall, make: Callable[[], str]) -> str:
 
 
 def _tool(call: _EventCall) -> str:
+    """Return what a model gets after a tool call: an owed state, or records of a file and a suggestion to compact."""
     from memctl.hooks import pressure
 
     _attempt(call, lambda: _check_compression(call))
@@ -223,12 +224,14 @@ def _of_file(call: _EventCall) -> str:
 
 
 def _before(call: _EventCall) -> str:
+    """Return an answer that refuses a write to an unread file with records, "" if the call may go ahead."""
     from memctl.hooks import file_recall
 
     return file_recall.before(call.repository, call.place, call.folder, call.payload, call.now)
 
 
 def _prompt(call: _EventCall) -> str:
+    """Return what a model gets with a prompt: an owed state, or else records that are relevant to the prompt."""
     _attempt(call, lambda: _check_compression(call))
     owed = _owed_context(call)  # before the prompt is noted, so that it has the state of the compacted context
     if call.payload.prompt and not call.host.reads:
@@ -322,6 +325,7 @@ def _start_context(call: _EventCall, memory: Memory) -> str:
 
 
 def _start(call: _EventCall) -> str:
+    """Return what a model gets when a session starts, and record that it has got it."""
     begun = time.monotonic()
     if call.payload.source != COMPACTED and (job_queue.notes(call.folder.root) or _killed_sessions(call)):
         # Before the pack, which includes the results; if it takes longer, it goes on in its own process.
@@ -360,6 +364,7 @@ def _finish_killed(call: _EventCall) -> str:
 
 
 def _compact(call: _EventCall) -> str:
+    """Log a compaction, queue its work, and return the instructions for the model that summarizes."""
     from memctl.hooks import compaction
 
     _note_compaction(call)
@@ -368,6 +373,7 @@ def _compact(call: _EventCall) -> str:
 
 
 def _note_compaction(call: _EventCall) -> None:
+    """Log a compaction, and forget what the compacted context had been shown."""
     from memctl.hooks import compaction
 
     _attempt(call, lambda: compaction.note(call.host, call.payload, call.folder, call.environ, call.now))
@@ -389,6 +395,7 @@ def _stop(call: _EventCall) -> str:
 
 
 def _reminder(call: _EventCall) -> str:
+    """Return the reminder of decisions that were stated and not recorded, "" if there are none."""
     if not call.host.reads:
         return ""
     from memctl.hooks import reminder
@@ -420,13 +427,14 @@ def _end(call: _EventCall) -> str:
 
 
 def _job_of(call: _EventCall, what: str) -> dict[str, object]:
+    """Return the entry of the queue for the work of an event."""
     return {
         "what": what,
         "host": call.host.name,
         "agent": call.environ.get("MEMCTL_AGENT", ""),
         "place": str(call.place),
         "moment": str(time.time_ns()),  # unlike `now`, it differs even if MEMCTL_NOW fixes the clock
-        "event": call.payload[:NOTED],
+        "event": call.payload[:QUEUED_FIELDS],
     }
 
 
@@ -445,7 +453,7 @@ def _settle(call: _EventCall, seconds: float = 0.0, held: int | None = None) -> 
     job_queue.run_jobs(call.folder, do, seconds, held, partial(log.fault, call.folder.root, "", call.folder.key))
 
 
-_DOING: Mapping[str, Callable[[_EventCall], str]] = {
+_HANDLERS: Mapping[str, Callable[[_EventCall], str]] = {
     START: _start,
     BEFORE: _before,
     TOOL: _tool,
@@ -469,10 +477,10 @@ def _open_for_search(call: _EventCall) -> Memory:
     return _open(call, asked)
 
 
-def _open(call: _EventCall, asked: StatusProcess | None = None) -> Memory:
-    """Open the memory with the agent as the actor; `asked` is a question that Git answers already."""
+def _open(call: _EventCall, status: StatusProcess | None = None) -> Memory:
+    """Open the memory with the agent as the actor; `status` is a question that Git answers already."""
     from memctl.store.memory import open_for_agent
 
     # The name is never "", which means a person, who may read everything.
     agent = call.environ.get("MEMCTL_AGENT") or call.host.name
-    return open_for_agent(call.place, call.environ, agent, call.folder.key, asked)
+    return open_for_agent(call.place, call.environ, agent, call.folder.key, status)

@@ -28,12 +28,12 @@ def read(folder: SessionDir) -> SessionPage | None:
         return None
 
 
-def write(folder: SessionDir, made: SessionPage) -> None:
+def write(folder: SessionDir, page: SessionPage) -> None:
     """Write the draft of a session's page."""
     from memctl.record import session_page
     from memctl.store import files
 
-    files.replace_private(_file(folder), session_page.render(made))
+    files.replace_private(_file(folder), session_page.render(page))
 
 
 def drop(folder: SessionDir) -> None:

@@ -14,10 +14,10 @@ from memctl.store.session_dir import key
 from memctl.text.light_typing import Any, NamedTuple
 
 COMPACTED = "compact"  # the `source` of a session that continues after a compaction
-NOTED = 7  # first fields of a payload, which have no texts of people or models, and which a queued job keeps
+QUEUED_FIELDS = 7  # first fields of a payload, which have no texts of people or models, and which a queued job keeps
 MOST_BYTES = 64 * 1024 * 1024  # of an event, which has the whole result of a tool call
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-_SAID, _SAID_END = "<hook_context>", "</hook_context>"
+_CONTEXT_BEGIN, _CONTEXT_END = "<hook_context>", "</hook_context>"
 
 
 class Payload(NamedTuple):
@@ -84,9 +84,9 @@ def _without_hook_context(prompt: str) -> str:
 
     In these answers each `<` is escaped, so that the end mark is found.
     """
-    if not prompt.startswith(_SAID):
+    if not prompt.startswith(_CONTEXT_BEGIN):
         return prompt
-    _, end, rest = prompt.partition(_SAID_END)
+    _, end, rest = prompt.partition(_CONTEXT_END)
     return rest.lstrip() if end else prompt
 
 

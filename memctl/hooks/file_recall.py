@@ -27,7 +27,8 @@ from memctl.store.place import FOLDER
 from memctl.store.session_dir import SessionDir
 
 SETTING = "memctl.guard"
-_AT_FILE = "at-file-"  # notes that a record was given at a file: where the work is, also what a start has shown comes
+# Marks a record as shown with a file. There it is shown even if the session's start has shown it: work is at this file.
+_SHOWN_AT_FILE = "at-file-"
 DENY = "deny"
 _MOST = 400  # characters
 _OTHERS = 3  # further records that are named by id
@@ -55,8 +56,8 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
         if not folder.mark_shown(_mark(name)):  # another call has just shown it
             continue
-        is_new = folder.mark_shown(_AT_FILE + record.id)
-        again = f"{record.id}, given before, is about {_line(name)}, too."
+        is_new = folder.mark_shown(_SHOWN_AT_FILE + record.id)
+        again = f"{record.id}, shown before, is about {_line(name)}, too."
         sentence = _sentence(name, record, reason, others) if is_new else again
         check = " The file is already changed: check the change against that." if is_written else ""
         lines.append(f"{sentence}{check}\n")
@@ -84,7 +85,7 @@ def before(repository: Repository, place: Path, folder: SessionDir, payload: Pay
 
 
 def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> Iterator[_Recall]:
-    """Yield the files with records that a call touches, without those that were named since the last compaction."""
+    """Yield the files with records that a call touches, except those that were shown since the last compaction."""
     top, cwd = repository.top, payload.cwd or str(place)
     shown = folder.shown()
     named = [name for name in _candidates(top, cwd, payload.arguments) if _mark(name) not in shown]
@@ -93,7 +94,7 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
         return
     for name, is_written in _touched_files(top, cwd, payload, named).items():
         ranked = sorted(rows.get(name, []), key=lambda row: (row.status == PROPOSED, row.file != name))
-        given = [row.id for row in ranked if _AT_FILE + row.id in shown]
+        given = [row.id for row in ranked if _SHOWN_AT_FILE + row.id in shown]
         # New records go before those that were given; a given record about a folder counts for all files below.
         ranked = [row for row in ranked if row.id not in given or row.file == name]
         ranked.sort(key=lambda row: row.id in given)
@@ -110,12 +111,12 @@ def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[st
 
     They come from the arguments for paths, otherwise from the words of a command or a patch that may be paths.
     """
-    given = {key: value if isinstance(value, list) else [value] for key, value in arguments.items()}
-    paths = [each for key, values in given.items() if "path" in key.lower() or "file" in key.lower() for each in values]
-    if paths and "command" not in given:
+    lists = {key: value if isinstance(value, list) else [value] for key, value in arguments.items()}
+    paths = [each for key, values in lists.items() if "path" in key.lower() or "file" in key.lower() for each in values]
+    if paths and "command" not in lists:
         return list(_inside(top, [cwd], (path for path in paths if isinstance(path, str))))
     found, folders = dict[str, None](), [cwd]
-    for text in (each for values in given.values() for each in values if isinstance(each, str)):
+    for text in (each for values in lists.values() for each in values if isinstance(each, str)):
         words = text[:_LOOKED_AT].translate(_BETWEEN_WORDS).split()[:_WORDS]
         folders += [os.path.join(folders[-1], to) for word, to in pairwise(words) if word in _MOVES]
         if len(words) > 1:
@@ -132,11 +133,11 @@ def _touched_files(top: Path, cwd: str, payload: Payload, named: Iterable[str]) 
     from memctl.session import calls  # slow to import, and needed only for files with a record
     from memctl.text.actions import READ
 
-    found: dict[str, bool] = {}
+    files_touched: dict[str, bool] = {}
     for one in calls.touched(payload._replace(cwd=cwd)):
         for name in _inside(top, [one.cwd], [one.path]):
-            found[name] = found.get(name, False) or one.action != READ
-    return found
+            files_touched[name] = files_touched.get(name, False) or one.action != READ
+    return files_touched
 
 
 def _inside(top: Path, folders: Iterable[str], paths: Iterable[str]) -> Iterator[str]:
@@ -221,7 +222,7 @@ def _line(text: str) -> str:
 
 
 def _mark(name: str) -> str:
-    """Return the name of the file in a session's folder which says that the session was told of a file."""
+    """Return the name of the mark in a session's folder which says that a file's records were shown."""
     from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more
 
     return f"file-{blake2b(name.encode(errors='surrogateescape'), digest_size=8).hexdigest()}"

@@ -90,9 +90,9 @@ class OriginalFiles:
         except (OSError, msgspec.DecodeError):
             return None
 
-    def keep(self, file: Path, kept: OriginalFile) -> None:
+    def keep(self, file: Path, original: OriginalFile) -> None:
         """Store the original of a file."""
-        files.replace_private(self._file(file), msgspec.json.encode(kept).decode())
+        files.replace_private(self._file(file), msgspec.json.encode(original).decode())
 
     def forget(self, file: Path) -> None:
         """Delete the stored original of a file, if there is one."""
@@ -125,17 +125,19 @@ def settings_edit(
     MemctlError if the settings can't be edited; its hint has the lines to add by hand.
     """
     target, path = _target(file, name, top), FORMS[host.name].setting
-    kept = originals.find(target)
+    original = originals.find(target)
     if call is None:
 
         def remove(text: str) -> str:
-            return settings.change_list(settings.remove_hooks(text, name), path, [], _own_rules(kept, allowed), name)
+            return settings.change_list(
+                settings.remove_hooks(text, name), path, [], _own_rules(original, allowed), name
+            )
 
         return _removal(file, name, top, remove, originals)
     text, _ = _text(_content(target, name), name)
     try:
         present = settings.list_at(text, path, name) if path and text.strip() else []
-        wanted, gone = _choice(allowed, kept, present)
+        wanted, gone = _choice(allowed, original, present)
         edit = _addition(
             file,
             name,
@@ -147,7 +149,7 @@ def settings_edit(
         lines = settings.change_list(settings.add_hooks("", host, call, name), path, wanted, [], name)
         hint = f"nothing was changed; correct it and run this again, or add this by hand:\n{lines.rstrip()}"
         raise MemctlError(error.message, hint) from None
-    return _with_rules(edit, kept, allowed, wanted, present)
+    return _with_rules(edit, original, allowed, wanted, present)
 
 
 def rules_edit(
@@ -160,17 +162,17 @@ def rules_edit(
     before.
     """
     target = _target(file, name, top)
-    kept, rules = originals.find(target), form.rules()
+    original, rules = originals.find(target), form.rules()
     if allowed is None:
-        ours = _own_rules(kept, Allowed(rules))
+        ours = _own_rules(original, Allowed(rules))
         return _removal(file, name, top, lambda text: permissions.write_rules(text, form, [], ours), originals)
     text, _ = _text(_content(target, name), name)
     present = permissions.rules_in(text, rules)
-    wanted, gone = _choice(allowed, kept, present)
+    wanted, gone = _choice(allowed, original, present)
     edit = _addition(file, name, top, lambda text: permissions.write_rules(text, form, wanted, gone))
     if edit.after == b"":
         edit = msgspec.structs.replace(edit, after=None)
-    return _with_rules(edit, kept, allowed, wanted, present)
+    return _with_rules(edit, original, allowed, wanted, present)
 
 
 def declined_rules(host: Host, environ: Mapping[str, str]) -> list[str]:
@@ -193,22 +195,23 @@ def declined_rules(host: Host, environ: Mapping[str, str]) -> list[str]:
     return [rule for rule in kept.offered if rule not in there]
 
 
-def _choice(allowed: Allowed, kept: OriginalFile | None, present: Sequence[str]) -> tuple[list[str], list[str]]:
+def _choice(allowed: Allowed, original: OriginalFile | None, present: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the rules to have in a file, and memctl's rules to remove from it."""
-    offered = {*(kept.offered if kept else ()), *allowed.declined}
+    offered = {*(original.offered if original else ()), *allowed.declined}
     wanted = permissions.choose(allowed.rules, allowed.groups, offered, present)
-    return wanted, [rule for rule in _own_rules(kept, allowed) if rule not in wanted]
+    return wanted, [rule for rule in _own_rules(original, allowed) if rule not in wanted]
 
 
-def _own_rules(kept: OriginalFile | None, allowed: Allowed) -> tuple[str, ...]:
+def _own_rules(original: OriginalFile | None, allowed: Allowed) -> tuple[str, ...]:
     """Return the rules that memctl has added to a file; all rules of memctl's form if that is not recorded."""
-    return kept.put if kept and kept.after else tuple(rule for of in allowed.rules.values() for rule in of)
+    return original.put if original and original.after else tuple(rule for of in allowed.rules.values() for rule in of)
 
 
 def _with_rules(
-    edit: Edit, kept: OriginalFile | None, allowed: Allowed, wanted: Sequence[str], present: Sequence[str]
+    edit: Edit, original: OriginalFile | None, allowed: Allowed, wanted: Sequence[str], present: Sequence[str]
 ) -> Edit:
-    before = kept.put if kept else ()
+    """Return an edit with the permission rules that it offers and that memctl has added so far."""
+    before = original.put if original else ()
     return msgspec.structs.replace(
         edit,
         offered=tuple(rule for of in allowed.rules.values() for rule in of),
@@ -221,16 +224,16 @@ def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bo
 
     `top` is the worktree that no link may lead out of.
     """
-    made: list[Edit] = []
+    edits: list[Edit] = []
     for name in (agents_md.AGENTS, agents_md.CLAUDE):
         file = folder / name
-        if name == agents_md.CLAUDE and file.is_symlink() and os.path.realpath(file) == os.path.realpath(made[0].file):
-            made.append(Edit(name, file, b"", b"", f"it is a link to {agents_md.AGENTS}"))
+        if name == agents_md.CLAUDE and file.is_symlink() and os.path.realpath(file) == os.path.realpath(edits[0].file):
+            edits.append(Edit(name, file, b"", b"", f"it is a link to {agents_md.AGENTS}"))
         elif remove:
-            made.append(_removal(file, name, top, partial(agents_md.remove_block, name=name), originals))
+            edits.append(_removal(file, name, top, partial(agents_md.remove_block, name=name), originals))
         else:
-            made.append(_addition(file, name, top, partial(agents_md.add_block, name=name)))
-    return made
+            edits.append(_addition(file, name, top, partial(agents_md.add_block, name=name)))
+    return edits
 
 
 def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
@@ -239,12 +242,12 @@ def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
     With `remove` the edit is one that removes memctl's entries, and the stored original is deleted. Raises MemctlError,
     and leaves the file unchanged, if it can't be written or changed since the edit was planned.
     """
-    kept = originals.find(edit.file)
+    original = originals.find(edit.file)
     if not edit.changes:
         if remove:
             originals.forget(edit.file)
         elif edit.offered:
-            old = kept or OriginalFile(str(edit.file), None, "")
+            old = original or OriginalFile(str(edit.file), None, "")
             originals.keep(edit.file, msgspec.structs.replace(old, offered=edit.offered, put=edit.put))
         return
     if _content(edit.file, edit.name) != edit.before:
@@ -252,14 +255,14 @@ def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
     try:
         if remove:
             _write(edit)
-            if edit.after is None and kept and kept.made_folder:
+            if edit.after is None and original and original.made_folder:
                 _remove_if_empty(edit.file.parent)
             originals.forget(edit.file)
             return
-        is_ours = kept is not None and edit.before is not None and kept.after == _digest(edit.before)
+        is_ours = original is not None and edit.before is not None and original.after == _digest(edit.before)
         before = None if edit.before is None else base64.b64encode(edit.before).decode()
         is_new_folder = not edit.file.parent.exists()
-        old = kept if kept is not None and is_ours else OriginalFile(str(edit.file), before, "", is_new_folder)
+        old = original if original is not None and is_ours else OriginalFile(str(edit.file), before, "", is_new_folder)
         made = msgspec.structs.replace(old, after=_digest(edit.after or b""), offered=edit.offered, put=edit.put)
         originals.keep(edit.file, made)
         _write(edit)
@@ -268,6 +271,7 @@ def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
 
 
 def _addition(file: Path, name: str, top: Path | None, change: Callable[[str], str]) -> Edit:
+    """Plan an edit that adds memctl's entries, by `change`; links in the path must not lead out of `top`."""
     target = _target(file, name, top)
     before = _content(target, name)
     text, has_mark = _text(before, name)
@@ -278,25 +282,28 @@ def _addition(file: Path, name: str, top: Path | None, change: Callable[[str], s
 
 
 def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], str], originals: OriginalFiles) -> Edit:
+    """Plan an edit that removes memctl's entries: it restores the original file, or else applies `change`."""
     target = _target(file, name, top)
     before = _content(target, name)
     if before is None:
         return Edit(name, target, None, None, "it does not exist")
-    kept = originals.find(target)
-    if kept is not None and kept.after == _digest(before):
-        return Edit(name, target, before, None if kept.before is None else _without_ours(kept.before, name, change))
+    original = originals.find(target)
+    if original is not None and original.after == _digest(before):
+        return Edit(
+            name, target, before, None if original.before is None else _without_ours(original.before, name, change)
+        )
     text, has_mark = _text(before, name)
     after = change(text)
     if after == text:
-        return Edit(name, target, before, before, "it has nothing of memctl")
-    if kept is not None and kept.before is None and kept.after and after.strip() in ("", "{}"):
+        return Edit(name, target, before, before, "it has no entries of memctl")
+    if original is not None and original.before is None and original.after and after.strip() in ("", "{}"):
         return Edit(name, target, before, None)  # memctl created the file, and nothing else is in it
     return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
 
 
-def _without_ours(kept: str, name: str, change: Callable[[str], str]) -> bytes:
+def _without_ours(encoded: str, name: str, change: Callable[[str], str]) -> bytes:
     """Return an original byte for byte, without entries of memctl that it had already, such as from another clone."""
-    data = base64.b64decode(kept)
+    data = base64.b64decode(encoded)
     text, has_mark = _text(data, name)
     after = change(text)
     return data if after == text else ((_BOM if has_mark else "") + after).encode()
@@ -314,6 +321,7 @@ def _target(file: Path, name: str, top: Path | None) -> Path:
 
 
 def _content(file: Path, name: str) -> bytes | None:
+    """Return the bytes of a settings file, None if it is missing; raises MemctlError if it can't be edited."""
     try:
         status = os.stat(file)
         if not stat.S_ISREG(status.st_mode):
@@ -321,7 +329,7 @@ def _content(file: Path, name: str) -> bytes | None:
         if status.st_size > _MOST_BYTES:
             raise MemctlError(
                 f"{name} has {status.st_size:,} bytes",
-                "memctl changes only small settings files; see whether this is one",
+                f"memctl edits settings files of at most {_MOST_BYTES:,} bytes; check whether this is one",
             )
         return file.read_bytes()
     except FileNotFoundError:
@@ -340,6 +348,7 @@ def _text(data: bytes | None, name: str) -> tuple[str, bool]:
 
 
 def _write(edit: Edit) -> None:
+    """Write or delete the file of an edit, atomically and with its former mode."""
     if edit.after is None:
         edit.file.unlink()
         return

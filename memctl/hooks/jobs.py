@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.git import edited_hooks, hook_commits
 from memctl.hooks import live_sessions, log, summarize
-from memctl.hooks.event_payload import NOTED, Payload
+from memctl.hooks.event_payload import QUEUED_FIELDS, Payload
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
 from memctl.store import job_queue, place
 from memctl.store.memory import Memory, open_for_agent
@@ -72,24 +72,24 @@ def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, 
     setting is invalid, a Git hook is being edited, or the disk is full.
     """
     try:
-        left = msgspec.convert(entry, _JobNote)
-        host, do = HOSTS[left.host], _DOING[left.what]
-        payload = msgspec.convert(left.event[:NOTED], Payload)  # an older memctl queued more fields
+        note = msgspec.convert(entry, _JobNote)
+        host, do = HOSTS[note.host], _HANDLERS[note.what]
+        payload = msgspec.convert(note.event[:QUEUED_FIELDS], Payload)  # an older memctl queued more fields
     except (msgspec.ValidationError, KeyError) as error:
         log.fault(folder.root, "", folder.key, error)
         return True  # the job is broken or of a later memctl: trying again does not help
     memory: Memory | None = None
     try:
-        memory = open_for_agent(Path(left.place), environ, left.agent or host.name, folder.key)
+        memory = open_for_agent(Path(note.place), environ, note.agent or host.name, folder.key)
         if not memory.is_trusted:  # an older memctl may have queued the job
             raise job_queue.NotNow
-        do(_Work(memory, host, payload, folder, left.moment))
+        do(_Work(memory, host, payload, folder, note.moment))
         return True
     except job_queue.NotNow:
         raise
     except Exception as error:
         log.fault(folder.root, payload.event, folder.key, error)
-        is_closed = memory is None and (Path(left.place) / place.FOLDER / place.CONFIG).is_file()
+        is_closed = memory is None and (Path(note.place) / place.FOLDER / place.CONFIG).is_file()
         is_closed |= isinstance(error, (hook_commits.UnknownValue, edited_hooks.EditedHook))
         if is_closed or (isinstance(error, OSError) and error.errno in _FULL):
             raise job_queue.NotNow from None
@@ -114,32 +114,35 @@ def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patien
 
 
 def _end_killed(memory: Memory, one: SessionDir) -> None:
+    """Summarize a killed session, commit its page, and mark the session as ended."""
     from memctl.hooks import session_end
     from memctl.write import commit
 
-    found = live_sessions.read(one)
-    if found is not None and found.host in HOSTS:
-        summarize.take_in(memory, HOSTS[found.host], found.transcript, one, is_over=True)
+    session = live_sessions.read(one)
+    if session is not None and session.host in HOSTS:
+        summarize.update_draft(memory, HOSTS[session.host], session.transcript, one, is_over=True)
     session_end.end(memory, one, was_killed=True)
     commit.end_batch(memory)
     live_sessions.end(one)
 
 
 def _compact(work: _Work) -> None:
+    """Update the session's draft and state, and save a checkpoint."""
     from memctl.hooks import compaction_checkpoint  # not needed at the end of a session, at which the host waits
 
     try:
-        summarize.take_in(work.memory, work.host, work.payload.transcript, work.folder)
+        summarize.update_draft(work.memory, work.host, work.payload.transcript, work.folder)
     except Exception as error:  # the state known so far is saved all the same
         log.fault(work.folder.root, work.payload.event, work.folder.key, error)
     compaction_checkpoint.save(work.memory, work.folder, work.moment)
 
 
 def _stop(work: _Work) -> None:
-    summarize.take_in(work.memory, work.host, work.payload.transcript, work.folder)
+    summarize.update_draft(work.memory, work.host, work.payload.transcript, work.folder)
 
 
 def _end(work: _Work) -> None:
+    """Update the session's draft, commit its page, and squash the batch."""
     from memctl.hooks import session_end
     from memctl.write import commit
 
@@ -148,4 +151,4 @@ def _end(work: _Work) -> None:
     commit.end_batch(work.memory)
 
 
-_DOING: Mapping[str, Callable[[_Work], None]] = {COMPACT: _compact, STOP: _stop, END: _end}
+_HANDLERS: Mapping[str, Callable[[_Work], None]] = {COMPACT: _compact, STOP: _stop, END: _end}

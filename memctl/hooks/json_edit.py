@@ -64,14 +64,14 @@ def value_at(text: str, path: Sequence[str | int]) -> int | None:
     for step in path:
         if plain[at : at + 1] != ("{" if isinstance(step, str) else "["):
             return None
-        found = _spans(plain, at)
+        members = _spans(plain, at)
         if isinstance(step, str):
-            named = [span for span in found if span.key == step]
+            named = [span for span in members if span.key == step]
             if not named:
                 return None
             at = named[-1].value  # the last of several members with one key counts, as in JSON parsers
-        elif step < len(found):
-            at = found[step].value
+        elif step < len(members):
+            at = members[step].value
         else:
             return None
     return at
@@ -88,15 +88,15 @@ def insert(text: str, at: int, value: Any, key: str = "") -> str:
     The value becomes the last element of the list, or with a `key` the last member of the object.
     """
     plain = _plain(text)
-    found, newline, unit = _spans(plain, at), "\r\n" if "\r\n" in text else "\n", _unit(plain)
+    members, newline, unit = _spans(plain, at), "\r\n" if "\r\n" in text else "\n", _unit(plain)
     head = f"{json.dumps(key, ensure_ascii=False)}: " if key else ""
-    if found and newline not in text[at : found[0].start]:  # the object or list is on one line
-        return f"{text[: found[-1].end]}, {head}{json.dumps(value, ensure_ascii=False)}{text[found[-1].end :]}"
+    if members and newline not in text[at : members[0].start]:  # the object or list is on one line
+        return f"{text[: members[-1].end]}, {head}{json.dumps(value, ensure_ascii=False)}{text[members[-1].end :]}"
     outer = _indentation(plain, at)
-    inner = _indentation(plain, found[0].start) if found else outer + unit
+    inner = _indentation(plain, members[0].start) if members else outer + unit
     written = json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + inner)
-    if found:
-        end = found[-1].end
+    if members:
+        end = members[-1].end
         rest = _REST_OF_LINE.match(text, end)  # a comment stays on the line of its value
         assert rest is not None
         beside = text[end : rest.end()].rstrip()
@@ -123,21 +123,21 @@ def remove(text: str, at: int, number: int) -> str:
     `number` is the index of the member or element. Its comma is removed, too; comments around it stay.
     """
     bare, plain = _bare(text), _plain(text)
-    found = _spans(plain, at)
-    start, end = found[number].start, found[number].end
-    is_first, is_last = number == 0, number + 1 == len(found)
-    left = at + 1 if is_first else found[number - 1].end
-    right = _skip(plain, end) if is_last else found[number + 1].start
-    if text[left:start].strip(_SPACE + ",") or text[end:right].strip(_SPACE + ","):  # comments, which stay
+    members = _spans(plain, at)
+    start, end = members[number].start, members[number].end
+    is_first, is_last = number == 0, number + 1 == len(members)
+    beginning = at + 1 if is_first else members[number - 1].end
+    right = _skip(plain, end) if is_last else members[number + 1].start
+    if text[beginning:start].strip(_SPACE + ",") or text[end:right].strip(_SPACE + ","):  # comments, which stay
         comma = bare.find(",", end, right)
         after = text[end:right] if comma < 0 else text[end:comma] + text[comma + 1 : right]
         if comma < 0 and not is_first:
-            comma = bare.find(",", left, start)
+            comma = bare.find(",", beginning, start)
             return _join(text[:comma] + text[comma + 1 : start], after + text[right:])
         return _join(text[:start], after + text[right:])
     if not is_last:
         return text[:start] + text[right:]
-    return text[:left] + text[right if is_first else end :]
+    return text[:beginning] + text[right if is_first else end :]
 
 
 def _join(before: str, after: str) -> str:

@@ -26,7 +26,7 @@ _NOBODY = "-"  # no session has this name (`session_dir.key`)
 _TRACES = (_FILE, "calls", "draft.md", "state.json")
 
 
-class Alive(NamedTuple):
+class LiveSession(NamedTuple):
     """A running session: its host's name, its transcript's path, the folder with the memory, and a process id.
 
     `process` is the id of the host's process, 0 if it is unknown.
@@ -50,7 +50,7 @@ def note(
         return
     named = environ.get(host.process, "")
     process = (int(named) if named.isdecimal() else 0) if host.process else _caller()
-    found = Alive(host.name, payload.transcript, str(place), process)
+    found = LiveSession(host.name, payload.transcript, str(place), process)
     private.make_folder(folder.path)
     hidden = file.with_name(f".{_FILE}-{os.getpid()}")
     with open(private.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as stream:
@@ -58,11 +58,11 @@ def note(
     os.replace(hidden, file)
 
 
-def read(folder: SessionDir) -> Alive | None:
+def read(folder: SessionDir) -> LiveSession | None:
     """Return the record of a running session, None if it has ended or can't be read."""
     try:
         host, transcript, place, process = json.loads((folder.path / _FILE).read_bytes())
-        return Alive(str(host), str(transcript), str(place), int(process))
+        return LiveSession(str(host), str(transcript), str(place), int(process))
     except (OSError, ValueError, TypeError):
         return None
 
@@ -79,7 +79,7 @@ def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[Sessi
     host's process is gone, or if it had no activity for `pause` seconds (`session_pause_hours` of config.yaml).
     Inactivity does not count while a process is alive that the host itself named as the session's.
     """
-    return [one for one, alive in _others(folder, place) if _was_killed(one, alive, pause)]
+    return [one for one, alive in _others(folder, place) if _is_killed(one, alive, pause)]
 
 
 def running_sessions(root: Path, place: Path, pause: float) -> list[SessionDir]:
@@ -88,24 +88,24 @@ def running_sessions(root: Path, place: Path, pause: float) -> list[SessionDir]:
     They are the sessions that `killed_sessions` would not return. `root` is the folder of the memory's hooks, `place`
     the folder with the memory, and `pause` the seconds without activity after which a session counts as killed.
     """
-    return [one for one, alive in _others(SessionDir(root, _NOBODY), place) if not _was_killed(one, alive, pause)]
+    return [one for one, alive in _others(SessionDir(root, _NOBODY), place) if not _is_killed(one, alive, pause)]
 
 
-def _others(folder: SessionDir, place: Path) -> list[tuple[SessionDir, Alive]]:
-    """Return the other sessions of a memory that have not ended, each with its note."""
+def _others(folder: SessionDir, place: Path) -> list[tuple[SessionDir, LiveSession]]:
+    """Return the sessions of a memory that have not ended, each with its record, except that of `folder`."""
     found = ((one, read(one)) for one in folder.others())
     return [(one, alive) for one, alive in found if alive and alive.place == str(place)]
 
 
-def _was_killed(folder: SessionDir, alive: Alive, pause: float) -> bool:
+def _is_killed(folder: SessionDir, alive: LiveSession, pause: float) -> bool:
     """Return whether a session was probably killed: its process is gone, or it was inactive for `pause` seconds.
 
     Inactivity does not count while the process that the host itself named is alive; any other process may run several
     sessions.
     """
-    if _can_be_asked(alive) and _is_gone(alive):
+    if _can_check(alive) and _is_gone(alive):
         return True
-    is_its_own = alive.host in HOSTS and bool(HOSTS[alive.host].process) and _can_be_asked(alive)
+    is_its_own = alive.host in HOSTS and bool(HOSTS[alive.host].process) and _can_check(alive)
     return not is_its_own and _is_silent(folder, pause)
 
 
@@ -133,12 +133,12 @@ def _is_silent(folder: SessionDir, pause: float) -> bool:
     return latest < time.time() - pause
 
 
-def _can_be_asked(alive: Alive) -> bool:
+def _can_check(alive: LiveSession) -> bool:
     """Return whether a session's process is known and can be checked; on Windows the check would end the process."""
     return bool(alive.process) and os.name == "posix"
 
 
-def _is_gone(alive: Alive) -> bool:
+def _is_gone(alive: LiveSession) -> bool:
     """Return whether no process has the id of the session's host; False if another process has got that id."""
     try:
         os.kill(alive.process, 0)

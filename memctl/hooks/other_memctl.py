@@ -18,7 +18,7 @@ from memctl.hooks import settings
 from memctl.hooks.hosts import Host
 from memctl.hooks.settings import SettingsFile
 
-_NOTED = "other-memctl"
+_REPORTED = "other-memctl"
 _MOST_BYTES = 1024 * 1024  # of settings; a start has no time for more
 
 
@@ -62,12 +62,12 @@ def line(host: Host, project: Path, root: Path, environ: Mapping[str, str]) -> s
     The result is "" if there are none, or if the line was returned before in this clone. `root` is the folder of the
     memory's hooks.
     """
-    if (root / _NOTED).exists():
+    if (root / _REPORTED).exists():
         return ""
     found = find(host, project, environ, least=2)
     if not found:
         return ""
-    private.make_file(root / _NOTED)
+    private.make_file(root / _REPORTED)
     return f"Tell the user: {found[0].sentence(host)}. (memctl)\n"
 
 

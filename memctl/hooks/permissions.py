@@ -1,8 +1,8 @@
 """Write the permission rules by which a host lets agents run commands of memctl without asking (`agent_env.COMMANDS`).
 
-Hosts compare the beginning of a command line, so a rule allows all options of a command; memctl itself refuses the far
-reaching ones in an agent's shell. Hosts check chained commands, substitutions and redirections separately: Claude Code
-2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0 allow none of these by such a rule (tests/agents).
+Hosts compare the beginning of a command line, so a rule allows all options of a command; memctl itself refuses the
+far-reaching ones in an agent's shell. Hosts check chained commands, substitutions and redirections separately: Claude
+Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0 allow none of these by such a rule (tests/agents).
 """
 
 from __future__ import annotations
@@ -145,7 +145,8 @@ def describe(host: Host, rules: Collection[str]) -> str:
     if not parts:
         return "agents have to ask before they run memctl; `--allow all` (or read, or record) changes that"
     hooks = (
-        "; a record is a commit, which runs your Git hooks; after a change of a hook in the worktree, it waits for you"
+        "; each record is a commit, which runs your Git hooks; if one of them was changed, the commit waits for you"
+        if found[RECORD]
+        else ""
     )
-    hooks = hooks if found[RECORD] else ""
-    return f"agents may run without asking, {'; '.join(parts)} (`--allow read`, or none, leaves the others out){hooks}"
+    return f"agents may run without asking, {'; '.join(parts)} (`--allow read` or `--allow none` limits that){hooks}"

@@ -86,8 +86,8 @@ def last_context(transcript: str) -> tuple[int, str] | None:
     """
     for line in main_lines_backwards(transcript, _REACH, (b'"usage"', b"compact_boundary")):
         if line.is_boundary:
-            left = line.compaction.get("postTokens")
-            return (left if isinstance(left, int) and left >= 0 else 0), ""
+            tokens = line.compaction.get("postTokens")
+            return (tokens if isinstance(tokens, int) and tokens >= 0 else 0), ""
         if line.context > 0:
             return line.context, line.model
     return None
@@ -110,8 +110,9 @@ def _check(payload: Payload, folder: SessionDir, environ: Mapping[str, str]) -> 
             log.fault(folder.root, payload.event, folder.key, error)
 
 
-def _is_due(folder: SessionDir, calls: int, found: ContextFill | None) -> bool:
-    zone = found.zone if found else ""
+def _is_due(folder: SessionDir, calls: int, fill: ContextFill | None) -> bool:
+    """Return whether a compaction is to be suggested now, and record that it was."""
+    zone = fill.zone if fill else ""
     passed = [number for number in CALLS if calls >= number]
     due = [f"calls-{passed[-1]}"] if passed and zone != model_windows.GREEN else []
     orange, red = model_windows.ORANGE, model_windows.RED
@@ -120,14 +121,15 @@ def _is_due(folder: SessionDir, calls: int, found: ContextFill | None) -> bool:
     return bool(new)
 
 
-def _text(calls: int, found: ContextFill | None) -> str:
+def _text(calls: int, fill: ContextFill | None) -> str:
+    """Return the suggestion of a compaction, with the number of calls and how full the context is."""
     from memctl.text.phrases import quantity
 
     number = f"{quantity(calls, 'tool call')} since the context was last compacted"
     full = (
-        f"; it holds {found.tokens:,} tokens, {found.share:.0%} of the {found.limit:,} at which the host compacts it"
-        f" by itself ({found.zone})"
-        if found
+        f"; it holds {fill.tokens:,} tokens, {fill.share:.0%} of the {fill.limit:,} at which the host compacts it"
+        f" by itself ({fill.zone})"
+        if fill
         else ""
     )
     return (

@@ -34,15 +34,15 @@ _HOW = "The project has a memory (memctl): `memctl search X` finds more; before 
 _PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # the id of a record that a pack includes whole
 
 
-def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
+def find(open_memory: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
     """Return the answer to a prompt, with the ids of the records that it shows; "" if nothing new is relevant.
 
-    The result is JSON for `give`. `opened` is a function that opens the memory, and `folder`, memctl's folder for the
-    session, says which records the session was shown before.
+    The result is JSON for `give`. `open_memory` opens the memory. `folder`, memctl's folder for the session, says which
+    records the session was shown before.
     """
     from memctl.text.fit import length
 
-    pack = _pack(opened, prompt, folder.shown(), _ROOM, length)
+    pack = _pack(open_memory, prompt, folder.shown(), _ROOM, length)
     if pack is None:
         return ""
     # If all records are too large for a prompt, their titles are shown, once.
@@ -50,16 +50,16 @@ def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
     return json.dumps([pack.text, sorted(shown)])
 
 
-def for_sub_agent(opened: Callable[[], Memory], prompt: str) -> str:
+def for_sub_agent(open_memory: Callable[[], Memory], prompt: str) -> str:
     """Return the text for a sub-agent that starts with a prompt: what is relevant to it, and how to find more."""
     from memctl.tokens.families import estimate
 
-    pack = _pack(opened, prompt, (), _ROOM_OF_SUB_AGENT, lambda text: estimate(text, "markdown"))
+    pack = _pack(open_memory, prompt, (), _ROOM_OF_SUB_AGENT, lambda text: estimate(text, "markdown"))
     return f"{pack.text}\n{_HOW}" if pack else _HOW
 
 
 def _pack(
-    opened: Callable[[], Memory],
+    open_memory: Callable[[], Memory],
     prompt: str,
     shown: Collection[str],
     room: int,
@@ -67,7 +67,8 @@ def _pack(
 ) -> Pack | None:
     """Return what is relevant to a prompt and not shown yet, at most `room` by `size`; None if nothing is.
 
-    A host waits for it at every prompt, so the memory is `opened`, and what makes a pack is imported, only if needed.
+    A host waits for it at every prompt. So the memory is opened, and the modules that make a pack are imported, only if
+    they are needed.
     """
     from memctl.text.words import stems
 
@@ -75,7 +76,7 @@ def _pack(
     wanted = stems(about)
     if len(wanted) < _WORDS:
         return None
-    memory = opened()  # first, so that Git compares with HEAD while other modules are imported
+    memory = open_memory()  # first, so that Git compares with HEAD while other modules are imported
     from memctl import agent_view
     from memctl.store import load
 
@@ -85,10 +86,10 @@ def _pack(
     snapshot = agent_view.readable(memory, load.disk(memory))
     close = [one for one in _best_fits(snapshot, about, memory.now) if not is_shown(one.id)]
 
-    def bears(item: Item) -> bool:
+    def is_relevant(item: Item) -> bool:
         return not is_shown(item.id) and len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)
 
-    made = _items(memory, snapshot, close, bears)
+    made = _items(memory, snapshot, close, is_relevant)
     if not made:
         return None
     from memctl.pack import budget_fill
@@ -108,20 +109,22 @@ def _pack(
     return pack
 
 
-def give(folder: SessionDir, found: str) -> str:
+def give(folder: SessionDir, result: str) -> str:
     """Return the text in a result of `find`, and mark its records as shown.
 
     They are not marked in `find`, whose result may come too late to be shown.
     """
-    text, included = json.loads(found)
+    text, included = json.loads(result)
     for identifier in included:
         folder.mark_shown(identifier)
     return str(text)
 
 
 def _best_fits(snapshot: Snapshot, about: str, now: str) -> list[Result]:
-    """Return the search results that match a prompt about as well as the best one: open records, pages, sessions and
-    checkpoints, the best first."""
+    """Return the search results that match a prompt about as well as the best one, the best first.
+
+    They are records in force, pages, sessions and checkpoints.
+    """
     from memctl.pack.items import CLOSE
     from memctl.search import ranking
 
@@ -131,20 +134,22 @@ def _best_fits(snapshot: Snapshot, about: str, now: str) -> list[Result]:
     return [one for one in held if one.match >= CLOSE * best]
 
 
-def _items(memory: Memory, snapshot: Snapshot, close: Sequence[Result], bears: Callable[[Item], bool]) -> list[Item]:
+def _items(
+    memory: Memory, snapshot: Snapshot, close: Sequence[Result], is_relevant: Callable[[Item], bool]
+) -> list[Item]:
     """Return the relevant results as items, records first; Git is asked for the origin of records only."""
     from memctl.pack import items
 
     records = [one.record for one in close if one.record is not None][:_MOST]
-    found = [record for record in records if bears(items.of_record(snapshot, record, {}))]
+    relevant = [record for record in records if is_relevant(items.of_record(snapshot, record, {}))]
     places = (items.of_result(snapshot, place) for place in items.places(close))
-    made = list(filter(bears, places))
-    if not found:
+    made = list(filter(is_relevant, places))
+    if not relevant:
         return made
     from memctl.pack import supply
 
-    known = supply.origins_of(memory, snapshot, found, None)
-    return [*(items.of_record(snapshot, record, known) for record in found), *made]
+    known = supply.origins_of(memory, snapshot, relevant, None)
+    return [*(items.of_record(snapshot, record, known) for record in relevant), *made]
 
 
 def _is_in_force(record: Record, now: str) -> bool:

@@ -32,7 +32,7 @@ _NONE = re.compile(r"(?i)(?:whether|if|why|how|none|no) |.*\||.*\?$")
 _STEP = re.compile(r"(?i)\b(?:would you like|do next|ready to|the plan|plan ready|pull request|prs?|commit this)\b")
 # Each line of a transcript with a decision contains one of these.
 _MARK = re.compile(rb'(?i)deci(?:sion|ded)|"answers"|\b(?:we|let.{1,6}s|the team|you and i|our)\b')
-_VOICED, _READ = "voiced-", "voiced"
+_REMINDED, _READ = "voiced-", "voiced"
 
 
 class NewRows(NamedTuple):
@@ -59,27 +59,27 @@ def unread(folder: SessionDir, transcript: str) -> NewRows:
     return NewRows(found, end)
 
 
-def find(opened: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:
+def find(open_memory: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:
     """Return the reminder of the decisions in some lines of a transcript, as JSON for `give`.
 
     The JSON also has a name for each decision that no reminder has named so far: the name of a file in `folder`, by
-    which `give` marks it as named. `opened` opens the memory, and is called only if there is such a decision.
+    which `give` marks it as named. `open_memory` opens the memory, and is called only if there is such a decision.
     """
     from memctl.session import extraction
 
     found = (one for one in extraction.of_events(_events(rows)) if _is_decision(one))
-    new = {name: one for one in found if not (folder.path / (name := f"{_VOICED}{_digest(one.text)}")).exists()}
-    left = [one for one in new.values() if not _is_recorded(opened(), one)] if new else []
+    new = {name: one for one in found if not (folder.path / (name := f"{_REMINDED}{_digest(one.text)}")).exists()}
+    left = [one for one in new.values() if not _is_recorded(open_memory(), one)] if new else []
     return json.dumps([_line(left) if left else "", list(new)])
 
 
-def give(folder: SessionDir, made: str, end: int) -> str:
+def give(folder: SessionDir, result: str, end: int) -> str:
     """Return the reminder in a result of `find` ("" if that was not ready in time), and record that it was given.
 
     `end` is the offset up to which the transcript counts as read. It is recorded here and not before, because a process
     that is killed earlier has reminded nobody. Raises OSError.
     """
-    text, names = json.loads(made) if made else ("", ())
+    text, names = json.loads(result) if result else ("", ())
     for name in names:
         folder.create_marker(name)
     if end != folder.offset(_READ):
@@ -87,14 +87,14 @@ def give(folder: SessionDir, made: str, end: int) -> str:
     return str(text)
 
 
-def _line(left: Sequence[Extract]) -> str:
+def _line(extracts: Sequence[Extract]) -> str:
     """Return the reminder that names decisions."""
     from memctl.hooks import session_state
     from memctl.text.fit import cut_at_word
 
-    lines = (session_state.checkpoint_line(_statement(one)).rstrip(" .") for one in left[:_MOST])
-    quotes = [f'"{_quoted(cut_at_word(line, _LONGEST))}"' for line in lines]
-    more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
+    lines = (session_state.checkpoint_line(_statement(one)).rstrip(" .") for one in extracts[:_MOST])
+    quotes = [f'"{_quotable(cut_at_word(line, _LONGEST))}"' for line in lines]
+    more = f" and {len(extracts) - _MOST} more" if len(extracts) > _MOST else ""
     return (
         f"Said but not recorded: {', '.join(quotes)}{more}. Record what holds, or go on:"
         ' `memctl decide "X" --rationale "why" --alternative "Y: why not"`. (memctl)\n'
@@ -112,40 +112,41 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
             yield from (event for event in session.take(line) if event.kind in (ANSWER, PROMPT, RESULT))
 
 
-def _is_decision(found: Extract) -> bool:
+def _is_decision(extract: Extract) -> bool:
     """Return whether an extracted statement is a decision without doubt."""
     from memctl.session import extraction
     from memctl.statements import labels
     from memctl.transcript.events import PROMPT
 
-    if found.label != labels.DECISION or _NONE.match(found.text):
+    if extract.label != labels.DECISION or _NONE.match(extract.text):
         return False
-    if found.source == PROMPT and found.explicit and found.reason == extraction.CHOSEN:
-        return bool(found.alternatives) and not _STEP.search(found.text)
-    return found.explicit or bool((found.reason or found.alternatives) and _OURS.match(found.text))
+    if extract.source == PROMPT and extract.explicit and extract.reason == extraction.CHOSEN:
+        return bool(extract.alternatives) and not _STEP.search(extract.text)
+    return extract.explicit or bool((extract.reason or extract.alternatives) and _OURS.match(extract.text))
 
 
-def _is_recorded(memory: Memory, found: Extract) -> bool:
+def _is_recorded(memory: Memory, extract: Extract) -> bool:
     """Return whether a record has at least half of a decision's words, and so probably states it."""
     from memctl.search import ranking
     from memctl.store import load
     from memctl.text.words import stems
 
-    wanted, snapshot = stems(found.text), load.disk(memory)
-    asked = found.text.replace('"', " ")
-    near = ranking.search(snapshot, asked, memory.now, kinds=ranking.RECORDS, most=_LOOKED_AT)
+    words, snapshot = stems(extract.text), load.disk(memory)
+    query = extract.text.replace('"', " ")
+    near = ranking.search(snapshot, query, memory.now, kinds=ranking.RECORDS, most=_LOOKED_AT)
     texts = (snapshot.read(one.path) for one in near)
-    return any(len(wanted & stems(text)) >= _ALIKE * len(wanted) for text in texts)
+    return any(len(words & stems(text)) >= _ALIKE * len(words) for text in texts)
 
 
-def _statement(found: Extract) -> str:
+def _statement(extract: Extract) -> str:
+    """Return a decision as a sentence with its reason."""
     from memctl.session import extraction
 
-    has_reason = found.reason and found.reason != extraction.CHOSEN
-    return f"{found.text} because {found.reason}" if has_reason else found.text
+    has_reason = extract.reason and extract.reason != extraction.CHOSEN
+    return f"{extract.text} because {extract.reason}" if has_reason else extract.text
 
 
-def _quoted(text: str) -> str:
+def _quotable(text: str) -> str:
     """Return a text that can stand between double quotes, with the host's own marks escaped."""
     from memctl.record.notices import escape_model_tokens
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memctl.hooks.session_state import SessionState
 
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
-_DONE = ("turns", "answers", "tool_calls")
+_ACTIVITY = ("turns", "answers", "tool_calls")
 
 
 def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None:
@@ -51,10 +51,10 @@ def change(memory: Memory, folder: SessionDir) -> Change | None:
 
     state = session_state.read(folder)
     old_texts, old = pages.existing_page(memory, folder.key)
-    made = summarize.merge_pages(old, draft, state.succeeded if state else ()) if old else draft
-    writes, deletes = pages.replacement(memory, old_texts, pages.fit_page(memory, made))
-    files = sum(map(len, made.files.values()))
-    title = pages.title(folder.key, made.values.get("transcript", ""), files, made.values.get("turns", 0))
+    page = summarize.merge_pages(old, draft, state.succeeded if state else ()) if old else draft
+    writes, deletes = pages.replacement(memory, old_texts, pages.fit_page(memory, page))
+    files = sum(map(len, page.files.values()))
+    title = pages.title(folder.key, page.values.get("transcript", ""), files, page.values.get("turns", 0))
     return Change(op=pages.OP, title=title, writes=tuple(writes), deletes=tuple(deletes), session=folder.key)
 
 
@@ -73,7 +73,7 @@ def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | N
     return (
         bool(draft.files.get(session_page.CHANGED))
         or any(draft.lines.get(heading) for heading in _WORTH)
-        or (has_page and (is_of_git or any(draft.values.get(name) for name in _DONE)))
+        or (has_page and (is_of_git or any(draft.values.get(name) for name in _ACTIVITY)))
     )
 
 

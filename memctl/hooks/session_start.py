@@ -50,7 +50,7 @@ _REST = "MEMORY: `memctl rehydrate` prints what is recorded\n"
 
 def context(memory: Memory, host: Host, payload: Payload, folder: SessionDir, state: SessionState | None) -> str:
     """Return the text for a session that starts or continues; the event's `source` says which."""
-    if state is not None and _goes_on(payload, state):
+    if state is not None and _has_context(payload, state):
         return pack(memory, host, state.seen)
     compacted = _before_compaction(memory, state) if payload.source == COMPACTED else ""
     if compacted:
@@ -71,17 +71,20 @@ def note(
     *,
     is_given: bool = True,
 ) -> None:
-    """Record that a session starts or continues, and with `is_given` that it has got the memory's text up to now."""
+    """Record that a session starts or continues.
+
+    `is_given` says that its agent got the memory's text just now.
+    """
     folder.tidy()
-    if not _goes_on(payload, state):
+    if not _has_context(payload, state):
         folder.reset()
     began = state.began if state is not None and state.began else _beginning(memory, host, folder)
     seen = memory.now if is_given else state.seen if state is not None else ""
     session_state.update(folder, top=str(memory.repository.top), seen=seen, began=began)
 
 
-def _goes_on(payload: Payload, state: SessionState | None) -> bool:
-    """Return whether a session is resumed that has got the memory's text before, and so still has it."""
+def _has_context(payload: Payload, state: SessionState | None) -> bool:
+    """Return whether the session is resumed and still has the memory's text that it got before."""
     return payload.source in _RESUMED and state is not None and bool(state.seen)
 
 

@@ -106,16 +106,16 @@ def _from_older_version(values: dict[str, Any]) -> SessionState:
     return msgspec.convert({**values, "task": msgspec.to_builtins(task), "created": created}, SessionState)
 
 
-def write(folder: SessionDir, known: SessionState) -> None:
+def write(folder: SessionDir, state: SessionState) -> None:
     """Store the state of a session."""
-    files.replace_private(folder.path / _STATE, msgspec.json.encode(known).decode())
+    files.replace_private(folder.path / _STATE, msgspec.json.encode(state).decode())
 
 
 def update(folder: SessionDir, **values: Any) -> SessionState:
     """Replace some fields of a session's stored state; returns the new state."""
-    known = msgspec.structs.replace(read(folder) or SessionState(), **values)
-    write(folder, known)
-    return known
+    state = msgspec.structs.replace(read(folder) or SessionState(), **values)
+    write(folder, state)
+    return state
 
 
 def latest(new: Iterable[str], old: Iterable[str], most: int) -> tuple[str, ...]:
@@ -136,9 +136,9 @@ def note_prompt(folder: SessionDir, prompt: str) -> None:
     from memctl.transcript.events import PROMPT, Event
 
     state = read(folder) or SessionState()
-    made = progress.advance(progress_of(state), progress.Part([Event(PROMPT, prompt)]), line=checkpoint_line)
-    if made.state != state.task:
-        update(folder, task=made.state, is_over=made.is_over)
+    after = progress.advance(progress_of(state), progress.Part([Event(PROMPT, prompt)]), line=checkpoint_line)
+    if after.state != state.task:
+        update(folder, task=after.state, is_over=after.is_over)
 
 
 def note_answer(folder: SessionDir, answer: str) -> None:
@@ -155,5 +155,5 @@ def checkpoint_line(text: str, longest: int = LONGEST_LINE) -> str:
     """Return a text on one line without credentials, cut at `longest` characters."""
     from memctl.text.characters import redacted_line
 
-    made = redacted_line(text[: _LOOKED_AT * longest])
-    return made if len(made) <= longest else f"{made[: longest - 2]} …"
+    line = redacted_line(text[: _LOOKED_AT * longest])
+    return line if len(line) <= longest else f"{line[: longest - 2]} …"

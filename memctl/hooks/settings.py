@@ -212,6 +212,7 @@ def _without_hook(text: str, place: tuple[str, int, int]) -> str:
 
 
 def _without(text: str, path: list[str | int], last: str | int) -> str:
+    """Return settings without the value at a path; `last` is its key or index in what is at `path`."""
     at = _at(text, path)
     if isinstance(last, int):
         return json_edit.remove(text, at, last)
@@ -220,6 +221,7 @@ def _without(text: str, path: list[str | int], last: str | int) -> str:
 
 
 def _at(text: str, path: list[str | int]) -> int:
+    """Return the offset of the value at a path, which must exist."""
     found = json_edit.value_at(text, path)
     if found is None:
         raise LookupError(path)
@@ -252,6 +254,7 @@ def _hooks_of(group: Any) -> list[Any]:
 
 
 def _is_ours(hook: Any) -> bool:
+    """Return whether a hook in settings calls memctl."""
     line = hook.get("command") if isinstance(hook, dict) else None
     args = hook.get("args") if isinstance(hook, dict) else None
     words = [line, *(args if isinstance(args, list) else [])]
@@ -259,5 +262,6 @@ def _is_ours(hook: Any) -> bool:
 
 
 def _is_ours_alone(group: Any) -> bool:
+    """Return whether a group of hooks has only hooks of memctl."""
     hooks = _hooks_of(group)
     return bool(hooks) and all(map(_is_ours, hooks)) and isinstance(group, dict) and set(group) <= {"hooks", "matcher"}

@@ -53,52 +53,52 @@ class Figures(msgspec.Struct, frozen=True):
 
 def compactions(root: Path) -> list[CompactionCount]:
     """Return all compactions in the log of a memory, the oldest first; `root` is the folder of its hooks."""
-    found: list[CompactionCount] = []
+    counts: list[CompactionCount] = []
     # A resumed session repeats the lines of the earlier session in its transcript.
     by_line: dict[str, int] = {}
     for entry in log.entries(root, log.COMPACTIONS):
         line = str(entry.get("line") or "")
         if entry.get("kind") == "left":
-            _take_in(found, by_line.get(line), _number(entry.get("after")))
+            _set_after(counts, by_line.get(line), _number(entry.get("after")))
             continue
         one = _read(entry)
         if one is None or line in by_line:
             continue
-        known = None
+        place = None
         if entry.get("kind") == "boundary":
             taken = set(by_line.values())
-            free = (index for index in reversed(range(len(found))) if index not in taken)
-            known = next((index for index in free if _is_same(found[index], one)), None)
-        if known is None:
-            known = len(found)
-            found.append(one)
+            free = (index for index in reversed(range(len(counts))) if index not in taken)
+            place = next((index for index in free if _is_same(counts[index], one)), None)
+        if place is None:
+            place = len(counts)
+            counts.append(one)
         else:
-            before = one.before if one.before is not None else found[known].before
-            found[known] = msgspec.structs.replace(found[known], before=before, after=one.after)
+            before = one.before if one.before is not None else counts[place].before
+            counts[place] = msgspec.structs.replace(counts[place], before=before, after=one.after)
         if line:
-            by_line[line] = known
-    return sorted(found, key=lambda one: one.at)
+            by_line[line] = place
+    return sorted(counts, key=lambda one: one.at)
 
 
-def _take_in(found: list[CompactionCount], place: int | None, after: int | None) -> None:
+def _set_after(counts: list[CompactionCount], place: int | None, after: int | None) -> None:
     """Set the tokens that a compaction left, if they are unknown."""
-    if place is not None and found[place].after is None:
-        found[place] = msgspec.structs.replace(found[place], after=after)
+    if place is not None and counts[place].after is None:
+        counts[place] = msgspec.structs.replace(counts[place], after=after)
 
 
-def figures(found: Iterable[CompactionCount]) -> Figures:
+def figures(counts: Iterable[CompactionCount]) -> Figures:
     """Return the statistics of some compactions."""
-    found = list(found)
-    seen = [one for one in found if one.calls is not None]
-    triggers = [one.trigger or "unknown" for one in found]
+    counts = list(counts)
+    with_calls = [one for one in counts if one.calls is not None]
+    triggers = [one.trigger or "unknown" for one in counts]
     return Figures(
-        compactions=len(found),
-        sessions=len({one.session for one in found}),
+        compactions=len(counts),
+        sessions=len({one.session for one in counts}),
         by_trigger={name: triggers.count(name) for name in sorted(set(triggers))},
-        median_calls=_median(one.calls for one in seen),
-        median_tokens_before=_median(one.before for one in found),
-        median_tokens_after=_median(one.after for one in found),
-        suggested_before=sum(bool(one.suggested) for one in seen) / len(seen) if seen else None,
+        median_calls=_median(one.calls for one in with_calls),
+        median_tokens_before=_median(one.before for one in counts),
+        median_tokens_after=_median(one.after for one in counts),
+        suggested_before=sum(bool(one.suggested) for one in with_calls) / len(with_calls) if with_calls else None,
     )
 
 

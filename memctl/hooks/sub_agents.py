@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 _TOOLS = ("Agent", "Task")  # tools by which Claude Code starts a sub-agent: the current one and an older one
 _USUAL = "general-purpose"  # the kind of sub-agent if a call names none
 _REACH = 1024 * 1024  # last bytes of a transcript that are searched for the call
-_TAKEN = "agent-"
+_MARK = "agent-"
 _LOOKS, _PAUSE = 10, 0.05  # how often the transcript is searched, and the seconds between
 
 
-def context(opened: Callable[[], Memory], payload: Payload, folder: SessionDir) -> str:
+def context(open_memory: Callable[[], Memory], payload: Payload, folder: SessionDir) -> str:
     """Return what the memory has about the prompt of a sub-agent that starts.
 
     The result is "" from the second call for the same sub-agent on, since a sub-agent may get more than one prompt.
-    `opened` opens the memory.
+    `open_memory` opens the memory.
     """
-    if not folder.create_marker(f"{_TAKEN}{key(payload.agent)}"):
+    if not folder.create_marker(f"{_MARK}{key(payload.agent)}"):
         return ""
-    return recall.for_sub_agent(opened, payload.prompt or _prompt(payload, folder))
+    return recall.for_sub_agent(open_memory, payload.prompt or _prompt(payload, folder))
 
 
 def _prompt(payload: Payload, folder: SessionDir) -> str:
@@ -45,7 +45,7 @@ def _prompt(payload: Payload, folder: SessionDir) -> str:
     for _ in range(_LOOKS):
         calls = list(_calls(payload.transcript))[::-1]
         calls = [one for one in calls if one["input"].get("subagent_type", _USUAL) == payload.agent_type] or calls
-        call = next((one for one in calls if folder.create_marker(f"{_TAKEN}{key(str(one.get('id')))}")), None)
+        call = next((one for one in calls if folder.create_marker(f"{_MARK}{key(str(one.get('id')))}")), None)
         if call is not None:
             break
         time.sleep(_PAUSE)  # the host may not have written the transcript yet
@@ -59,7 +59,7 @@ def _calls(transcript: str) -> Iterator[dict[str, Any]]:
     answer = None
     for line in main_lines_backwards(transcript, _REACH, tuple(b'"%s"' % name.encode() for name in _TOOLS)):
         content = line.message.get("content") if line.role == "assistant" else None
-        found = [block for block in content[::-1] if _starts(block)] if isinstance(content, list) else []
+        found = [block for block in content[::-1] if _starts_sub_agent(block)] if isinstance(content, list) else []
         if found:
             if answer not in (None, line.answer):
                 return
@@ -67,7 +67,7 @@ def _calls(transcript: str) -> Iterator[dict[str, Any]]:
             yield from found
 
 
-def _starts(block: Any) -> bool:
+def _starts_sub_agent(block: Any) -> bool:
     """Return whether a block of an answer is a call that starts a sub-agent."""
     if not isinstance(block, dict) or block.get("type") != "tool_use" or block.get("name") not in _TOOLS:
         return False

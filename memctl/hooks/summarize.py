@@ -28,7 +28,7 @@ from memctl.transcript.claude_code import TranscriptPart
 from memctl.transcript.events import ANSWER, GIT, Event, Session
 
 
-def take_in(
+def update_draft(
     memory: Memory, host: Host, transcript_path: str, folder: SessionDir, *, is_over: bool = False
 ) -> SessionState:
     """Update the draft of a session's page and the session's state with the new part of its transcript.
@@ -38,19 +38,19 @@ def take_in(
     """
     state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
     if not host.reads:
-        return _take_in_by_git(memory, folder, state, reader.tool_calls(transcript_path))
-    made = draft_page.read(folder)
+        return _update_by_git(memory, folder, state, reader.tool_calls(transcript_path))
+    page = draft_page.read(folder)
     for part in claude_code.read_parts(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:
             summary = collect.gather(memory, part.session, folder.key)
             state = _advance(memory, state, part.session, summary)
             summary = msgspec.structs.replace(summary, tasks=state.task.steps)
             new = page_builder.compose(summary, memory.config.project, memory.now)
-            made = merge_pages(made, new, summary.succeeded) if made else new
+            page = merge_pages(page, new, summary.succeeded) if page else new
         state = msgspec.structs.replace(state, offsets=part.offsets, compacted=part.waiting)
         _note(folder, part)
-        if made:
-            draft_page.write(folder, made)
+        if page:
+            draft_page.write(folder, page)
         session_state.write(folder, state)  # a kill before this merges the part again, which changes nothing
     return state
 
@@ -65,7 +65,7 @@ def merge_pages(old: SessionPage, new: SessionPage, succeeded: Collection[str]) 
     return msgspec.structs.replace(made, lines={**made.lines, **kept})
 
 
-def _take_in_by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequence[Event]) -> SessionState:
+def _update_by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequence[Event]) -> SessionState:
     """Update the draft and state of a session from Git, its tool calls and the last answers of its turns.
 
     This is for hosts whose transcripts memctl does not read as a whole. Returns the state.
@@ -99,10 +99,12 @@ def _advance(memory: Memory, state: SessionState, session: Session, summary: Ses
         summary.succeeded,
         [one for one in files if not one.path.startswith(ours)],
     )
-    made = progress.advance(session_state.progress_of(state), part, by=memory.actor, line=session_state.checkpoint_line)
+    after = progress.advance(
+        session_state.progress_of(state), part, by=memory.actor, line=session_state.checkpoint_line
+    )
     succeeded = session_state.latest(map(redacted_line, summary.succeeded), state.succeeded, session_state.MOST_STEPS)
     return msgspec.structs.replace(
-        state, task=made.state, created=made.created, is_over=made.is_over, succeeded=succeeded
+        state, task=after.state, created=after.created, is_over=after.is_over, succeeded=succeeded
     )
 
 

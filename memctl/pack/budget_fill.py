@@ -99,10 +99,10 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
     for frame in frames:
         if builder.cost(frame, []) > budget:
             continue
-        kept = builder.choose(frame)
-        if kept or best is None:
-            best = frame, kept
-        if kept and not builder.is_wordy(frame, kept):
+        chosen = builder.choose(frame)
+        if chosen or best is None:
+            best = frame, chosen
+        if chosen and not builder.is_wordy(frame, chosen):
             break
     if best is None:
         needed = builder.cost(frames[-1], [])
@@ -167,85 +167,93 @@ class _PackBuilder:
             self._write(item)
         notices = "\n".join(note.text for note in draft.opening if note in (NOTICED, FOREIGN))
         self._largest = budget - count(notices)  # the most tokens of an item
-        self._large = [item for item in self._in_turn() if self._costs[item.key] > self._largest][:_NAMED]
+        self._large = [item for item in self._ordered_items() if self._costs[item.key] > self._largest][:_NAMED]
         self._whole = draft.whole() if draft.whole else iter(())
-        self._made: list[Item] = []  # the items of `draft.others` that were built so far
-        self._left_of: tuple[frozenset[str] | None, list[OmittedItem]] = None, []  # the last result of `left_out`
+        self._built: list[Item] = []  # the items of `draft.others` that were built so far
+        self._left_out_cache: tuple[frozenset[str] | None, list[OmittedItem]] = (
+            None,
+            [],
+        )  # the last result of `left_out`
         self._totals: Counter[tuple[str, str]] = Counter()  # its numbers by section and kind
-        self._lines_of: tuple[tuple[int, list[str]] | None, tuple[int, int]] = None, (0, 0)  # that of `_most_lines`
+        self._most_lines_cache: tuple[tuple[int, list[str]] | None, tuple[int, int]] = (
+            None,
+            (0, 0),
+        )  # that of `_most_lines`
 
     def _write(self, item: Item) -> None:
+        """Write an item in the format, and count its tokens."""
         text = sanitize(self._item(item))
         self._texts[item.key], self._costs[item.key] = text, self._count(text)
 
-    def cost(self, frame: _Frame, kept: list[Item], listed: int = 0, width: int = 0) -> int:
+    def cost(self, frame: _Frame, chosen: list[Item], listed: int = 0, width: int = 0) -> int:
         """Return the tokens of the pack with these items; the parameters are those of `text`."""
-        return self._count(self.text(frame, kept, listed, width))
+        return self._count(self.text(frame, chosen, listed, width))
 
-    def is_wordy(self, frame: _Frame, kept: list[Item]) -> bool:
+    def is_wordy(self, frame: _Frame, chosen: list[Item]) -> bool:
         """Return whether non-essential notes take more than their share while items are left out."""
         opening = tuple(note for note in frame.draft.opening if note.essential)
-        if not self.left_out(kept) or opening == frame.draft.opening:
+        if not self.left_out(chosen) or opening == frame.draft.opening:
             return False
         sparing = frame._replace(draft=msgspec.structs.replace(frame.draft, opening=opening))
         return self.cost(frame, []) - self.cost(sparing, []) > _NOTES_SHARE * self._budget
 
     def choose(self, frame: _Frame) -> list[Item]:
-        """Return the items that fit beside a frame."""
+        """Return the items to put into the pack beside a frame."""
         if not frame.has_parts:
             return []
-        kept = self._take(frame)
-        while kept and self.cost(frame, kept) > self._budget:
-            kept.pop()
-        if kept:
-            return self._filled_up(frame, kept)
+        chosen = self._take(frame)
+        while chosen and self.cost(frame, chosen) > self._budget:
+            chosen.pop()
+        if chosen:
+            return self._top_up(frame, chosen)
         # In a budget too small for the list of what is left out, one item is better than the list.
-        found = chain(self._in_turn(), self._others())
+        found = chain(self._ordered_items(), self._further_items())
         return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: _Frame) -> list[Item]:
-        """Return the items that fit beside the frame and the share of the list, each text once."""
-        room = self._budget - self.cost(frame, []) - self._share()
+        """Return the items that fit beside the frame and the tokens reserved for the list; each text once."""
+        room = self._budget - self.cost(frame, []) - self._reserved_tokens()
         rooms = {part.name: part.limit for part in self.draft.parts if part.limit}
         limited = {item.key: part.name for part in self.draft.parts if part.limit for item in part.items}
-        kept: list[Item] = []
+        chosen: list[Item] = []
         bodies = set[str]()
-        for item in self._in_turn():
+        for item in self._ordered_items():
             cost, part = self._costs[item.key], limited.get(item.key, "")
             if cost <= min(room, rooms.get(part, room)) and _is_new(item, bodies):
                 room -= cost
-                kept.append(item)
+                chosen.append(item)
                 if part:
                     rooms[part] -= cost
         misses = 0
-        for item in self._others():
+        for item in self._further_items():
             if room < _ITEM or misses >= _MISSES:
                 break
             misses += 1
             if self._costs[item.key] <= room and _is_new(item, bodies):
                 room -= self._costs[item.key]
-                kept.append(item)
+                chosen.append(item)
                 misses = 0
-        return kept
+        return chosen
 
-    def _filled_up(self, frame: _Frame, kept: list[Item]) -> list[Item]:
-        """Return the items with those added that still have room beside the list of what is left out.
+    def _top_up(self, frame: _Frame, chosen: list[Item]) -> list[Item]:
+        """Return `chosen` with further items that still fit beside the list of what is left out.
 
-        Here an item may have the text of another one.
+        Here an item may have the same text as another one.
         """
-        room, keys = self._budget - self.cost(frame, kept, *self._most_lines(frame, kept)), {item.key for item in kept}
+        room = self._budget - self.cost(frame, chosen, *self._most_lines(frame, chosen))
+        keys = {item.key for item in chosen}
         keys |= {item.key for part in self.draft.parts if part.limit for item in part.items}
-        for item in (*self.draft.items(), *self._made):
+        for item in (*self.draft.items(), *self._built):
             if item.key not in keys and self._costs[item.key] <= room:
-                longer = [*kept, item]
+                longer = [*chosen, item]
                 if self.cost(frame, longer, *self._most_lines(frame, longer)) <= self._budget:
-                    kept, room = longer, room - self._costs[item.key]
-        return kept
+                    chosen, room = longer, room - self._costs[item.key]
+        return chosen
 
-    def _in_turn(self) -> list[Item]:
-        """Return the items of all parts in the order in which they are taken.
+    def _ordered_items(self) -> list[Item]:
+        """Return the items of all parts, in the order in which they are tried.
 
-        Items of parts that are first, then critical items by weight, then one item from each part in turn.
+        First come the items of parts that are first, then critical items by weight, then one item of each part in turn.
         """
         least = self.draft.leading or _NO_WEIGHT
         first = [item for part in self.draft.parts if part.is_first for item in part.items]
@@ -253,88 +261,93 @@ class _PackBuilder:
         found = [item for turn in turns for item in turn if item is not None]
         return first + sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
 
-    def _others(self) -> Iterator[Item]:
-        """Yield the items that follow all parts; each is built once, when it is first needed."""
-        yield from self._made[:]
+    def _further_items(self) -> Iterator[Item]:
+        """Yield the items that are tried after all parts; each is built once, when it is first needed."""
+        yield from self._built[:]
         for item in self._whole:
-            self._made.append(item)
+            self._built.append(item)
             self._write(item)
             yield item
 
-    def _share(self) -> int:
+    def _reserved_tokens(self) -> int:
         """Return the tokens to reserve for the list of what is left out."""
         most = int(self._budget * self.draft.lines)
         left = [f"{left.id} {left.title} {left.why}\n" for left in self.draft.others[: most // _LINE + 1]]
         left += [f"{item.id} {item.title}\n" for item in self.draft.items()]
         return min(most, 2 * self._count("".join(left)))
 
-    def pack(self, frame: _Frame, kept: list[Item]) -> Pack:
+    def pack(self, frame: _Frame, chosen: list[Item]) -> Pack:
         """Return the finished pack, with as many lines in the list of what is left out as fit."""
-        text = self.text(frame, kept, *self._most_lines(frame, kept))
+        text = self.text(frame, chosen, *self._most_lines(frame, chosen))
         parts = {
             part.name: [item.id for item in items]
-            for part, items in self._by_part({item.key for item in kept}, kept)
+            for part, items in self._by_part({item.key for item in chosen}, chosen)
             if items or part is not self.draft.rest
         }
-        return Pack(text, self._count(text), self._budget, self._form, parts, self.left_out(kept))
+        return Pack(text, self._count(text), self._budget, self._form, parts, self.left_out(chosen))
 
-    def _most_lines(self, frame: _Frame, kept: list[Item]) -> tuple[int, int]:
+    def _most_lines(self, frame: _Frame, chosen: list[Item]) -> tuple[int, int]:
         """Return how many lines of the list have room, and the width of their titles in characters (0: whole)."""
-        left = self.left_out(kept)
-        asked = id(frame), [item.key for item in kept]
-        if self._lines_of[0] == asked:
-            return self._lines_of[1]
+        left = self.left_out(chosen)
+        asked = id(frame), [item.key for item in chosen]
+        if self._most_lines_cache[0] == asked:
+            return self._most_lines_cache[1]
         least = min(len(left), self.draft.least_lines)
         lines = 0, 0
         for width in _WIDTHS:
-            most, line = self._line_limit(frame, kept, width, least)
-            guess = lines[0] + 1 if lines[0] else int((self._budget - self.cost(frame, kept)) / line)
-            lines = _most(partial(self.cost, frame, kept, width=width), self._budget, most, guess, line), width
+            most, line = self._line_limit(frame, chosen, width, least)
+            guess = lines[0] + 1 if lines[0] else int((self._budget - self.cost(frame, chosen)) / line)
+            lines = (
+                _largest_fitting(partial(self.cost, frame, chosen, width=width), self._budget, most, guess, line),
+                width,
+            )
             if lines[0] >= least:
                 break
-        self._lines_of = asked, lines
+        self._most_lines_cache = asked, lines
         return lines
 
-    def _line_limit(self, frame: _Frame, kept: list[Item], width: int, least: int) -> tuple[int, float]:
+    def _line_limit(self, frame: _Frame, chosen: list[Item], width: int, least: int) -> tuple[int, float]:
         """Return how many lines the list may have, at least `least`, and the estimated tokens of a line.
 
         With items in the pack the lines may take a share of the budget, otherwise all of it. Lines are first counted as
         plain ones and then as the format writes them, under the headings of their groups.
         """
-        left = self.left_out(kept)
-        most = min(len(left), 2 + self._budget // _LINE)
+        omitted = self.left_out(chosen)
+        most = min(len(omitted), 2 + self._budget // _LINE)
 
         def plain(number: int) -> int:
-            return self._count("".join(f"- {each.id} {_shortened(each, width).line}\n" for each in left[:number]))
+            return self._count("".join(f"- {each.id} {_shorten(each, width).line}\n" for each in omitted[:number]))
 
-        line = max(1.0, plain(_SAMPLE) / max(1, min(_SAMPLE, len(left))))
-        if not kept:
+        line = max(1.0, plain(_SAMPLE) / max(1, min(_SAMPLE, len(omitted))))
+        if not chosen:
             return most, line
         share = int(self._budget * self.draft.lines)
-        number = _most(plain, share, most, int(share / line), line)
-        beside = self.cost(frame, kept, 1, width) - int(line)
-        number = _most(lambda most: self.cost(frame, kept, most, width) - beside, share, number, number, line)
+        number = _largest_fitting(plain, share, most, int(share / line), line)
+        beside = self.cost(frame, chosen, 1, width) - int(line)
+        number = _largest_fitting(
+            lambda most: self.cost(frame, chosen, most, width) - beside, share, number, number, line
+        )
         return max(least, number), line
 
-    def text(self, frame: _Frame, kept: list[Item], listed: int, width: int = 0) -> str:
+    def text(self, frame: _Frame, chosen: list[Item], listed: int, width: int = 0) -> str:
         """Return the text of the pack with some items and `listed` lines of what is left out.
 
         `width` is the number of characters of titles in these lines, 0 for whole titles.
         """
-        keys = {item.key for item in kept}
+        keys = {item.key for item in chosen}
         large = self._large if frame.has_titles else []
         parts: list[tuple[PackPart, list[Item]]] = []
         left: list[OmittedItem] = []
         if frame.has_parts:
-            leading, changed = self._leading(kept), [item for item in kept if item.has_changed]
+            leading, changed = self._leading(chosen), [item for item in chosen if item.has_changed]
             # A draft without `whole` has excerpts, which keep the order of their relevance.
-            proposed = [item for item in kept if self.draft.whole and item.is_proposed and not item.has_changed]
-            within = self._by_part(keys - {item.key for item in (*leading, *proposed, *changed)}, kept)
+            proposed = [item for item in chosen if self.draft.whole and item.is_proposed and not item.has_changed]
+            within = self._by_part(keys - {item.key for item in (*leading, *proposed, *changed)}, chosen)
             parts = [(_LEAD, leading), *within, (_PROPOSED, proposed), (_CHECK, changed)]
-            left = self.left_out(kept)[len(large) :]
-        totals = self._totals - Counter((item.section, _as_omitted(item).kind) for item in large)
+            left = self.left_out(chosen)[len(large) :]
+        totals = self._totals - Counter((item.section, _omit(item).kind) for item in large)
         sizes = Counter[str]()
-        for item in kept:
+        for item in chosen:
             sizes[item.kind] += self._costs[item.key]
         draft = frame.draft
         closing = tuple(note for note in draft.closing if not note.of or note.of in keys)
@@ -347,17 +360,17 @@ class _PackBuilder:
         text = sanitize(self._pack(contents))
         return f"{draft.prefix}\n\n{text}" if draft.prefix else text
 
-    def _by_part(self, keys: set[str], kept: list[Item]) -> list[tuple[PackPart, list[Item]]]:
+    def _by_part(self, keys: set[str], chosen: list[Item]) -> list[tuple[PackPart, list[Item]]]:
         """Return the items with these keys by their part; items without a part are in `draft.rest`."""
         own = {item.key for item in self.draft.items()}
         parts = [(part, [item for item in part.items if item.key in keys]) for part in self.draft.parts]
-        return [*parts, (self.draft.rest, [item for item in kept if item.key in keys - own])]
+        return [*parts, (self.draft.rest, [item for item in chosen if item.key in keys - own])]
 
-    def _leading(self, kept: list[Item]) -> list[Item]:
+    def _leading(self, chosen: list[Item]) -> list[Item]:
         """Return the items with the greatest weights, up to about a quarter of the pack."""
         least = self.draft.leading or _NO_WEIGHT
-        sure = [item for item in kept if item.weight >= least and not item.has_changed]
-        room = _LEAD_SHARE * sum(self._costs[item.key] for item in kept)
+        sure = [item for item in chosen if item.weight >= least and not item.has_changed]
+        room = _LEAD_SHARE * sum(self._costs[item.key] for item in chosen)
         leading: list[Item] = []
         for item in sorted(sure, key=lambda item: -item.weight):
             if room <= 0:
@@ -366,22 +379,23 @@ class _PackBuilder:
             room -= self._costs[item.key]
         return leading
 
-    def left_out(self, kept: list[Item]) -> list[OmittedItem]:
+    def left_out(self, packed: list[Item]) -> list[OmittedItem]:
         """Return the items that are not in the pack: first the chosen ones that did not fit, then the others."""
-        keys = frozenset(item.key for item in kept)
-        if self._left_of[0] != keys:  # the text is built some dozens of times, and there may be 10,000 such items
+        keys = frozenset(item.key for item in packed)
+        # The text is built some dozens of times, and there may be 10,000 such items.
+        if self._left_out_cache[0] != keys:
             items = {item.key: item for item in (*self._large, *self.draft.items())}
-            chosen = [self._with_reason(item, _as_omitted(item)) for item in items.values() if item.key not in keys]
-            made = zip(self.draft.others, self._made, strict=False)
-            chosen += [self._with_reason(item, left) for left, item in made if item.key not in keys]
-            left = [*chosen, *self.draft.others[len(self._made) :]]
-            self._left_of, self._totals = (keys, left), Counter((each.section, each.kind) for each in left)
-        return self._left_of[1]
+            chosen = [self._with_reason(item, _omit(item)) for item in items.values() if item.key not in keys]
+            built = zip(self.draft.others, self._built, strict=False)
+            chosen += [self._with_reason(item, omitted) for omitted, item in built if item.key not in keys]
+            omitted = [*chosen, *self.draft.others[len(self._built) :]]
+            self._left_out_cache, self._totals = (keys, omitted), Counter((each.section, each.kind) for each in omitted)
+        return self._left_out_cache[1]
 
-    def _with_reason(self, item: Item, left: OmittedItem) -> OmittedItem:
+    def _with_reason(self, item: Item, omitted: OmittedItem) -> OmittedItem:
         """Return an omitted item, with TOO_LARGE as the reason if the item is too large for the budget."""
         is_large = self._costs[item.key] > self._largest
-        return msgspec.structs.replace(left, why=TOO_LARGE) if is_large else left
+        return msgspec.structs.replace(omitted, why=TOO_LARGE) if is_large else omitted
 
 
 def _is_new(item: Item, bodies: set[str]) -> bool:
@@ -391,7 +405,7 @@ def _is_new(item: Item, bodies: set[str]) -> bool:
     return is_new
 
 
-def _most(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:
+def _largest_fitting(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:
     """Return the largest number up to `most` whose cost is within a limit, 0 if there is none.
 
     The search starts from `guess` and extrapolates from the last two costs, at first with the cost `each` per step: a
@@ -417,21 +431,26 @@ def _titles(large: Sequence[Item]) -> Iterator[PackNote]:
         yield PackNote("too_large", "Too large for this budget", titles, essential=True)
 
 
-def _as_omitted(item: Item) -> OmittedItem:
+def _omit(item: Item) -> OmittedItem:
+    """Return an item as one that the pack leaves out."""
     return OmittedItem(item.id, item.title, kind=item.kind if item.kind in KINDS else "", section=item.section)
 
 
 def _groups(
-    left: list[OmittedItem], totals: Mapping[tuple[str, str], int], listed: int, width: int, sections: Mapping[str, str]
+    omitted: list[OmittedItem],
+    totals: Mapping[tuple[str, str], int],
+    listed: int,
+    width: int,
+    sections: Mapping[str, str],
 ) -> list[OmittedGroup]:
     """Group what is left out by section and kind; without listed lines all of it is one group.
 
     `totals` are the numbers by (section, kind), `listed` the number of lines, `sections` the titles by marker.
     """
-    if not left:
+    if not omitted:
         return []
     if not listed:
-        return [OmittedGroup((), len(left), command="memctl list" if all(kind for _, kind in totals) else "")]
+        return [OmittedGroup((), len(omitted), command="memctl list" if all(kind for _, kind in totals) else "")]
 
     def group(section: str, kind: str) -> tuple[str, str]:
         return (section, "") if section in sections else ("", kind)
@@ -440,14 +459,15 @@ def _groups(
     counts = Counter[tuple[str, str]]()
     for key, number in totals.items():
         counts[group(*key)] += number
-    for each in left[:listed]:
-        groups[group(each.section, each.kind)].append(_shortened(each, width))
+    for each in omitted[:listed]:
+        groups[group(each.section, each.kind)].append(_shorten(each, width))
     return [_group(*key, tuple(found), counts[key] - len(found), sections) for key, found in groups.items()]
 
 
 def _group(
     marker: str, kind: str, listed: tuple[OmittedItem, ...], more: int, sections: Mapping[str, str]
 ) -> OmittedGroup:
+    """Return the group of a section (`marker`) or of a kind of record; of neither without both."""
     if marker:
         name, command = f"{marker} {one_line(sections[marker])}", f"memctl list --open --section {marker[1:]}"
         return OmittedGroup(listed, more, name, "section", marker, command)
@@ -457,8 +477,9 @@ def _group(
 
 
 @lru_cache(maxsize=4096)  # the text is built some dozens of times, mostly with the same lines
-def _shortened(left: OmittedItem, width: int) -> OmittedItem:
-    title = one_line(left.title)
+def _shorten(omitted: OmittedItem, width: int) -> OmittedItem:
+    """Return an omitted item whose title has at most `width` characters, 0 for any number."""
+    title = one_line(omitted.title)
     if not width or len(title) <= width:
-        return left
-    return msgspec.structs.replace(left, title=f"{title[: width - 1].rstrip()}…")
+        return omitted
+    return msgspec.structs.replace(omitted, title=f"{title[: width - 1].rstrip()}…")

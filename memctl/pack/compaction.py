@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from memctl.text import similar
+from memctl.text.phrases import quantity
 from memctl.text.program_output import LOG_LINE, TRACE_LINE
 from memctl.text.similar import consolidate
 
@@ -72,11 +73,11 @@ def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, leas
     """
     costs = {block.key: count(block.text) for block in blocks}
     most = sum(costs.values()) * (1 - aim)
-    gone = {block.key: DUPLICATE for block in _repeated(blocks)}
-    left = [block for block in blocks if block.key not in gone]
-    costs |= {block.key: min(costs[block.key], count(without_logs(block.text))) for block in left if not block.keeps}
-    after = sum(costs[block.key] for block in left)
-    for block in sorted(left, key=score):
+    gone = {block.key: DUPLICATE for block in _duplicates(blocks)}
+    rest = [block for block in blocks if block.key not in gone]
+    costs |= {block.key: min(costs[block.key], count(without_logs(block.text))) for block in rest if not block.keeps}
+    after = sum(costs[block.key] for block in rest)
+    for block in sorted(rest, key=score):
         is_too_much = not block.drops and after - costs[block.key] < least
         if after <= most or block.keeps or is_too_much:
             break
@@ -85,7 +86,7 @@ def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, leas
     return gone
 
 
-def _repeated(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
+def _duplicates(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
     """Return the blocks that a later block repeats; a protected block only if the later one is equal and protected."""
     found = similar.duplicates([block.text for block in blocks])
     return [
@@ -136,4 +137,4 @@ def without_logs(text: str) -> str:
             kept.append(line)
         was_trace = is_trace
     text = consolidate("\n".join(kept))
-    return f"{text}\n[{dropped} lines of log left out]" if dropped else text
+    return f"{text}\n[{quantity(dropped, 'log line')} left out]" if dropped else text

@@ -62,7 +62,7 @@ class SummaryLine(msgspec.Struct, frozen=True):
 class DroppedUnit(msgspec.Struct, frozen=True):
     """A sentence or block that is not in the summary: its line in the original text, its text, and the reason.
 
-    For a path that was named besides the text, and does not fit, the line is 0.
+    A path for which there is no room at the end of the summary has the line 0.
     """
 
     line: int
@@ -110,21 +110,23 @@ def find_decision(text: str) -> str:
     in capitals anywhere. Raises MemctlError if the first of these forms that occurs states several decisions.
     """
     for words in (_LABELLED, _LEADING, _ANYWHERE):
-        found: dict[str, int] = {}
-        for name, place in _stated(text, words):
-            found.setdefault(name, place)
-        if len(found) > 1:
-            places = ", ".join(f"{name} in line {text.count(chr(10), 0, at) + 1}" for name, at in found.items())
+        places_by_name: dict[str, int] = {}
+        for name, place in _find_decisions(text, words):
+            places_by_name.setdefault(name, place)
+        if len(places_by_name) > 1:
+            places = ", ".join(
+                f"{name} in line {text.count(chr(10), 0, at) + 1}" for name, at in places_by_name.items()
+            )
             raise MemctlError(f"the text states several decisions: {places}", "name the valid one with --decision")
-        if found:
-            return next(iter(found))
+        if places_by_name:
+            return next(iter(places_by_name))
     return ""
 
 
-def _stated(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, int]]:
-    """Yield the decisions that match a pattern, each with its offset in the text, without negated and quoted ones.
+def _find_decisions(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, int]]:
+    """Yield the decisions that match a pattern, each with its offset in the text; negated and quoted ones are skipped.
 
-    All decisions in the line of a match count.
+    In a line with a match all decisions count.
     """
     looked_at = begun = quotes = done = 0
     for match in words.finditer(text):
@@ -152,18 +154,18 @@ def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: 
     if count(f"{decision}\n") > budget:
         raise MemctlError(f"the decision does not fit into {budget} tokens", "give a larger --budget", USAGE)
     body, stated = _without_decision(text)
-    kept, dropped = _judged(_units(body), decision)
+    kept, dropped = _judge_units(_units(body), decision)
     named = [*paths, *(path for one in dropped if _may_name(one) for path in names_in_text.paths(one.text))]
     draft = f"{decision}\n\n{body.strip()}\n"
     if any(one.reason != rules.HEADLINE for one in dropped) or not kept or count(draft) > budget:
-        kept, left = _chosen(kept, decision, budget, count)
-        dropped, draft = [*dropped, *left], _composed(decision, kept)
-        named += [path for one in left for path in names_in_text.paths(one.text)]
+        kept, omitted = _select(kept, decision, budget, count)
+        dropped, draft = [*dropped, *omitted], _compose(decision, kept)
+        named += [path for one in omitted for path in names_in_text.paths(one.text)]
     else:
         dropped = []
-    draft, added, left = _with_paths(draft, list(dict.fromkeys(named)), budget, count)
+    draft, added, omitted = _with_paths(draft, list(dict.fromkeys(named)), budget, count)
     other = [DroppedUnit(line, words, OVERRULED) for line, words in stated if decision not in words.upper()]
-    dropped = sorted([*dropped, *left, *other], key=lambda one: one.line)
+    dropped = sorted([*dropped, *omitted, *other], key=lambda one: one.line)
     lines = [SummaryLine(unit.line, unit.text, verdict.keeps, verdict.warning) for unit, verdict in kept]
     return ContextSummary(decision, draft, count(draft), budget, lines, dropped, added)
 
@@ -171,19 +173,21 @@ def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: 
 def violations(text: str, decision: str, budget: int, count: CountTokens) -> list[Violation]:
     """Return the places of a text that violate the rules for a summary, by line, then those of the whole text."""
     body, _ = _without_decision(text)
-    kept, dropped = _judged(_units(body), decision)
-    found = [Violation(one.line, f"{one.reason}: {one.text}") for one in dropped if one.reason != rules.HEADLINE]
-    found += [Violation(unit.line, f"{verdict.warning}: {unit.text}") for unit, verdict in kept if verdict.warning]
-    found.sort(key=lambda violation: violation.line)
+    kept, dropped = _judge_units(_units(body), decision)
+    problems = [Violation(one.line, f"{one.reason}: {one.text}") for one in dropped if one.reason != rules.HEADLINE]
+    problems += [Violation(unit.line, f"{verdict.warning}: {unit.text}") for unit, verdict in kept if verdict.warning]
+    problems.sort(key=lambda violation: violation.line)
     if not decision:
-        found.append(Violation(0, f"no decision: {', '.join(DECISIONS)}"))
+        problems.append(Violation(0, f"no decision: {', '.join(DECISIONS)}"))
     if not any(verdict.keeps in rules.ACTIONABLE for _, verdict in kept):
-        found.append(Violation(0, "nothing that the next phase can act on"))
+        problems.append(Violation(0, "nothing that the next phase can act on"))
     tokens = count(f"{decision}\n\n{body.strip()}\n")
-    return [*found, Violation(0, f"{tokens:,} tokens, where {budget:,} are allowed")] if tokens > budget else found
+    return (
+        [*problems, Violation(0, f"{tokens:,} tokens; at most {budget:,} are allowed")] if tokens > budget else problems
+    )
 
 
-_Judged = tuple[Unit, rules.UnitVerdict]
+_JudgedUnit = tuple[Unit, rules.UnitVerdict]
 
 
 def _units(text: str) -> list[Unit]:
@@ -217,12 +221,12 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
     return body, stated
 
 
-def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[DroppedUnit]]:
+def _judge_units(parts: Sequence[Unit], decision: str) -> tuple[list[_JudgedUnit], list[DroppedUnit]]:
     """Return the units that the rules keep with their verdicts, and the dropped ones; repetitions are dropped."""
-    kept: list[_Judged] = []
+    kept: list[_JudgedUnit] = []
     dropped: list[DroppedUnit] = []
     seen: set[str] = set()
-    for unit in found:
+    for unit in parts:
         verdict = rules.judge(unit)
         key = re.sub(r"[\W_]+", " ", unit.text.casefold()).strip()
         if _WHOLE_LINE.match(unit.text):
@@ -237,15 +241,15 @@ def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[D
     return kept, dropped
 
 
-def _chosen(
-    kept: list[_Judged], decision: str, budget: int, count: CountTokens
-) -> tuple[list[_Judged], list[DroppedUnit]]:
+def _select(
+    kept: list[_JudgedUnit], decision: str, budget: int, count: CountTokens
+) -> tuple[list[_JudgedUnit], list[DroppedUnit]]:
     """Return the units that fit into the budget, the most important first, and those that do not."""
     groups = _by_importance(kept)
     ordered = [one for group in groups for one in group]
-    if count(_composed(decision, ordered)) <= budget:
+    if count(_compose(decision, ordered)) <= budget:
         return ordered, []
-    chosen: list[_Judged] = []
+    chosen: list[_JudgedUnit] = []
     spent = misses = 0
     # A sentence whose group does not fit as a whole is taken alone only if no group fits.
     for candidates in (groups, [[one] for one in ordered]):
@@ -253,7 +257,7 @@ def _chosen(
             for one in group:
                 if spent + len(one[0].text.split()) > budget or misses > _MISSES:  # a word has at least one token
                     break
-                tokens = count(_composed(decision, [*chosen, one]))
+                tokens = count(_compose(decision, [*chosen, one]))
                 if tokens > budget:
                     misses += 1
                     break
@@ -266,9 +270,9 @@ def _chosen(
     ]
 
 
-def _by_importance(kept: Sequence[_Judged]) -> list[list[_Judged]]:
+def _by_importance(kept: Sequence[_JudgedUnit]) -> list[list[_JudgedUnit]]:
     """Group units, the most important first; a sentence that needs the one before it joins its group."""
-    groups: list[list[_Judged]] = []
+    groups: list[list[_JudgedUnit]] = []
     for one in kept:
         if groups and rules.needs_context(one[0].text):
             groups[-1].append(one)
@@ -278,7 +282,8 @@ def _by_importance(kept: Sequence[_Judged]) -> list[list[_Judged]]:
     return groups
 
 
-def _composed(decision: str, kept: Sequence[_Judged]) -> str:
+def _compose(decision: str, kept: Sequence[_JudgedUnit]) -> str:
+    """Return the text of a summary: the decision, then sentences as list items, and code and tables as blocks."""
     blocks, before = [decision], ""
     for unit, _ in kept:
         block = unit.form in (CODE, TABLE)
@@ -290,7 +295,7 @@ def _composed(decision: str, kept: Sequence[_Judged]) -> str:
 
 
 def _with_paths(
-    draft: str, named: Sequence[str], budget: int, count: CountTokens
+    draft: str, paths: Sequence[str], budget: int, count: CountTokens
 ) -> tuple[str, list[str], list[DroppedUnit]]:
     """Add a last line with the paths that a summary does not name yet, as many as fit.
 
@@ -299,24 +304,26 @@ def _with_paths(
     added: list[str] = []
     left = []
     spent, misses = count(draft), 0
-    for path in named:
+    for path in paths:
         if names_in_text.place_of_path(path, draft) >= 0:
             continue
-        tokens = count(_lined(draft, [*added, path])) if spent < budget and misses <= _MISSES else budget + 1
+        tokens = count(_with_file_line(draft, [*added, path])) if spent < budget and misses <= _MISSES else budget + 1
         if tokens <= budget:
             added.append(path)
             spent = tokens
         else:
             misses += 1
             left.append(DroppedUnit(0, path, _no_room(budget)))
-    return _lined(draft, added), added, left
+    return _with_file_line(draft, added), added, left
 
 
-def _lined(draft: str, paths: Sequence[str]) -> str:
+def _with_file_line(draft: str, paths: Sequence[str]) -> str:
+    """Return a summary with a last line that names files; unchanged without files."""
     return f"{draft}\nFiles: {', '.join(paths)}\n" if paths else draft
 
 
 def _may_name(one: DroppedUnit) -> bool:
+    """Return whether a dropped sentence may name files that need attention."""
     return one.reason in _NAMING and not one.text.lstrip().startswith(("```", "~~~"))
 
 
@@ -326,7 +333,7 @@ def _no_room(budget: int) -> str:
 
 _JSON_BLOCK = re.compile(r"^```(?:json)?[ \t]*\n(\{.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 _FILES = ("files_of_interest", "files_changed", "files_modified", "files")
-_GOES_ON = (*_FILES, "task_id", "phase", "status", "decision", "context_summary", "errors", "tokens_used")
+_READ_KEYS = (*_FILES, "task_id", "phase", "status", "decision", "context_summary", "errors", "tokens_used")
 _NAMES_A_FILE = ("path", "file", "file_path", "filename")
 
 
@@ -357,16 +364,17 @@ def parse(text: str) -> AgentResult:
     for match in _JSON_BLOCK.finditer(text):
         try:
             data = msgspec.json.decode(match[1], type=dict[str, Any])
-            found = _of_object(data) if "context_summary" in data else None
+            summary = _of_object(data) if "context_summary" in data else None
         except (msgspec.MsgspecError, RecursionError):  # nested too deep
             continue
-        if found:
+        if summary:
             around = (text[: match.start()] + text[match.end() :]).strip()
-            return msgspec.structs.replace(found, discarded={**found.discarded, "text around": around})
+            return msgspec.structs.replace(summary, discarded={**summary.discarded, "text around": around})
     return AgentResult(text)
 
 
 def _of_object(data: dict[str, Any]) -> AgentResult:
+    """Return the result in a sub-agent's JSON object; raises MemctlError without a summary and findings."""
     findings = data.get("findings")
     summary = "\n".join(_texts(data.get("context_summary"))) or "\n".join(_texts(findings))
     open_errors = [f"- Error: {message}" for message in _open_errors(data.get("errors"))]
@@ -378,7 +386,7 @@ def _of_object(data: dict[str, Any]) -> AgentResult:
     decision = str(data.get("decision") or "").strip().upper()
     paths = [path for name in _FILES for path in _paths(data.get(name), is_path=True)]
     raw = {f"findings.{name}": value for name, value in findings.items()} if isinstance(findings, dict) else {}
-    raw |= {name: value for name, value in data.items() if name not in _GOES_ON and not (name == "findings" and raw)}
+    raw |= {name: value for name, value in data.items() if name not in _READ_KEYS and not (name == "findings" and raw)}
     return AgentResult(
         text,
         decision if decision in DECISIONS else "",
@@ -398,10 +406,11 @@ def _texts(value: Any) -> list[str]:
 
 
 def _open_errors(value: Any) -> Iterator[str]:
+    """Yield the messages of the unresolved errors in a JSON list, each on one line."""
     for one in value if isinstance(value, list) else ():
-        given = one if isinstance(one, dict) else {"message": one}
-        is_resolved = given.get("resolved") is True or given.get("status") in ("resolved", "fixed")
-        message = given.get("message") or given.get("error")
+        values = one if isinstance(one, dict) else {"message": one}
+        is_resolved = values.get("resolved") is True or values.get("status") in ("resolved", "fixed")
+        message = values.get("message") or values.get("error")
         if not isinstance(message, str) or not message.strip() or is_resolved:
             continue
         if rules.judge(Unit(0, SENTENCE, f"Error: {message}")).drops != rules.RESOLVED:

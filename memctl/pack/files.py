@@ -17,6 +17,7 @@ from memctl.sources.summary import summary
 from memctl.store.memory import Memory
 from memctl.store.repository_files import FilesOnDisk
 from memctl.text import sensitive_files
+from memctl.text.phrases import quantity
 from memctl.tokens.count import Counter
 
 PART = "files"
@@ -27,30 +28,30 @@ _DIGITS = 10  # of the ids of commits and blobs
 def build_pack(
     memory: Memory,
     snapshot: Snapshot,
-    found: Priorities,
+    priorities: Priorities,
     task: str,
     counter: Counter,
     fill: Callable[[PackDraft], Pack],
 ) -> Pack:
     """Build a pack of the best files for a task, each whole or in outline, and a list of the other files.
 
-    `found` are the ranked files, `task` is the task's text ("" for none), and `counter` counts a file's tokens. `fill`
-    builds a pack from as much of a draft as fits into the budget.
+    `priorities` are the ranked files, `task` is the task's text ("" for none), and `counter` counts a file's tokens.
+    `fill` builds a pack from as much of a draft as fits into the budget.
     """
-    items, missing = _items(memory, snapshot, _candidates(found), counter)
-    pack = fill(_draft(memory, found, task, items, missing))
+    items, missing = _items(memory, snapshot, _candidates(priorities), counter)
+    pack = fill(_draft(memory, priorities, task, items, missing))
     while gone := [item for item in items if item.id not in pack.parts.get(PART, [])]:
         missing |= {item.id: NO_ROOM for item in gone}
         items = [item for item in items if item not in gone]
-        pack = fill(_draft(memory, found, task, items, missing))
+        pack = fill(_draft(memory, priorities, task, items, missing))
     return pack
 
 
-def _candidates(found: Priorities) -> dict[str, Choice]:
+def _candidates(priorities: Priorities) -> dict[str, Choice]:
     """Return the files to try by path: those that fit, and then as many again, in case some can't be read."""
-    room = 2 * sum(choice.cost for choice in found.files if choice.is_loaded)
+    room = 2 * sum(choice.cost for choice in priorities.files if choice.is_loaded)
     candidates = {}
-    for choice in found.files:
+    for choice in priorities.files:
         if choice.is_loaded or (choice.left_out == NO_ROOM and choice.cost <= room):
             room -= choice.cost
             candidates[choice.path] = choice
@@ -92,23 +93,26 @@ def _items(
     return items, missing
 
 
-def _left_out(found: Priorities, packed: Collection[str], missing: Mapping[str, str]) -> list[OmittedItem]:
+def _left_out(priorities: Priorities, packed: Collection[str], missing: Mapping[str, str]) -> list[OmittedItem]:
     """Return the best files that are not in the pack, at most 200, each with its score, tokens and reason."""
-    others = (choice for choice in found.files if choice.path not in packed)
+    others = (choice for choice in priorities.files if choice.path not in packed)
     return [
         OmittedItem(
             choice.path,
-            f"score {choice.score.score:g}, {choice.tokens.tokens:,} tokens",
+            f"score {choice.score.score:g}, {quantity(choice.tokens.tokens, 'token')}",
             missing.get(choice.path) or choice.left_out or NO_ROOM,
         )
         for choice in islice(others, _LISTED)
     ]
 
 
-def _draft(memory: Memory, found: Priorities, task: str, items: list[Item], missing: Mapping[str, str]) -> PackDraft:
-    others = _left_out(found, {item.id for item in items}, missing)
-    more = len(found.files) - len(items) - len(others)
-    rest = f"{more:,} files with lower scores are not listed; `memctl files --limit 0` lists all."
+def _draft(
+    memory: Memory, priorities: Priorities, task: str, items: list[Item], missing: Mapping[str, str]
+) -> PackDraft:
+    """Return the draft of the pack: the files in `items`, and a list of the best others with the reasons."""
+    others = _left_out(priorities, {item.id for item in items}, missing)
+    more = len(priorities.files) - len(items) - len(others)
+    rest = f"{quantity(more, 'more file')} with a lower score; `memctl files --limit 0` lists all."
     return PackDraft(
         project=memory.config.project,
         parts=(PackPart(PART, "Files", tuple(items)),),

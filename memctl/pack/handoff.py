@@ -201,7 +201,7 @@ def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item
     found = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
     state = scope.subject.state
     if isinstance(state, Checkpoint) and state.checkpoint_id in scope.keeps:
-        body = items.screened(snapshot, resume_text.write(state).text)  # the text that resumes the work
+        body = items.screen(snapshot, resume_text.write(state).text)  # the text that resumes the work
         facts = (("date", state.saved_at), ("by", state.saved_by))
         name, title = state.checkpoint_id, f"Checkpoint of {state.workflow_id}"
         found[name] = Item("checkpoint", name, title, body, facts, name, _OF_TASK)

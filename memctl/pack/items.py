@@ -32,7 +32,7 @@ class RecordOrigin(msgspec.Struct, frozen=True):
 
 
 Origins = Mapping[str, RecordOrigin]  # by the record's path
-Worked = Callable[[list[Record]], Mapping[str, str]]  # from records to their last changes (canonical UTC) by path
+ChangeTimes = Callable[[list[Record]], Mapping[str, str]]  # from records to their last changes (canonical UTC) by path
 
 
 class Sources(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Sources(msgspec.Struct, frozen=True):
     origins: Callable[[list[Record]], Origins]
     page: Callable[[Page], str]
     executive: Callable[[], str]
-    worked: Worked
+    worked: ChangeTimes
     touched: Callable[[], Collection[str]]
     blockers: Callable[[], list[str]]
 
@@ -74,7 +74,7 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
         facts["commit"] = origin.commit
     body = snapshot.body(record)
     if record.path in snapshot.suspicious:
-        body = screened(snapshot, body)
+        body = screen(snapshot, body)
     changed = bool(drift) and record.memory_type != STATE.name  # work in progress is expected to change its code
     return Item(
         record.memory_type,
@@ -94,7 +94,7 @@ def weight(record: Record) -> int:
     return 10 if record.severity == SEVERITIES[0] else record.importance
 
 
-def screened(snapshot: Snapshot, body: str) -> str:
+def screen(snapshot: Snapshot, body: str) -> str:
     """Return a text of the memory unchanged, or a short notice in its place if it contains a credential.
 
     Digests of clean texts are cached, because a search compiles dozens of patterns.
@@ -137,11 +137,11 @@ def of_place(place: Place) -> Item:
 def split_off(item: Item, heading: str) -> tuple[Item, str]:
     """Return an item without the part under a heading, and the text of that part; "" if there is none."""
     parts = headings.split(item.body)
-    found = next((part for part in parts if part.heading == heading), None)
-    if found is None:
+    wanted_part = next((part for part in parts if part.heading == heading), None)
+    if wanted_part is None:
         return item, ""
-    rest = "".join(part.text for part in parts if part is not found)
-    return msgspec.structs.replace(item, body=rest), found.body.strip("\n")
+    rest = "".join(part.text for part in parts if part is not wanted_part)
+    return msgspec.structs.replace(item, body=rest), wanted_part.body.strip("\n")
 
 
 def omit(record: Record) -> OmittedItem:
@@ -211,7 +211,7 @@ def of_result(snapshot: Snapshot, place: Result) -> Item:
     page = snapshot.outline.find(page_of(place.id)) if place.kind == "page" else None
     if page is None:
         title = f"{place.kind.capitalize()} {place.id}: {place.title}"
-        return Item(place.kind, place.id, title, screened(snapshot, text), (), f"{place.kind} {place.id}")
+        return Item(place.kind, place.id, title, screen(snapshot, text), (), f"{place.kind} {place.id}")
     return msgspec.structs.replace(of_page(page, text, place.id), id=place.id, title=place.title)
 
 

@@ -40,7 +40,7 @@ _MOST = {"in_progress": 3, "next_actions": 5, "planned": 3, "open_errors": 5, "c
 _OPEN = "open: "  # the beginning of an unresolved error's line
 _LOOKED_AT = 3  # last sessions that are searched for unrecorded decisions; each before the last one gets a line
 _BRIEF = 90  # characters of the intent, and of the decision, in that line
-_WAITING = {DECISIONS: "decision", LEARNINGS: "learning"}
+_UNRECORDED = {DECISIONS: "decision", LEARNINGS: "learning"}
 _WORDS = lazy_regex(r"\w+")
 
 
@@ -75,9 +75,9 @@ def sessions(snapshot: Snapshot) -> list[EndedSession]:
     return sorted(found, key=lambda one: (one.ended, one.path), reverse=True)
 
 
-def pages(snapshot: Snapshot, found: Iterable[EndedSession]) -> Iterator[SessionPage]:
-    """Yield the pages of sessions, without those that can't be read."""
-    for one in found:
+def pages(snapshot: Snapshot, ended: Iterable[EndedSession]) -> Iterator[SessionPage]:
+    """Yield the pages of sessions; pages that can't be read are skipped."""
+    for one in ended:
         try:
             yield session_page.parse(snapshot.read(one.path), one.path)
         except (InvalidRecord, OSError):
@@ -95,8 +95,8 @@ def collect(
     limit = int(limit * _LEFT)
     saved = pending(snapshot, ended)
     if is_resumed:
-        given = saved or TaskState()
-        known = list(filter(None, (given.goal, *given.decisions, *given.errors, *given.next_actions)))
+        state = saved or TaskState()
+        known = list(filter(None, (state.goal, *state.decisions, *state.errors, *state.next_actions)))
         newer = [_of_session(snapshot, [page], limit, count, known) for page in pages(snapshot, ended[:1])]
         return take_fitting([item for item in newer if item.body.strip()], limit, count)
     found = [] if saved is None else take_fitting([_of_checkpoint(snapshot, saved, count)], limit, count)
@@ -164,15 +164,15 @@ def files(snapshot: Snapshot, ended: Sequence[EndedSession]) -> set[str]:
     return {row.path for page in pages(snapshot, ended[:1]) for row in page.files.get(session_page.CHANGED, ())}
 
 
-def take_fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]:
+def take_fitting(candidates: Iterable[Item], limit: int, count: CountTokens) -> list[Item]:
     """Return the items that fit into `limit` tokens together, taken in order; items that don't fit are skipped."""
-    kept: list[Item] = []
-    for item in found:
+    fitting: list[Item] = []
+    for item in candidates:
         cost = count(markdown_item(item))
         if cost <= limit:
             limit -= cost
-            kept.append(item)
-    return kept
+            fitting.append(item)
+    return fitting
 
 
 def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) -> Item:
@@ -182,7 +182,7 @@ def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) ->
     how = f"`memctl checkpoint resume {saved.checkpoint_id}` shows all of it.\n"
     facts = (("date", saved.saved_at), ("by", saved.saved_by))
     item = Item("checkpoint", saved.checkpoint_id, title, how, facts, saved.checkpoint_id)
-    return _filled(snapshot, item, saved, begun, WORK, count)
+    return _with_state(snapshot, item, saved, begun, WORK, count)
 
 
 def _of_session(
@@ -205,7 +205,7 @@ def _of_session(
         errors=lines(ERRORS, _OPEN),
         decisions=lines(DECISIONS),
     )
-    waiting = "" if known else _waiting(latest, snapshot.catalogue)
+    waiting = "" if known else _unrecorded_note(latest, snapshot.catalogue)
     before = [f"- {_brief(one, snapshot.catalogue)}\n" for one in latest[1:]]
     facts = (("date", str(page.values.get("ended") or page.values.get("summarized") or "")),
              ("by", str(page.values.get("agent_id") or "")))  # fmt: skip
@@ -217,21 +217,22 @@ def _of_session(
         item = Item("session", page.id, f"Session {page.id}", body, given, f"session {page.id}")
         if count(markdown_item(item)) <= limit:
             break
-    return _filled(snapshot, item, state, list(_MOST), limit, count)
+    return _with_state(snapshot, item, state, list(_MOST), limit, count)
 
 
-def _filled(
+def _with_state(
     snapshot: Snapshot, item: Item, state: TaskState, names: Sequence[str], limit: int, count: CountTokens
 ) -> Item:
-    """Return an item with parts of a state inserted before the first heading of its text.
+    """Return an item with parts of a task's state inserted before the first heading of its text.
 
-    `names` are tags of the state's parts. Takes as many of their lines as fit into `limit` tokens for the whole item.
+    `names` are tags of parts. As many of their lines are inserted as fit, with the rest of the item, into `limit`
+    tokens.
     """
     from memctl.task.parts import parts
 
     start, mark, end = item.body.partition("\n## ")
     chosen: list[list[str]] = []
-    made = item
+    fitting = item
     for part in parts(state):
         if part.tag not in names:
             continue
@@ -242,10 +243,10 @@ def _filled(
             text = "\n\n".join("\n".join(some) for some in chosen if some[1:])
             longer = msgspec.structs.replace(item, body=f"{start.rstrip()}\n\n{text}\n{mark}{end}".lstrip("\n"))
             if count(markdown_item(longer)) <= limit:
-                made = longer
+                fitting = longer
             else:
                 chosen[-1].pop()
-    return msgspec.structs.replace(made, body=items.screened(snapshot, made.body))
+    return msgspec.structs.replace(fitting, body=items.screen(snapshot, fitting.body))
 
 
 def _brief(page: SessionPage, catalogue: Catalogue) -> str:
@@ -258,13 +259,13 @@ def _brief(page: SessionPage, catalogue: Catalogue) -> str:
     return "; ".join([*(part.rstrip(". ") for part in parts), f"`memctl session show {page.id}`"])
 
 
-def _waiting(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
+def _unrecorded_note(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
     """Return a sentence with the number of unrecorded decisions and learnings of sessions, and how to record them.
 
     Returns "" if there are none.
     """
     counts = {}
-    for heading, name in _WAITING.items():
+    for heading, name in _UNRECORDED.items():
         if found := [_key(line) for page in latest for line in page.lines.get(heading, ())]:
             known = tuple(map(_key, catalogue.titles(name)))
             counts[name] = sum(not line.startswith(known) for line in found)

@@ -117,31 +117,31 @@ class Loader(msgspec.Struct, frozen=True):
         return Item("file", path.removeprefix("§4."), "", self.summary(path), (("shown", "summary"),), path)
 
 
-def answer(snapshot: Snapshot, now: str, asked: Directives, loader: Loader) -> tuple[PackDraft, list[OmittedItem]]:
+def answer(snapshot: Snapshot, now: str, directives: Directives, loader: Loader) -> tuple[PackDraft, list[OmittedItem]]:
     """Return a draft with everything that directives ask for, and the targets that were not found, with the reasons."""
-    found: list[Item] = []
+    loaded: list[Item] = []
     unknown: list[OmittedItem] = []
     records: list[Record] = []
     for target, find in [
-        *((name, loader.load) for name in asked.load),
-        *((p, loader.load_summary) for p in asked.summarize),
+        *((name, loader.load) for name in directives.load),
+        *((p, loader.load_summary) for p in directives.summarize),
     ]:
         try:
             if find == loader.load and ids.kind_of(target) is not None:
                 records.append(snapshot.resolve(target))
             else:
-                found.append(find(target))
+                loaded.append(find(target))
         except MemctlError as error:
             why = f"{error.message}; {error.hint}" if error.hint else error.message
             unknown.append(OmittedItem(target, "", " ".join(why.split())))
     origins = loader.sources.origins(records)
-    found = [*(items.of_record(snapshot, record, origins) for record in records), *found]
+    loaded = [*(items.of_record(snapshot, record, origins) for record in records), *loaded]
     missing = [f"- {left.id}: {left.why}" for left in unknown]
-    pruned = [f"- {prune.target}" + (f" - {prune.reason}" if prune.reason else "") for prune in asked.prune]
+    pruned = [f"- {prune.target}" + (f" - {prune.reason}" if prune.reason else "") for prune in directives.prune]
     notes = (("not_found", "Not found", missing), ("prune", "To be dropped", pruned))
     draft = PackDraft(
         project=snapshot.config.project,
-        parts=(PackPart("loaded", "Loaded", tuple({item.key: item for item in found}.values())),),
+        parts=(PackPart("loaded", "Loaded", tuple({item.key: item for item in loaded}.values())),),
         title="Loaded from the memory of {project}",
         root="loaded_context",
         opening=(NOTICED,),

@@ -10,7 +10,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.pack.budget_fill import CountTokens, whole_lines
 from memctl.pack.context_summary import DECISIONS
 from memctl.pack.draft import PROPOSED
-from memctl.pack.items import Worked
+from memctl.pack.items import ChangeTimes
 from memctl.pack.last_work import by_last_work
 from memctl.pack.rehydrate import DECISION_IMPORTANCE, current_records
 from memctl.record import content_fields
@@ -40,17 +40,17 @@ class PhaseStatus(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
 
 
-def summary(found: PhaseStatus, budget: int, count: CountTokens) -> str:
+def summary(status: PhaseStatus, budget: int, count: CountTokens) -> str:
     """Return the decision with its reason, then as many lines and files as fit into `budget` tokens.
 
     Raises MemctlError if even the decision does not fit.
     """
-    head = f"{found.decision}: {found.why}"
+    head = f"{status.decision}: {status.why}"
     if count(head) > budget:
-        head = found.decision
+        head = status.decision
     if count(head) > budget:
         raise MemctlError(f"the decision does not fit into {budget} tokens", "give a larger --budget", USAGE)
-    lines = [*found.lines, *(f"File: {path}" for path in found.paths)]
+    lines = [*status.lines, *(f"File: {path}" for path in status.paths)]
     limit = budget - count(f"{head}\n\n")
     while (text := whole_lines(lines, limit, count)) and count(whole := f"{head}\n\n{text}\n") > budget:
         limit -= 1  # a text may have more tokens than its parts together
@@ -60,7 +60,7 @@ def summary(found: PhaseStatus, budget: int, count: CountTokens) -> str:
 def assess(
     snapshot: Snapshot,
     now: str,
-    worked: Worked = lambda _: {},
+    worked: ChangeTimes = lambda _: {},
     sections: Sequence[str] = (),
     task: Sequence[Record] = (),
     blockers: Sequence[str] = (),
@@ -82,7 +82,7 @@ def assess(
     mild = [record for record in issues if severity_rank(record) > _HIGH]
     elsewhere = [r for r in everything if r.memory_type == "issue" and severity_rank(r) <= _HIGH and r not in severe]
     lines = [
-        *_issues_not_weighed(mild, elsewhere),
+        *_ignored_issues(mild, elsewhere),
         *(f"Blocked for all agents: {one_line(text)}" for text in blockers),
         *_of_pages(snapshot, sections),
         *_of_states(snapshot, states),
@@ -107,11 +107,11 @@ def of_sections(
     if not sections:
         return list(records)
     markers = [*sections, *(page.id for section in sections for page in snapshot.outline.details_of(section))]
-    kept = {record.path for marker in markers for record in Filters(section=marker, archived=None).keep(records)}
+    paths = {record.path for marker in markers for record in Filters(section=marker, archived=None).keep(records)}
     tasks = [record for record in records if record.memory_type == "state" and record.is_open]
-    if not any(record.path in kept for record in tasks):
-        kept |= {record.path for record in tasks if not record.section and record.agent_id == agent}
-    return [record for record in records if record.path in kept]
+    if not any(record.path in paths for record in tasks):
+        paths |= {record.path for record in tasks if not record.section and record.agent_id == agent}
+    return [record for record in records if record.path in paths]
 
 
 def binding_decisions(records: Sequence[Record]) -> list[Record]:
@@ -121,7 +121,7 @@ def binding_decisions(records: Sequence[Record]) -> list[Record]:
     return sorted(found, key=ORDERS["importance"][0], reverse=True)
 
 
-def _issues_not_weighed(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[str]:
+def _ignored_issues(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[str]:
     """Yield a line on the open issues that don't affect the decision: mild ones, and severe ones of other sections."""
     lines = [
         f"{quantity(len(found), 'open issue')} {what} ({some([one.id for one in found], _NAMED)})"
@@ -139,6 +139,7 @@ def _decide(
     issues: Sequence[Record],
     blockers: Sequence[str],
 ) -> tuple[str, str]:
+    """Return the decision on the next phase (PROCEED, STOP or CLARIFY) and its reason."""
     critical = [record.id for record in issues if severity_rank(record) == _CRITICAL]
     if critical:
         return STOP, f"critical and open: {', '.join(critical)}"
@@ -184,6 +185,7 @@ def _of_decisions(snapshot: Snapshot, decisions: Sequence[Record]) -> Iterator[s
 
 
 def _items(snapshot: Snapshot, record: Record, name: str) -> Sequence[str]:
+    """Return the items of a content field of a record; a text is one item."""
     value = content_fields.content(record.kind, snapshot.body(record)).get(name) or ()
     return [value] if isinstance(value, str) else value
 

@@ -38,8 +38,10 @@ _HOW = (
 
 
 class PromptRequest(msgspec.Struct, frozen=True):
-    """A request for a system prompt: the agent's name, its role, its task, and the criteria for success ("" or () if
-    not given)."""
+    """A request for a system prompt.
+
+    It has the agent's name, its role and its task ("" if not given), and the criteria for success.
+    """
 
     agent: str = ""
     role: str = ""
@@ -47,17 +49,17 @@ class PromptRequest(msgspec.Struct, frozen=True):
     criteria: tuple[str, ...] = ()
 
 
-def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountTokens, sources: Sources) -> PackDraft:
+def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTokens, sources: Sources) -> PackDraft:
     """Return the draft of a system prompt.
 
     It has the role, the project, the current focus, critical knowledge, the last session, success criteria, and how to
     load more.
     """
     current = current_records(snapshot, now)
-    matching = items.search(snapshot, asked.task, now)
-    sections = items.sections(snapshot, matching) if asked.task else list(snapshot.outline.sections)
+    matching = items.search(snapshot, request.task, now)
+    sections = items.sections(snapshot, matching) if request.task else list(snapshot.outline.sections)
     critical = _critical(current, matching)
-    states = _states(current, matching, sections, sources, asked.task)
+    states = _states(current, matching, sections, sources, request.task)
     origins = sources.origins([*states, *critical])
     focus = [items.of_record(snapshot, record, origins) for record in states]
     focus += [items.of_page(page, sources.page(page)) for page in sections]
@@ -75,17 +77,17 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
         parts += (msgspec.structs.replace(last_work.PRIOR, items=tuple(prior)),)
     packed = {item.key for part in parts for item in part.items}
     paths = {result.path for result in matching}
-    of_task = [record for record in critical if not asked.task or record.path in paths]
-    opening = [PackNote("role", "", _role(snapshot, asked), essential=True), NOTICED]
-    if asked.task:
-        opening.append(PackNote("task", "Task", one_line(asked.task), essential=True))
+    of_task = [record for record in critical if not request.task or record.path in paths]
+    opening = [PackNote("role", "", _role(snapshot, request), essential=True), NOTICED]
+    if request.task:
+        opening.append(PackNote("task", "Task", one_line(request.task), essential=True))
     return PackDraft(
         project=snapshot.config.project,
         parts=parts,
         title="System prompt",
         root="system_prompt",
         opening=tuple(opening),
-        closing=tuple(_closing(snapshot, asked, [*states, *of_task], sections, count)),
+        closing=tuple(_closing(snapshot, request, [*states, *of_task], sections, count)),
         others=tuple(items.omit(r) for r in current if r.importance >= _WEIGHTY and r.path not in packed),
         made=now,
     )
@@ -96,10 +98,10 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
 
     An excerpt has a search score of at least `threshold`; records with a lower score are named by title only.
     """
-    found = [r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _holds(r.record, now)]
+    found = [r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _may_answer(r.record, now)]
     ranked = [result for result in found if result.score >= threshold]
     origins = sources.origins([result.record for result in ranked if result.record is not None])
-    scored = tuple(_scored(snapshot, result, origins) for result in ranked)
+    scored = tuple(_with_score(snapshot, result, origins) for result in ranked)
     low = [result.record for result in found if result.record is not None and result.score < threshold]
     return PackDraft(
         project=snapshot.config.project,
@@ -113,26 +115,26 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
     )
 
 
-def _holds(record: Record, now: str) -> bool:
+def _may_answer(record: Record, now: str) -> bool:
     """Return whether a record may answer a question: it has not expired, and is open or tells of finished work."""
     return (record.is_open or record.status in _ANSWERS) and not record.is_expired(now)
 
 
-def _scored(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
+def _with_score(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
     """Return a search result as an item whose first fact is its score ("relevance")."""
     record = result.record
     item = items.of_record(snapshot, record, origins) if record else items.of_result(snapshot, result)
     return msgspec.structs.replace(item, facts=(("relevance", f"{result.score:.2f}"), *item.facts))
 
 
-def _role(snapshot: Snapshot, asked: PromptRequest) -> str:
+def _role(snapshot: Snapshot, request: PromptRequest) -> str:
     """Return the agent's role: from the request, from config.yaml, or a sentence with its name and the project."""
-    if asked.role:
-        return asked.role.strip("\n")
-    profile = snapshot.config.agents.get(asked.agent)
+    if request.role:
+        return request.role.strip("\n")
+    profile = snapshot.config.agents.get(request.agent)
     if profile is not None and profile.role:
         return profile.role.strip("\n")
-    name = f"You are {asked.agent}, an agent" if asked.agent else "You are an agent"
+    name = f"You are {request.agent}, an agent" if request.agent else "You are an agent"
     return f"{name} working on the project {one_line(snapshot.config.project)}."
 
 
@@ -166,16 +168,17 @@ def _states(
     by_path = {record.path: record for record in states}
     near = [by_path[one.path] for one in matching if one.path in by_path and one.match >= items.CLOSE][:1]
     if task and not near:
-        near = next((found for page in sections if (found := [r for r in states if r.place == page.id])), near)
+        near = next((inside for page in sections if (inside := [r for r in states if r.place == page.id])), near)
         near = near or [record for record in states if not record.place]
-    found = near if task else states
-    return last_work.by_last_work(found, sources.worked(found))[:1]
+    candidates = near if task else states
+    return last_work.by_last_work(candidates, sources.worked(candidates))[:1]
 
 
 def _closing(
-    snapshot: Snapshot, asked: PromptRequest, known: Sequence[Record], sections: Sequence[Page], count: CountTokens
+    snapshot: Snapshot, request: PromptRequest, records: Sequence[Record], sections: Sequence[Page], count: CountTokens
 ) -> Iterator[PackNote]:
-    criteria = [*asked.criteria, *(line for record in known for line in _criteria(snapshot, record))]
+    """Yield the closing notes of a system prompt: the criteria for success, and what can be loaded."""
+    criteria = [*request.criteria, *(line for record in records for line in _criteria(snapshot, record))]
     if text := whole_lines(criteria, CRITERIA, count):
         yield PackNote("success_criteria", "Success criteria", text)
     chosen = {page.id for page in sections}

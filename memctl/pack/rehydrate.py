@@ -84,41 +84,41 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
         return " ".join(f"--{name} {value}" for name, value in given.items() if value)
 
 
-NOTHING_SPECIAL = RehydrationRequest()
+NO_CONDITIONS = RehydrationRequest()
 
 
 def draft(
     snapshot: Snapshot,
     now: str,
-    wanted: RehydrationRequest,
+    request: RehydrationRequest,
     sources: Sources,
     count: CountTokens,
     work: int = last_work.WORK,
 ) -> PackDraft:
-    """Return the draft of a rehydration pack for the request `wanted`, with what an agent needs to start its work.
+    """Return the draft of a rehydration pack for the request `request`, with what an agent needs to start its work.
 
     The last session, a pending checkpoint and current tasks take at most `work` tokens, as `count` counts them.
     """
     everything = current_records(snapshot, now)
-    current = wanted.filters.keep(everything)
-    about = items.match_task(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
+    current = request.filters.keep(everything)
+    about = items.match_task(snapshot, request.task, current, now, with_places=not request.narrowed_by)
     sources.ahead(current)
     ended = last_work.sessions(snapshot)
-    is_resumed = wanted.is_resumed
-    left = [] if wanted.narrowed_by else last_work.collect(snapshot, ended, work, count, is_resumed=is_resumed)
+    is_resumed = request.is_resumed
+    left = [] if request.narrowed_by else last_work.collect(snapshot, ended, work, count, is_resumed=is_resumed)
     active = _active(current, about, sources)
-    chosen = choose(current, now, wanted, about.records)
-    known = sources.origins([*active, *(record for found in chosen.values() for record in found)])
+    chosen = choose(current, now, request, about.records)
+    known = sources.origins([*active, *(record for records in chosen.values() for record in records)])
     room = work - sum(count(markdown_item(item)) for item in left)
     tasks = last_work.take_fitting([items.of_record(snapshot, record, known) for record in active], room, count)
-    states, closing = _last_first([_weighed(item, about) for item in tasks])
-    parts = [_section_part(snapshot, wanted.section, sources)] if wanted.section else []
+    states, closing = _last_first([_with_weight(item, about) for item in tasks])
+    parts = [_section_part(snapshot, request.section, sources)] if request.section else []
     parts += [
         PackPart("state", TITLES["state"], tuple(states), is_first=True),
         PackPart("session", TITLES["session"], tuple(left), is_first=True),
         *(
-            PackPart(name, TITLES[name], tuple(_sure_first(snapshot, found, known, about)))
-            for name, found in chosen.items()
+            PackPart(name, TITLES[name], tuple(_certain_first(snapshot, records, known, about)))
+            for name, records in chosen.items()
         ),
     ]
     if about.places:
@@ -134,8 +134,8 @@ def draft(
         parts=tuple(parts),
         opening=(
             NOTICED,
-            *notes(snapshot, everything, now, ended, wanted.task, is_met=about.is_met),
-            *_remarks(snapshot, wanted, len(everything) - len(current), sources.blockers(), rest),
+            *notes(snapshot, everything, now, ended, request.task, is_met=about.is_met),
+            *_remarks(snapshot, request, len(everything) - len(current), sources.blockers(), rest),
         ),
         closing=tuple(closing),
         others=tuple(items.omit(record) for record in rest),
@@ -153,7 +153,7 @@ def current_records(snapshot: Snapshot, now: str) -> list[Record]:
 
 
 def choose(
-    current: list[Record], now: str, wanted: RehydrationRequest = NOTHING_SPECIAL, matching: Sequence[Record] = ()
+    current: list[Record], now: str, request: RehydrationRequest = NO_CONDITIONS, matching: Sequence[Record] = ()
 ) -> dict[str, list[Record]]:
     """Return the records that come first in a rehydration (rules.md#rehydration), by type, the most important first.
 
@@ -162,16 +162,16 @@ def choose(
     """
     by_type = {name: [r for r in current if r.memory_type == name] for name in LIMITS}
     orders: dict[str, Callable[[Iterable[Record]], list[Record]]] = {
-        "decision": lambda found: select(found, Filters(), "importance"),
-        "issue": lambda found: sorted(found, key=lambda r: (severity_rank(r), r.timestamp, r.id)),
-        "learning": lambda found: sorted(found, key=lambda r: (-r.access_count, -r.importance, r.id)),
+        "decision": lambda chosen: select(chosen, Filters(), "importance"),
+        "issue": lambda chosen: sorted(chosen, key=lambda r: (severity_rank(r), r.timestamp, r.id)),
+        "learning": lambda chosen: sorted(chosen, key=lambda r: (-r.access_count, -r.importance, r.id)),
     }
     if matching:
-        found = {name: [r for r in matching if r.memory_type == name] for name in LIMITS}
+        chosen = {name: [r for r in matching if r.memory_type == name] for name in LIMITS}
     else:
-        allowed = by_type if wanted.since or wanted.section else _weighty(by_type, now)
-        found = {name: orders[name](records) for name, records in allowed.items()}
-    return {name: found[name][:limit] for name, limit in LIMITS.items()}
+        allowed = by_type if request.since or request.section else _weighty(by_type, now)
+        chosen = {name: orders[name](records) for name, records in allowed.items()}
+    return {name: chosen[name][:limit] for name, limit in LIMITS.items()}
 
 
 def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:
@@ -198,12 +198,12 @@ def _active(current: Sequence[Record], about: TaskMatches, sources: Sources) -> 
     return ordered[:_AT_ONCE]
 
 
-def _sure_first(
-    snapshot: Snapshot, records: Iterable[Record], known: items.Origins, about: TaskMatches
+def _certain_first(
+    snapshot: Snapshot, records: Iterable[Record], origins: items.Origins, about: TaskMatches
 ) -> Iterator[Item]:
     """Yield records as items; those that are only proposed, or whose code has changed, come last."""
-    made = [items.of_record(snapshot, record, known) for record in records]
-    yield from (_weighed(item, about) for item in sorted(made, key=lambda item: not item.weight))
+    made = [items.of_record(snapshot, record, origins) for record in records]
+    yield from (_with_weight(item, about) for item in sorted(made, key=lambda item: not item.weight))
 
 
 def _near(tasks: Iterable[Item], touched: Collection[str]) -> Callable[[Record], bool]:
@@ -229,10 +229,10 @@ def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, abou
     for start in range(0, len(records), _AT_ONCE):
         some = list(records[start : start + _AT_ONCE])
         known = sources.origins(some)
-        yield from (_weighed(items.of_record(snapshot, record, known), about) for record in some)
+        yield from (_with_weight(items.of_record(snapshot, record, known), about) for record in some)
 
 
-def _weighed(item: Item, about: TaskMatches) -> Item:
+def _with_weight(item: Item, about: TaskMatches) -> Item:
     """Return an item with its weight for a task: the best match leads, and a bad match has no weight."""
     if not about.is_met or not item.weight:
         return item
@@ -242,16 +242,16 @@ def _weighed(item: Item, about: TaskMatches) -> Item:
 
 
 def _remarks(
-    snapshot: Snapshot, wanted: RehydrationRequest, filtered: int, blockers: Sequence[str], rest: Sequence[Record]
+    snapshot: Snapshot, request: RehydrationRequest, filtered: int, blockers: Sequence[str], rest: Sequence[Record]
 ) -> Iterator[PackNote]:
     """Yield notes of one line each: what options leave out, blockers of all agents, other critical issues, handoffs."""
     if filtered:
-        yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {wanted.narrowed_by}.")
-    critical = [record for record in rest if record.severity == SEVERITIES[0]] if wanted.task else []
-    waiting = [one.record for one in handoff.waiting(snapshot, wanted.reader)] if wanted.reader else []
+        yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {request.narrowed_by}.")
+    critical = [record for record in rest if record.severity == SEVERITIES[0]] if request.task else []
+    waiting = [one.record for one in handoff.waiting(snapshot, request.reader)] if request.reader else []
     for name, title, lines, end in (
         ("blocked", "Blocked for all agents", blockers, ""),
-        ("open_risks", "Open risks besides", [f"{record.id} {record.title}" for record in critical], ""),
+        ("open_risks", "Other open risks", [f"{record.id} {record.title}" for record in critical], ""),
         ("handoffs", "Handed to you", [f"{one.id} {one.title}" for one in waiting], "; `memctl handoff show ID`."),
     ):
         if lines:
@@ -345,12 +345,13 @@ def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
         return ""
     number = len(ends) or sessions(snapshot.catalogue.recording_times(), snapshot.config.session_pause_hours)
     ended = f"; {quantity(number, 'session')} " if number else ""
-    ended += f"summed up, the last ended {_ago(max(ends), now)}" if ends else "so far" if number else ""
+    ended += f"summarized, the last ended {_ago(max(ends), now)}" if ends else "so far" if number else ""
     agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
     return f"Last recorded: {last.id} by {agent}, {_ago(last.timestamp, now)}{ended}."
 
 
 def _ago(moment: str, now: str) -> str:
+    """Return a time with how long ago it was: "2025-11-04T14:32:00Z (2 days ago)"."""
     ago = gap(moment, now)
     return f"{moment}{f' ({ago} ago)' if ago else ''}"
 

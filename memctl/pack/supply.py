@@ -50,9 +50,9 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
     return Sources(
         ahead=ahead,
         origins=lambda records: origins_of(memory, snapshot, records, at),
-        page=lambda page: items.screened(snapshot, visible(page.body)),
+        page=lambda page: items.screen(snapshot, visible(page.body)),
         executive=lambda: find()(pages.PROJECT_ID).text,
-        worked=lambda records: last_worked(memory, records, at),
+        worked=lambda records: last_change_times(memory, records, at),
         blockers=lambda: blockers(memory) if at is None else [],
         touched=lambda: touched()() if at is None else (),
     )
@@ -136,7 +136,7 @@ def _name(last: LastCommit | None) -> str:
     return last.commit[:_SHOWN] + "".join(remarks)
 
 
-def last_worked(memory: Memory, records: Iterable[Record], at: str | None) -> dict[str, str]:
+def last_change_times(memory: Memory, records: Iterable[Record], at: str | None) -> dict[str, str]:
     """Return when each record was last committed, as canonical UTC by the record's path.
 
     A record that is not committed has the current time. `at` is the revision to look at, None for the worktree. The

@@ -46,10 +46,10 @@ def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot
     documents = [f"{FOLDER}/{document_of(page)}" for page in details.values()]
     paths = frozenset([*details, *documents, *([f"{FOLDER}/{SOURCES}"] if files else [])])
     withheld = Withheld(pages, records, files, paths, tuple(globs))
-    return Snapshot(_Filtered(snapshot, withheld), withheld)
+    return Snapshot(_FilteredSource(snapshot, withheld), withheld)
 
 
-class _Filtered:
+class _FilteredSource:
     """A Snapshot's source without the pages, records and files that are withheld from the reader."""
 
     def __init__(self, snapshot: Snapshot, withheld: Withheld) -> None:

@@ -30,26 +30,26 @@ class Indirect(NamedTuple):
     perhaps: Sequence[Record] = ()
 
 
-def indirect(snapshot: Snapshot, found: Why) -> Indirect:
+def indirect(snapshot: Snapshot, why: Why) -> Indirect:
     """Return records that may explain a file without naming it, at most three of each kind.
 
     Returns none if three records name the file.
     """
-    if sum(item.record is not None for item in found.records) >= _ENOUGH:
+    if sum(item.record is not None for item in why.records) >= _ENOUGH:
         return Indirect()
     from memctl.pages import outline
     from memctl.record.filters import Filters
     from memctl.search import related
 
-    path = found.asked.path
+    path = why.asked.path
     # The purpose of a Markdown file would need a parser, which takes long to load.
-    purpose = "" if outline.suffix_of(path) in outline.MARKDOWN else outline.purpose(path, found.text)
+    purpose = "" if outline.suffix_of(path) in outline.MARKDOWN else outline.purpose(path, why.text)
     words = f"{path} {purpose}".replace('"', " ")
     shares = related.of_words(snapshot, words, _SIMILAR)
-    alike = (record for record in found.of_places if record.path in shares)
+    alike = (record for record in why.of_places if record.path in shares)
     of_places = sorted(alike, key=lambda record: -shares[record.path])[:_ENOUGH]
-    known = {record.id for record in (*of_places, *found.of_session)} | {item.id for item in found.records}
-    sections = frozenset(page.id for page, _ in found.sections)
+    known = {record.id for record in (*of_places, *why.of_session)} | {item.id for item in why.records}
+    sections = frozenset(page.id for page, _ in why.sections)
     likely = related.related(
         snapshot,
         related.RelatedQuery(None, frozenset([path]), sections, shares),
@@ -59,38 +59,37 @@ def indirect(snapshot: Snapshot, found: Why) -> Indirect:
     return Indirect(of_places, [one.record for one in likely[:_ENOUGH] if one.score >= _LIKELY])
 
 
-def sentence(snapshot: Snapshot, found: Why, indirect: Indirect) -> str:
+def sentence(snapshot: Snapshot, why: Why, indirect: Indirect) -> str:
     """Return the likeliest reason for a file or line, on one line.
 
     That is, in this order: a record about the line, the line's commit, a section, a similar record, the first commit.
     """
-    known = [item for item in found.records if item.record is not None]
-    own = next((cause for cause in found.commits if cause.is_here), None)
-    if known and (known[0].is_here or own is None):
-        return _because(snapshot, known[0].record)
+    related = [item for item in why.records if item.record is not None]
+    own = next((cause for cause in why.commits if cause.is_here), None)
+    if related and (related[0].is_here or own is None):
+        return _because(snapshot, related[0].record)
     if own is not None:
         return _of_commit(own)
-    if found.sections:
-        page = found.sections[0][0]
+    if why.sections:
+        page = why.sections[0][0]
         return f"{reason_of_page(page)} ({page.id} {page.title})"
     if indirect.perhaps:
         return "perhaps " + _because(snapshot, indirect.perhaps[0])
-    return _of_commit(found.commits[-1]) if found.commits else f"referred to by {quantity(len(found.pages), 'page')}"
+    return _of_commit(why.commits[-1]) if why.commits else f"referred to by {quantity(len(why.pages), 'page')}"
 
 
 def _because(snapshot: Snapshot, record: Record | None) -> str:
+    """Return a record's reason, with its id and title in parentheses."""
     assert record is not None
-    name = f"{record.id} {record.title}{_instead(record)}"
+    successors = f", superseded by {', '.join(record.superseded_by)}" if record.superseded_by else ""
+    name = f"{record.id} {record.title}{successors}"
     reason = reason_of_record(snapshot, record)
     return f"{reason} ({name})" if reason else name
 
 
 def _of_commit(cause: Cause) -> str:
+    """Return a commit's subject and reason, with its id, date and author in parentheses."""
     touch = cause.touch
     reason = reason_of_commit(touch.message)
     what = f"{cause.subject.rstrip('.')}. {reason}" if reason else cause.subject
     return f"{what} ({touch.commit[:SHORT]}, {touch.date[:10]}, {touch.author})"
-
-
-def _instead(record: Record) -> str:
-    return f", superseded by {', '.join(record.superseded_by)}" if record.superseded_by else ""

@@ -118,12 +118,14 @@ def imports(suffix: str, text: str) -> Iterator[str]:
 
 
 def _without_comments(suffix: str, text: str) -> str:
+    """Return code without comments and multi-line strings; lines keep their numbers."""
     lines = (line if len(line) <= _LONGEST else "" for line in text.split("\n"))
     pattern = _PYTHON_TEXT if suffix in PYTHON else _BRACES_TEXT
     return pattern.sub(lambda match: "\n" * match[0].count("\n") if match["gone"] else match[0], "\n".join(lines))
 
 
 def _in_python(code: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the definitions in Python, whose nesting is the indentation; those in functions are left out."""
     inside: list[tuple[int, str]] = []  # indentation and name of the enclosing classes; "" for a function
     for number, line in enumerate(code.split("\n"), 1):
         match = _PYTHON_LINE.match(line)
@@ -144,6 +146,7 @@ def _in_python(code: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _in_go(code: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the definitions in Go, also those of grouped types."""
     is_grouped = False
     for number, line in enumerate(code.split("\n"), 1):
         is_grouped = (is_grouped and not line.startswith(")")) or re.match(r"type[ \t]*\(", line) is not None
@@ -155,6 +158,7 @@ def _in_go(code: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _in_script(code: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the definitions in JavaScript or TypeScript, whose nesting is read off the indentation."""
     inside: list[tuple[int, str, str]] = []  # indentation, keyword and name of the enclosing classes and namespaces
     member: int | None = 0  # the indentation of members of the innermost one, None before its first member
     for number, line in enumerate(code.split("\n"), 1):

@@ -73,13 +73,13 @@ def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
     `suffix` must satisfy `is_outlined`. Definitions inside functions are left out. Loading a grammar takes about 10 ms,
     and 100,000 characters take 20 ms; after 5 s, which only a hostile text needs, the rest of the file is skipped.
     """
-    found: Iterator[tuple[int, int, str]]
+    rows: Iterator[tuple[int, int, str]]
     if has_parser(suffix):
-        found = chain.from_iterable(in_piece(suffix, piece) for piece in parse_pieces(suffix, text))
+        rows = chain.from_iterable(in_piece(suffix, piece) for piece in parse_pieces(suffix, text))
     else:
-        found = code_lines.definitions(suffix, text)
+        rows = code_lines.definitions(suffix, text)
     last = ""
-    for line, level, title in found:
+    for line, level, title in rows:
         if title != last:  # overloads, and a property's setter, are not repeated
             yield line, level, title
             last = title
@@ -123,15 +123,15 @@ def parse_pieces(suffix: str, text: str) -> Iterator[ParsedCode]:
     parser = Parser(language(suffix))
     # A line as long as a piece is data, and would not fit into one.
     lines = [line if len(line) < _PIECE else "" for line in text.split("\n")]
-    left = _FILE_SECONDS
+    seconds_left = _FILE_SECONDS
     for piece in _pieces(GRAMMARS[suffix], lines):
         started = time.thread_time()
         code = "\n".join((*piece.opening, *lines[piece.first : piece.end], piece.closing))
         data = b"" if _is_deep(code) else code.encode(errors="replace")
-        if (root := _parse(parser, data, min(left, _PIECE_SECONDS))) is not None:
+        if (root := _parse(parser, data, min(seconds_left, _PIECE_SECONDS))) is not None:
             yield ParsedCode(root, data, piece.first - len(piece.opening), piece.first)
-        left -= time.thread_time() - started
-        if left <= 0:
+        seconds_left -= time.thread_time() - started
+        if seconds_left <= 0:
             return
 
 
@@ -180,6 +180,7 @@ def _starts(grammar: Grammar, lines: list[str]) -> Iterator[_Start]:
 
 
 def _is_deep(code: str) -> bool:
+    """Return whether brackets in code are nested deeper than the parser can take."""
     depth = 0
     for bracket in re.findall(r"[()\[\]{}]", code):
         depth = depth + 1 if bracket in "([{" else max(depth - 1, 0)
@@ -204,7 +205,7 @@ def _in_tree(root: Node, data: bytes, grammar: Grammar) -> Iterator[tuple[int, i
     waiting = [(node, 1, "") for node in reversed(root.named_children)]
     while waiting:
         node, level, owner = waiting.pop()
-        value, name = _defined(node, grammar)
+        value, name = _definition(node, grammar)
         if value is None:
             if node.type in grammar.surrounds:
                 waiting += [(child, level, owner) for child in reversed(node.named_children)]
@@ -229,7 +230,7 @@ def _in_tree(root: Node, data: bytes, grammar: Grammar) -> Iterator[tuple[int, i
             waiting.append((body, level, owner))  # a bracket left open puts the rest of a file into a function
 
 
-def _defined(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]:
+def _definition(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]:
     """Return the nodes of the definition in a node and of its name, (None, None) if it defines nothing.
 
     A default export may have no name.
@@ -244,19 +245,20 @@ def _defined(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]:
     if value.type in grammar.bodied and value.child_by_field_name("body") is None:
         return None, None
     named = (n.child_by_field_name(field) for n in (node, value) for field in ("name", "property", "left"))
-    name = next((found for found in named if found is not None), None) or _declared(value)
+    name = next((found for found in named if found is not None), None) or _declarator_name(value)
     return (value, name) if name is not None or node.type == "export_statement" else (None, None)
 
 
-def _declared(node: Node) -> Node | None:
+def _declarator_name(node: Node) -> Node | None:
     """Return the name in a C declarator such as `FILE *open(void)`, or the type of an `impl` of Rust."""
-    found = node.child_by_field_name("declarator") or node.child_by_field_name("type")
-    while found is not None and (inner := _inside(found)) is not None:
-        found = inner
-    return found
+    declarator = node.child_by_field_name("declarator") or node.child_by_field_name("type")
+    while declarator is not None and (inner := _inside(declarator)) is not None:
+        declarator = inner
+    return declarator
 
 
 def _inside(node: Node) -> Node | None:
+    """Return the node in a C declarator or a Rust type that has the name, None if there is none."""
     inner = node.child_by_field_name("declarator")
     if inner is None and node.type in ("reference_declarator", "parenthesized_declarator", "generic_type"):
         inner = next(iter(node.named_children), None)

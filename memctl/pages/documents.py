@@ -53,7 +53,7 @@ def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool
     for name in dict.fromkeys(making.names() if names is None else names):
         path = f"{FOLDER}/{name}"
         old = current_text(making.snapshot, path)
-        if old is not None and not force and not is_intact(old) and not _is_torn(old):
+        if old is not None and not force and not is_intact(old) and not _has_conflict(old):
             by_hand.append(path)
             continue
         try:
@@ -107,7 +107,7 @@ def is_intact(text: str) -> bool:
     return document is not None and document.is_intact
 
 
-def _is_torn(text: str) -> bool:
+def _has_conflict(text: str) -> bool:
     """Return whether a document contains conflict markers of a merge."""
     return "\n<<<<<<< " in text or text.startswith("<<<<<<< ")
 
@@ -120,7 +120,7 @@ def _sources_state(snapshot: Snapshot) -> tuple[bool, bool, bool]:
     from memctl.pages import sources  # what a write of a record does not touch
 
     text = current_text(snapshot, f"{FOLDER}/{SOURCES}")
-    if text is None or _is_torn(text):
+    if text is None or _has_conflict(text):
         return True, True, False
     document = generated_header.split(text)
     if document is None or not document.is_intact:

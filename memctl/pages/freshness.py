@@ -20,7 +20,7 @@ FOUND, MISSING, AMBIGUOUS = "found", "missing", "ambiguous"
 _LENGTH = 12  # digits of an id in a stamp: two contents match by chance once in 280 million million
 _FRONT_MATTER = 0
 _FEW = 20  # references that Git is asked about rather than for all files
-_OUTDATED = b"outdated pages"  # the key of the cached answer: a mark of what it is made of, and files by page
+_OUTDATED = b"outdated pages"  # the key of the cached answer: a digest of all that it depends on, and files by page
 _NOTHING = msgspec.msgpack.encode((b"", {}))
 
 
@@ -51,18 +51,19 @@ class Drift(msgspec.Struct, frozen=True):
 
 def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
     """Return a page's references to code: the paths of `code_refs`, and §4 markers in its text without globs."""
-    written = _written(page)
+    written = _reference_texts(page)
     names = snapshot.files.names() if written else frozenset()
-    return [_resolved(names, reference, line) for reference, line in written]
+    return [_resolve(names, reference, line) for reference, line in written]
 
 
-def _written(page: Page) -> list[tuple[str, int]]:
-    """Return the texts of a page's references to code, each with its line (_FRONT_MATTER for those of `code_refs`)."""
+def _reference_texts(page: Page) -> list[tuple[str, int]]:
+    """Return a page's references to code as written, each with its line, _FRONT_MATTER for `code_refs`."""
     in_text = (item for item in mentions.in_text(page.body) if item.text.startswith("§4.") and "*" not in item.text)
     return [*((ref, _FRONT_MATTER) for ref in page.code_refs), *((item.text, item.line) for item in in_text)]
 
 
-def _resolved(names: frozenset[str], reference: str, line: int) -> CodeReference:
+def _resolve(names: frozenset[str], reference: str, line: int) -> CodeReference:
+    """Return a reference with the files that it may mean among `names`."""
     paths = repository_paths.resolve(names, reference[3:]) if line else code_paths(names, reference)
     return CodeReference(reference, line, FOUND if len(paths) == 1 else AMBIGUOUS if paths else MISSING, paths)
 
@@ -113,15 +114,15 @@ def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
         return []
     mark = snapshot.files.stamp(stamped)
     mark = mark and pages.digest((mark, pages_now))
-    kept = msgspec.msgpack.decode(
+    cached = msgspec.msgpack.decode(
         snapshot.catalogue.recall(_OUTDATED) or _NOTHING, type=tuple[bytes, dict[str, list[str]]]
     )
-    if mark and kept[0] == mark:
-        return [(page, kept[1][page.path]) for page in pages_now if page.path in kept[1]]
+    if mark and cached[0] == mark:
+        return [(page, cached[1][page.path]) for page in pages_now if page.path in cached[1]]
     found = _outdated_pages(snapshot)
     if mark:
-        kept = mark, {page.path: files for page, files in found}
-        snapshot.catalogue.keep(_OUTDATED, msgspec.msgpack.encode(kept))
+        cached = mark, {page.path: files for page, files in found}
+        snapshot.catalogue.keep(_OUTDATED, msgspec.msgpack.encode(cached))
     return found
 
 
@@ -201,14 +202,14 @@ def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, l
 
 def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
     """Return the references of pages to each of the files, or to a folder above it, by path; files may be missing."""
-    found: dict[str, list[Referral]] = {path: [] for path in paths}
-    wanted = frozenset(found)
+    referrals: dict[str, list[Referral]] = {path: [] for path in paths}
+    wanted = frozenset(referrals)
     present = snapshot.files.existing(wanted)
     gone = wanted - present
     likely = [
         (page, reference, line, name)
         for page in (snapshot.outline.pages if wanted else ())
-        for reference, line in _written(page)
+        for reference, line in _reference_texts(page)
         # This skips most references, because to resolve them among all files is slow.
         if repository_paths.resolve(wanted, name := reference[3:] if line else reference.partition(":")[0])
     ]
@@ -216,15 +217,15 @@ def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str,
     whole = {name for *_, name in likely if name in present or repository_paths.is_folder(present, name.rstrip("/"))}
     names = _names_for(snapshot, {name for *_, name in likely} - whole) | present
     for page, reference, line, name in likely:
-        ref = _resolved(present if name in whole else names, reference, line)
+        ref = _resolve(present if name in whole else names, reference, line)
         meant: Iterable[str] = ref.paths
         if ref.state == MISSING:
             meant = repository_paths.resolve(gone, name) if line else [name]
-        hits = {item for item in meant if item in found}
+        hits = {item for item in meant if item in referrals}
         hits |= {path for item in meant if item.endswith("/") for path in wanted if path.startswith(item)}
         for path in sorted(hits if ref.state != MISSING else hits & gone):
-            found[path].append(Referral(page, ref.reference, ref.state))
-    return found
+            referrals[path].append(Referral(page, ref.reference, ref.state))
+    return referrals
 
 
 def _names_for(snapshot: Snapshot, references: Collection[str]) -> frozenset[str]:

@@ -10,15 +10,18 @@ from memctl.pages.code_lines import GO, JAVASCRIPT, RUBY, RUST, TYPESCRIPT
 
 
 class Grammar(msgspec.Struct, frozen=True):
-    """A grammar of tree-sitter: the module and function that load it, and its kinds of nodes.
+    """A grammar of tree-sitter: the module and function that load it, and what its kinds of nodes mean for an outline.
 
-    - `words`: kinds that define something, each with the first word of their titles, "" for functions.
-    - `holds`: kinds whose members are listed as well.
-    - `bodied`: kinds that define something only if they have a body.
-    - `surrounds`: kinds that may contain definitions without being one. Nodes of any other kind are not searched.
-    - `starts`: a pattern for lines that seem to begin a definition. Its groups are the kind and the name of one that
-      may hold others, and a keyword such as `if` that begins none.
-    - `opening`, `closing`: the text around the members of a class.
+    - `words`: kinds of nodes that define something, each with the word before the name in its title, such as `class`
+      ("" for none).
+    - `holds`: those of them whose members are listed, too, such as classes.
+    - `bodied`: those of them that define something only with a body: in C `struct point {…}` does, `struct point *p`
+      does not.
+    - `surrounds`: kinds that define nothing but may contain definitions, such as a block. No other kind is searched.
+    - `starts`: a pattern for lines that seem to begin a definition, at which long code is cut into pieces. If it begins
+      a class or a namespace, groups 1 and 2 are its keyword and its name. Group 3 is a keyword such as `if`, which
+      begins no definition.
+    - `opening`, `closing`: the text before and after the members of a class in a piece that is cut out of it.
     """
 
     module: str

@@ -1,11 +1,9 @@
-"""Find what makes a record of little use to later readers: a missing reason, a doubt, or the output of a program.
-
-Each function returns what is wrong with a record, "" if nothing is.
-"""
+"""Find what makes a record of little use to later readers: a missing reason, a doubt, or the output of a program."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from memctl.record import content_fields
 from memctl.record.kinds import LEARNING
@@ -20,43 +18,40 @@ _MEASURE = lazy_regex(cues.MEASURE)
 _WORD = lazy_regex(r"(?<![\w.])[^\W\d_]{2,}")
 _LOOKED_AT = 2_000  # first characters of a text, which are judged
 _FEW = 3  # words that a lesson has at least
+# A decision gives no reason in a field or in a sentence; the text of an accepted one says that it is undecided; a
+# learning is only a log, trace, diff or measurement without a lesson.
+NO_REASON, DOUBT, RAW_OUTPUT = "no reason", "doubt", "raw output"
 
 
-def missing_reason(record: Record, body: str) -> str:
-    """Return a hint if a decision gives no reason, in a field or in a sentence; otherwise ""."""
+def of_record(record: Record, body: str) -> Iterator[tuple[str, str]]:
+    """Yield what makes a record of little use: NO_REASON, DOUBT or RAW_OUTPUT, and the words for it."""
     kind = record.kind
-    content = content_fields.content(kind, body) if kind.reason else {}
-    is_given = any(content.get(name) for name in (kind.reason, *kind.reasoning))
-    if not kind.reason or is_given or _REASON.search(f"{record.title}\n{body}"):
+    if kind.reason:
+        content = content_fields.content(kind, body)
+        is_given = any(content.get(name) for name in (kind.reason, *kind.reasoning))
+        if not is_given and not _REASON.search(f"{record.title}\n{body}"):
+            yield NO_REASON, "no reason is given"
+        if record.status == kind.statuses[0]:
+            texts = (record.title, content.get(kind.fields[0].name), content.get(kind.reason))
+            if doubt := next(filter(None, map(_doubt, texts)), ""):
+                yield DOUBT, f"it is accepted, but its text says {doubt!r}"
+    elif kind is LEARNING and _is_raw_output(content_fields.content(LEARNING, body).get("lesson") or body):
+        yield RAW_OUTPUT, "this is a program's output; a lesson is missing"
+
+
+def _doubt(text: object) -> str:
+    """Return the words of a text's first sentence that say that something is undecided, "" if there are none."""
+    if not isinstance(text, str):
         return ""
-    return "no reason is given"
+    first = text[:_LOOKED_AT].strip().split("\n\n")[0].partition(". ")[0]
+    found = _UNDECIDED.search(first.lower())
+    return found[0] if found else ""
 
 
-def doubt(record: Record, body: str) -> str:
-    """Return a hint if the text of an accepted decision says that it is undecided; otherwise ""."""
-    kind = record.kind
-    if not kind.reason or record.status != kind.statuses[0]:
-        return ""
-    content = content_fields.content(kind, body)
-    for text in (record.title, content.get(kind.fields[0].name), content.get(kind.reason)):
-        if isinstance(text, str) and (found := _UNDECIDED.search(_first_sentence(text).lower())):
-            return f"it is accepted, but its text says {found[0]!r}"
-    return ""
-
-
-def raw_output(record: Record, body: str) -> str:
-    """Return a hint if a learning is only a log, trace, diff or measurement without a lesson; otherwise ""."""
-    if record.kind is not LEARNING:
-        return ""
-    lesson = content_fields.content(LEARNING, body).get("lesson") or body
+def _is_raw_output(lesson: object) -> bool:
+    """Return whether a lesson is only a log, trace, diff or measurement."""
     lesson = lesson[:_LOOKED_AT] if isinstance(lesson, str) else ""
     if not any(character.isdigit() for character in lesson):  # output of programs has digits
-        return ""
+        return False
     left = without_output(lesson)
-    if len(_WORD.findall(left)) >= _FEW or (left == lesson and not _MEASURE.search(lesson.lower())):
-        return ""
-    return "this is a program's output and not a lesson"
-
-
-def _first_sentence(text: str) -> str:
-    return text[:_LOOKED_AT].strip().split("\n\n")[0].partition(". ")[0]
+    return len(_WORD.findall(left)) < _FEW and (left != lesson or _MEASURE.search(lesson.lower()) is not None)

@@ -40,6 +40,7 @@ class ChangeRow(msgspec.Struct, frozen=True):
 
 
 def _row(title: str, *conditions: str) -> ChangeRow:
+    """Return a row of MATRIX; the conditions are those of levels 4, 3, 2 and 1."""
     return ChangeRow(title, dict(zip((4, 3, 2, 1), conditions, strict=True)))
 
 
@@ -85,7 +86,7 @@ class ImpactLevel(msgspec.Struct, frozen=True):
     documents: tuple[str, ...]
 
 
-class Broken(msgspec.Struct, frozen=True):
+class BrokenReference(msgspec.Struct, frozen=True):
     """A reference to a missing file: its text, its line in the page's file (0 if it is in `code_refs`).
 
     `candidates` are the files that may replace it; None beyond the first `MOST_SOUGHT` references, for which nothing is
@@ -102,7 +103,7 @@ class StalePage(msgspec.Struct, frozen=True):
 
     page: Page
     suspect: tuple[Drift, ...]
-    broken: tuple[Broken, ...]
+    broken: tuple[BrokenReference, ...]
 
 
 def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterable[str]) -> list[FileChange]:
@@ -113,17 +114,17 @@ def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterabl
     """
     names = snapshot.files.names() | {memory.tracked(name) for name in snapshot.names("")}
     start = start_revision(memory, "")
-    found: dict[str, FileChange] = {}
+    changes: dict[str, FileChange] = {}
     for text in texts:
-        known = possible_paths(memory.repository.top, folder, text)
-        paths = next(([path] for path in known if path in names), [])
-        paths = paths or next((below for path in known if (below := files_below(names, path))), [])
-        gone = [path for path in known if not paths and start and history.last_state(memory.repository, path, start)]
+        possible = possible_paths(memory.repository.top, folder, text)
+        paths = next(([path] for path in possible if path in names), [])
+        paths = paths or next((below for path in possible if (below := files_below(names, path))), [])
+        gone = [path for path in possible if not paths and start and history.last_state(memory.repository, path, start)]
         if not paths and not gone:
             raise unknown_path_error(names, text)
-        found |= {path: FileChange(path, CHANGED) for path in paths}
-        found |= {path: FileChange(path, DELETED) for path in gone[:1]}
-    return list(found.values())
+        changes |= {path: FileChange(path, CHANGED) for path in paths}
+        changes |= {path: FileChange(path, DELETED) for path in gone[:1]}
+    return list(changes.values())
 
 
 def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
@@ -151,13 +152,13 @@ def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
 
     A file in both kinds of commits has FEATURE.
     """
-    found: dict[str, str] = {}
+    rows: dict[str, str] = {}
     for commit in commits:
         match = _SUBJECT.match(commit.subject)
         row = _BY_TYPE.get(match[1].lower()) if match else None
         if row:
-            found |= {path: row for path in commit.paths if found.get(path) != FEATURE}
-    return found
+            rows |= {path: row for path in commit.paths if rows.get(path) != FEATURE}
+    return rows
 
 
 def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, str], row: str = "") -> list[Reach]:
@@ -173,19 +174,19 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
     code = {path for change in others for path in _names(change)}
     code |= {path for change in own if change.path in records for path in _code_of(records[change.path])}
     covered, referred = sections_of_files(snapshot, code), references_to_files(snapshot, code)
-    found = []
+    reaches = []
     for change in others:
         sections = [page for path in _names(change) for page in covered[path]]
         about = [referral.page for path in _names(change) for referral in referred[path]]
         details = [page for section in sections for page in snapshot.outline.details_of(section.id)]
         kind = row or next((rows[path] for path in _names(change) if path in rows), "")
         kind = kind or _row_of(change, bool(sections))
-        found.append(Reach(change, kind, _in_page_order([*sections, *about, *details]), bool(sections or about)))
+        reaches.append(Reach(change, kind, _in_page_order([*sections, *about, *details]), bool(sections or about)))
     for change in own:
         record = records.get(change.path)
         listed = record is not None and any(covered[path] or referred[path] for path in _code_of(record))
-        found += _reach_of_memory(snapshot, change, record, listed)
-    return found
+        reaches += _reach_of_memory(snapshot, change, record, listed)
+    return reaches
 
 
 def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
@@ -228,7 +229,7 @@ def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) ->
         for ref in missing.values():
             sought += 1
             likely = tuple(candidates(memory, snapshot, page, ref, at)) if sought <= MOST_SOUGHT else None
-            broken.append(Broken(ref.reference, ref.line and ref.line + above, likely))
+            broken.append(BrokenReference(ref.reference, ref.line and ref.line + above, likely))
         if (suspect := freshness.changed_files(snapshot, page)) or broken:
             found.append(StalePage(page, tuple(suspect), tuple(broken)))
     return found
@@ -256,20 +257,20 @@ def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | No
     if record_kind is not None and path.endswith(".md"):
         marker = ".".join(record.section.split(".")[:2]) if record and record.section else ""
         row = _ROW_OF_RECORD.get(record_kind.name, "")
-        return [Reach(change, row, _at(snapshot, marker), is_listed, () if row else _documents(snapshot, marker))]
+        return [
+            Reach(
+                change, row, _pages_of_marker(snapshot, marker), is_listed, () if row else _documents(snapshot, marker)
+            )
+        ]
     if kind is None:
         return []
-    page = snapshot.outline.project if kind is pages.PROJECT else _page_at(snapshot, path)
+    page = next((page for page in snapshot.outline.pages if page.path == path), None)
     shown = (page,) if page else ()
     if kind is pages.PROJECT:
         return [Reach(change, PROGRESS, shown)]
     own = f"{DOCUMENTS}/{path.rpartition('/')[2]}"  # the page and its document may be deleted
     documents = (*_documents(snapshot, page.id if page else ""), own, f"{DOCUMENTS}/{SOURCES}")
     return [Reach(change, "", shown, True, tuple(dict.fromkeys(documents)))]
-
-
-def _page_at(snapshot: Snapshot, path: str) -> Page | None:
-    return next((page for page in snapshot.outline.pages if page.path == path), None)
 
 
 def _documents(snapshot: Snapshot, marker: str) -> tuple[str, ...]:
@@ -279,8 +280,8 @@ def _documents(snapshot: Snapshot, marker: str) -> tuple[str, ...]:
     return tuple(f"{DOCUMENTS}/{name}" for name in render.touched(snapshot, [marker]))
 
 
-def _at(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
-    """Return the pages of levels 2 and 3 that a record or page with this marker affects."""
+def _pages_of_marker(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
+    """Return the pages of levels 2 and 3 that a change of a record or page with this marker affects."""
     page = snapshot.outline.find(marker)
     if page is None:
         return ()
@@ -291,6 +292,7 @@ def _at(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
 
 
 def _names(change: FileChange) -> list[str]:
+    """Return the paths of a changed file: its own, and that before a rename."""
     return [change.path, *([change.before] if change.before else [])]
 
 
@@ -298,8 +300,8 @@ def _code_of(record: Record) -> list[str]:
     return [ref.partition(":")[0] for ref in record.code_refs]
 
 
-def _in_page_order(found: Iterable[Page]) -> tuple[Page, ...]:
-    unique = {page.path: page for page in found}
+def _in_page_order(unsorted: Iterable[Page]) -> tuple[Page, ...]:
+    unique = {page.path: page for page in unsorted}
     return tuple(sorted(unique.values(), key=lambda page: (pages.sort_key(page.id), page.path)))
 
 
@@ -362,10 +364,12 @@ def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
     return ""
 
 
-def _is_namesake(path: str, gone: str) -> bool:
+def _is_namesake(path: str, former: str) -> bool:
     """Return whether a file has the name of a missing one, which may be in dotted form, such as "auth.jwt"."""
     name = path.rpartition("/")[2]
-    return name == gone.rpartition("/")[2] or ("/" not in gone and name.partition(".")[0] == gone.rpartition(".")[2])
+    return name == former.rpartition("/")[2] or (
+        "/" not in former and name.partition(".")[0] == former.rpartition(".")[2]
+    )
 
 
 def _distance(path: str, other: str) -> tuple[int, str]:

@@ -231,6 +231,7 @@ def _goal(snapshot: Snapshot, links: Links) -> str:
 
 @lru_cache(maxsize=1)  # for level 1 and the index
 def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
+    """Return the sections for level 1 and the index, each with its state, details and globs."""
     found = []
     folded = _folded_headings(snapshot)
     for page in snapshot.outline.sections:
@@ -276,12 +277,8 @@ def _tags(snapshot: Snapshot) -> list[ListEntry]:
     return found
 
 
-def _place(snapshot: Snapshot, record: Record) -> Page | None:
-    """Return the page that a record belongs to."""
-    return snapshot.outline.find(".".join(record.section.split(".")[:2])) if record.section else None
-
-
 def _records(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> list[Record]:
+    """Return the open records of a type at some places (markers), the most important first, at most 100."""
     found = [record for place in places for record in snapshot.catalogue.top(memory_type, place, _LISTED)]
     found.sort(key=lambda record: record.timestamp, reverse=True)
     return sorted(found, key=lambda record: -record.importance)[:_LISTED]
@@ -340,6 +337,7 @@ def _full_entries(snapshot: Snapshot, links: Links, memory_type: str, places: Se
 
 
 def _reason(snapshot: Snapshot, record: Record) -> str:
+    """Return the first sentence of a decision's rationale, or else of the decision; "" if it has neither."""
     return _sentence(snapshot, record, "rationale") or _sentence(snapshot, record, "decision")
 
 
@@ -398,9 +396,9 @@ def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimat
     returns a page's Markdown, and `estimate` the tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
-    kept = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
-    left_out = page.left_out - sum(map(len, kept))
-    return msgspec.structs.replace(page, decisions=kept[0], issues=kept[1], tasks=kept[2], left_out=left_out)
+    fitting = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
+    left_out = page.left_out - sum(map(len, fitting))
+    return msgspec.structs.replace(page, decisions=fitting[0], issues=fitting[1], tasks=fitting[2], left_out=left_out)
 
 
 def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
@@ -410,9 +408,11 @@ def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate
     returns a page's Markdown, and `estimate` the tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
-    kept = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)
-    left_out = page.left_out - sum(map(len, kept))
-    return msgspec.structs.replace(page, decisions=kept[0], issues=kept[1], learnings=kept[2], left_out=left_out)
+    fitting = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)
+    left_out = page.left_out - sum(map(len, fitting))
+    return msgspec.structs.replace(
+        page, decisions=fitting[0], issues=fitting[1], learnings=fitting[2], left_out=left_out
+    )
 
 
 def _fit(
@@ -423,7 +423,7 @@ def _fit(
     The lists take turns, and the first entry of the first list always stays.
     """
     room = LIMITS[level][1] * _SLACK - estimate(markdown.visible(base))
-    kept: list[list[ListEntry]] = [[], [], []]
+    fitting: list[list[ListEntry]] = [[], [], []]
     closed = [False] * 3
     for turn in range(max(map(len, lists), default=0)):
         for number, entries in enumerate(lists):
@@ -435,5 +435,5 @@ def _fit(
                 closed[number] = True  # a shorter but less important entry must not take its place
                 continue
             room -= cost
-            kept[number].append(entry)
-    return tuple(kept[0]), tuple(kept[1]), tuple(kept[2])
+            fitting[number].append(entry)
+    return tuple(fitting[0]), tuple(fitting[1]), tuple(fitting[2])

@@ -60,7 +60,7 @@ class LineReference(msgspec.Struct, frozen=True):
         return line is not None and self.now is not None and self.now[0] <= line <= self.now[1]
 
 
-class _Where(msgspec.Struct, frozen=True):
+class _RecordedLines(msgspec.Struct, frozen=True):
     """A record's reference: the file's path when it was recorded, and the first and last line."""
 
     path: str
@@ -75,7 +75,7 @@ def follow(
     Nothing is fetched in a partial clone. Raises GitFailed if Git fails.
     """
     wanted = {
-        (record.path, ref): _Where(*where)
+        (record.path, ref): _RecordedLines(*where)
         for record, ref in references
         if (where := code_lines(ref)) is not None and (where[0] == file.path or where[0] in file.former)
     }
@@ -87,17 +87,18 @@ def follow(
     return {key: _line_reference(versions, where, made[key]) for key, where in wanted.items()}
 
 
-def _line_reference(versions: _Versions, where: _Where, made: int | None) -> LineReference:
+def _line_reference(versions: _Versions, where: _RecordedLines, introduction: int | None) -> LineReference:
+    """Return the current lines of a reference; `introduction` is the index of the version that it was recorded in."""
     lines = where.lines
-    if made is None:  # the reference is not committed yet, so it means the current lines
+    if introduction is None:  # the reference is not committed yet, so it means the current lines
         return LineReference(lines, now=lines if where.path == versions.file.path else None)
-    commit = versions.history.all[made].commit
-    found = versions.since(made, where)
-    if found is None:
+    commit = versions.history.all[introduction].commit
+    moved = versions.since(introduction, where)
+    if moved is None:
         return LineReference(lines, commit, is_followed=False)
-    there = [now for line in range(lines[0], min(lines[1] + 1, lines[0] + _MOST_LINES)) if (now := found.now(line))]
+    there = [now for line in range(lines[0], min(lines[1] + 1, lines[0] + _MOST_LINES)) if (now := moved.now(line))]
     if not there:
-        return LineReference(lines, commit, None, found.replacement(lines[0]))
+        return LineReference(lines, commit, None, moved.replacement(lines[0]))
     return LineReference(lines, commit, (there[0], there[-1]))
 
 
@@ -152,30 +153,30 @@ class _Versions:
     """Compares earlier versions of a file with the current one, each once."""
 
     def __init__(
-        self, memory: Memory, file: CurrentFile, versions: _History, made: Iterable[tuple[int | None, str]]
+        self, memory: Memory, file: CurrentFile, versions: _History, recorded: Iterable[tuple[int | None, str]]
     ) -> None:
         self.file = file
         self.history = versions
         self._memory = memory
-        places = {(versions.all[place].commit, path) for place, path in made if place is not None}
+        places = {(versions.all[place].commit, path) for place, path in recorded if place is not None}
         self._blobs = trees.blob_ids_in_commits(memory.repository, [*places, (file.start, file.path)] if places else [])
         self._maps: dict[tuple[str, str], LineMap | None] = {}
 
-    def since(self, made: int, where: _Where) -> LineMap | None:
+    def since(self, introduction: int, where: _RecordedLines) -> LineMap | None:
         """Return the map from the lines of a reference to current lines; None if it is unknown.
 
-        `made` is the index in the history of the record's version. The reference means lines of the file in that
-        commit, with two exceptions. It means lines of the file's next version if the commit's version is shorter, or if
-        the next version was committed within an hour and added these lines.
+        `introduction` is the index in the history of the record's version. The reference means lines of the file in
+        that commit, with two exceptions. It means lines of the file's next version if the commit's version is shorter,
+        or if the next version was committed within an hour and added these lines.
         """
-        record = self.history.all[made]
+        record = self.history.all[introduction]
         if record.commit in self.history.shallow:  # a shallow clone lacks the version that the record was made with
             return None
         before = self._blobs.get((record.commit, where.path), "")
         first = self._map(before, self.file.blob)
         if before and first is None:
             return None
-        later = self.history.next(where.path, made)
+        later = self.history.next(where.path, introduction)
         if first is None or where.lines[1] > self.file.lines - first.growth:
             return self._map(later.blob if later is not None else self.file.blob, self.file.blob)
         following = self._next_version(record, later, before)
@@ -196,6 +197,7 @@ class _Versions:
         return later.blob if history.is_ancestor(self._memory.repository, record.commit, later.commit) else ""
 
     def _map(self, before: str, after: str) -> LineMap | None:
+        """Return the map of lines between two versions by their blobs, None if it is unknown."""
         if not before or before == after:
             return LineMap() if before else None
         if (before, after) not in self._maps and len(self._maps) < _MOST_VERSIONS:

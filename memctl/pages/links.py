@@ -85,10 +85,10 @@ class Links:
         from memctl.pages import repository_paths  # most pages name no file
 
         path = marker[3:]
-        found = repository_paths.resolve(self._stamped_paths, path)
-        if len(found) != 1:
-            found = repository_paths.resolve(self._snapshot.files.names(), path)
-        return self.file(found[0].rstrip("/")) if len(found) == 1 else ""
+        paths = repository_paths.resolve(self._stamped_paths, path)
+        if len(paths) != 1:
+            paths = repository_paths.resolve(self._snapshot.files.names(), path)
+        return self.file(paths[0].rstrip("/")) if len(paths) == 1 else ""
 
     @cached_property
     def _stamped_paths(self) -> frozenset[str]:
@@ -113,11 +113,11 @@ class Links:
             done.append(self._link_references(text[end : match.start()]))
             label, where = match[1], match[2]
             if where.startswith("§"):
-                found = self._target(where)
-                done.append(f"{label}({found})" if found else label[1:-1])
+                target = self._target(where)
+                done.append(f"{label}({target})" if target else label[1:-1])
             else:
-                found = self._of_anchor(label, where) if where.startswith("#") else ""
-                done.append(f"{label}({found})" if found else match[0])
+                target = self._of_anchor(label, where) if where.startswith("#") else ""
+                done.append(f"{label}({target})" if target else match[0])
             end = match.end()
         return "".join([*done, self._link_references(text[end:])])
 
@@ -136,6 +136,8 @@ class Links:
         return numbered[0] if len(numbered) == 1 else ""
 
     def _link_references(self, text: str) -> str:
+        """Return a text without links in which § markers and record ids become links."""
+
         def marker(match: re.Match[str]) -> str:
             name = match[0].rstrip(".-")
             where = self._target(name)
@@ -158,6 +160,7 @@ class Links:
 
 
 def _outside_links(text: str, change: Callable[[re.Match[str]], str]) -> str:
+    """Return a text with record ids outside of links replaced by the results of `change`."""
     parts, end = [], 0
     for match in _LINK.finditer(text):
         parts += [_ID.sub(change, text[end : match.start()]), match[0]]
@@ -165,7 +168,7 @@ def _outside_links(text: str, change: Callable[[re.Match[str]], str]) -> str:
     return "".join([*parts, _ID.sub(change, text[end:])])
 
 
-def refuse_nowhere(outline: Outline, marker: str) -> None:
+def refuse_missing_section(outline: Outline, marker: str) -> None:
     """Raise MemctlError if a marker names no existing section or heading (MEM205 of `check`).
 
     Markers of files pass, and so does any marker in a memory without pages, where records may be written first. A page
@@ -180,8 +183,8 @@ def refuse_nowhere(outline: Outline, marker: str) -> None:
 def missing_section(outline: Outline, marker: str) -> MemctlError:
     """Return the error for a section that does not exist."""
     known = ", ".join(page.id for page in (*outline.sections, *outline.details))
-    known = known or "none yet: `memctl section add` creates one"
-    return MemctlError(f"there is no section {marker}", f"sections and pages: {known}", USAGE, "not-found")
+    hint = f"sections and pages: {known}" if known else "there are none yet: `memctl section add` creates one"
+    return MemctlError(f"there is no section {marker}", hint, USAGE, "not-found")
 
 
 def section_marker(value: str) -> str:

@@ -58,7 +58,7 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
     if marker.startswith("§4."):
         return _source(snapshot, marker)
     snapshot.withheld.refuse_page(marker)
-    refuse_doubled(snapshot, marker)
+    refuse_duplicate(snapshot, marker)
     if (page := snapshot.outline.find(marker)) is not None:
         return _page(snapshot, making(), marker, page)
     for detail in snapshot.outline.details:
@@ -78,15 +78,18 @@ def refuse_broken(snapshot: Snapshot, marker: str) -> None:
         raise MemctlError(message, "correct the file first; `memctl check` lists all faults")
 
 
-def refuse_doubled(snapshot: Snapshot, marker: str) -> None:
+def refuse_duplicate(snapshot: Snapshot, marker: str) -> None:
     """Raise MemctlError if several pages have the marker's number, as after two clones added pages."""
     found = [page for page in snapshot.outline.pages if page.id == marker]
     if len(found) > 1:
         names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in found)
-        raise MemctlError(f"{marker} is the number of {names}", "`memctl renumber` gives one of them another number")
+        raise MemctlError(
+            f"{marker} is ambiguous: {names} have this number", "`memctl renumber` gives one of them another number"
+        )
 
 
 def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) -> Place:
+    """Return the place of a whole page; without a page that of level 1, which each memory has."""
     outline = snapshot.outline
     parent: str | None = None
     if page is None or page.kind is pages.PROJECT:
@@ -109,6 +112,7 @@ def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) 
 
 
 def _part(snapshot: Snapshot, making: Renderer, page: Page, part: pages.NumberedHeading) -> Place:
+    """Return the place of a numbered heading of a page of details."""
     heading = f"{part.id[1:]} {part.title}"
     text = next((p.text for p in headings.split(making.page(document_of(page))) if p.heading == heading), part.text)
     return Place(
@@ -137,20 +141,21 @@ def _sources(snapshot: Snapshot) -> Place:
 
 
 def _source(snapshot: Snapshot, marker: str) -> Place:
+    """Return the place of a file, a folder or a glob; raises MemctlError if the marker is wrong or ambiguous."""
     names = snapshot.files.names()
     reference = marker[3:]
-    found = repository_paths.matching(names, [reference]) if "*" in reference and "/" in reference else []
-    found = found or list(repository_paths.resolve(names, reference))
-    if not found:
+    paths = repository_paths.matching(names, [reference]) if "*" in reference and "/" in reference else []
+    paths = paths or list(repository_paths.resolve(names, reference))
+    if not paths:
         refuse_closed_file(snapshot, reference)
         raise MemctlError(f"{marker} matches no file of the repository", _near_files(names, reference))
-    if "*" in reference and not found[0].endswith("/"):
-        return _listing(snapshot, marker, marker[3:], found)
-    if len(found) > 1:
-        more = [f"  and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
-        shown = [f"  §4.{path}" for path in found[:_SHOWN]]
+    if "*" in reference and not paths[0].endswith("/"):
+        return _listing(snapshot, marker, marker[3:], paths)
+    if len(paths) > 1:
+        more = [f"  and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
+        shown = [f"  §4.{path}" for path in paths[:_SHOWN]]
         raise MemctlError("\n".join([f"{marker} may be any of these:", *shown, *more]), "give more of the path")
-    path = found[0]
+    path = paths[0]
     if path.endswith("/"):
         return _listing(snapshot, f"§4.{path.rstrip('/')}", path, sorted(n for n in names if n.startswith(path)))
     content = snapshot.files.read([path]).get(path)
@@ -168,6 +173,7 @@ def refuse_closed_file(snapshot: Snapshot, reference: str) -> None:
 
 
 def _listing(snapshot: Snapshot, marker: str, path: str, files: list[str]) -> Place:
+    """Return a place whose text is a list of files."""
     text = "".join(f"{name}\n" for name in files)
     children = tuple(f"§4.{name}" for name in files)
     return Place(marker, 4, path, path, text, _section_of(snapshot, files[0]), children)
@@ -182,6 +188,7 @@ def _section_of(snapshot: Snapshot, path: str) -> str | None:
 
 
 def _near(snapshot: Snapshot, marker: str) -> str:
+    """Return a hint with markers that are spelled like a wrong one."""
     from difflib import get_close_matches
 
     known = snapshot.outline.markers()
@@ -190,6 +197,7 @@ def _near(snapshot: Snapshot, marker: str) -> str:
 
 
 def _near_files(names: frozenset[str], reference: str) -> str:
+    """Return a hint with files whose names are like that of a wrong reference."""
     from difflib import get_close_matches
 
     tail = reference.rpartition("/")[2].rpartition(".")[2] if "/" not in reference else reference.rpartition("/")[2]

@@ -209,19 +209,19 @@ def _comments(text: str, mark: str) -> Iterator[str]:
 
 def _first_sentence(path: str, lines: Iterable[str]) -> str:
     """Return the first sentence that is not about a licence, tools or the file's own name."""
-    kept: list[str] = []
+    words: list[str] = []
     is_licence = False
     for line in lines:
         line = _DESCRIBES.sub("", line).strip()
         if _DIRECTIVE.match(line) or _is_name(path, line):
-            if kept:
+            if words:
                 break
             is_licence = False
         elif is_licence or _LICENCE.search(line):
             is_licence = True
         else:
-            kept.append(line)
-    return fit.first_sentence("\n".join(kept))
+            words.append(line)
+    return fit.first_sentence("\n".join(words))
 
 
 def _is_name(path: str, line: str) -> bool:
@@ -265,15 +265,15 @@ def _comment_above(lines: Sequence[str], line: int) -> str:
     number = line - 2
     while number >= 0 and _BETWEEN.match(lines[number]):
         number -= 1
-    found: list[str] = []
+    lines_above: list[str] = []
     is_block = number >= 0 and lines[number].rstrip().endswith("*/")
-    while number >= 0 and len(found) < _COMMENT:
+    while number >= 0 and len(lines_above) < _COMMENT:
         text = lines[number].strip()
         if not is_block and not text.startswith("//"):
             break
-        found.append(text.removesuffix("*/").lstrip("/*! "))
+        lines_above.append(text.removesuffix("*/").lstrip("/*! "))
         if is_block and text.startswith("/*"):
             break
         number -= 1
-    comment = [text.rstrip() for text in reversed(found)]
+    comment = [text.rstrip() for text in reversed(lines_above)]
     return "\n".join("" if _TAG.match(text) else text for text in comment).lstrip("\n")

@@ -37,16 +37,16 @@ def governing_sections(
     names = snapshot.files.names()
     # A path that exists is the one that is meant; if none exists, each may be.
     paths = [path for path in paths if path in names or files_below(names, path)][:1] or paths
-    found: list[tuple[str, ...]] = []
+    markers_by_file: list[tuple[str, ...]] = []
     for path in paths:
         if path.startswith(f"{memory.prefix}/"):
-            found.append(_of_own_file(snapshot, path[len(memory.prefix) + 1 :]))
+            markers_by_file.append(_of_own_file(snapshot, path[len(memory.prefix) + 1 :]))
         files = [path, *files_below(names, path)]
-        found += [
+        markers_by_file += [
             (marker,)
             for marker in sorted({page.id for pages in sections_of_files(snapshot, files).values() for page in pages})
         ]
-    return found
+    return markers_by_file
 
 
 def _section(snapshot: Snapshot, owned: Collection[str], place: str) -> tuple[str, ...]:

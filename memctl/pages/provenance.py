@@ -105,6 +105,7 @@ class Cause(msgspec.Struct, frozen=True):
 
     @property
     def subject(self) -> str:
+        """Return the first line of the commit's message."""
         return self.touch.message.partition("\n")[0]
 
 
@@ -131,39 +132,40 @@ class Why(msgspec.Struct, frozen=True):
 
     @property
     def is_explained(self) -> bool:
+        """Return whether a section, page, record or commit explains the file."""
         return bool(self.sections or self.pages or self.records or self.commits)
 
 
-def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: int) -> Why:
+def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: int) -> Why:
     """Collect everything that explains a file in the Snapshot of the commit `at`, "" for the worktree.
 
     `limit` is the number of commits to read, 0 for all. Raises MemctlError if the file does not have the line.
     """
     start = start_revision(memory, at)
-    touches = _touches(memory, asked, start, limit + 1 if limit else None)
+    touches = _touches(memory, query, start, limit + 1 if limit else None)
     has_more = bool(limit) and len(touches) > limit
     touches = touches[: limit or None]
-    text, origin = _text(memory, snapshot, asked), None
-    if asked.line is not None:
-        _refuse_no_line(memory, snapshot, asked, text)
-        origin = blame.origin(memory.repository, asked.path, asked.line, asked.last.revision if asked.last else at)
+    text, origin = _text(memory, snapshot, query), None
+    if query.line is not None:
+        _refuse_no_line(memory, snapshot, query, text)
+        origin = blame.origin(memory.repository, query.path, query.line, query.last.revision if query.last else at)
         if origin.commit and all(touch.commit != origin.commit for touch in touches):
             touches.insert(0, history.file_commit(memory.repository, origin.commit, origin.path))
     here = origin.commit if origin else ""
     causes = tuple(Cause(touch, tuple(record_names(touch.message)), touch.commit == here) for touch in touches)
     sections = tuple(
-        (page, tuple(glob for glob in page.paths if repository_paths.matching([asked.path], [glob])))
-        for page in sections_of_files(snapshot, [asked.path])[asked.path]
+        (page, tuple(glob for glob in page.paths if repository_paths.matching([query.path], [glob])))
+        for page in sections_of_files(snapshot, [query.path])[query.path]
     )
-    pages = _pages(snapshot, asked)
-    records = _records(memory, snapshot, asked, causes, text or "", at)
+    pages = _pages(snapshot, query)
+    records = _records(memory, snapshot, query, causes, text or "", at)
     own = next((cause.touch for cause in causes if cause.is_here), None)
-    session, made = _session_of(memory, own) if own is not None and not at else ("", ())
+    session, names = _session_of(memory, own) if own is not None and not at else ("", ())
     known = {item.id for item in records}
-    found = (snapshot.find(name) for name in made if name not in known)
+    found = (snapshot.find(name) for name in names if name not in known)
     of_session = tuple(record for record in found if record is not None)
     return Why(
-        asked=asked,
+        asked=query,
         sections=sections,
         pages=pages,
         records=records,
@@ -181,29 +183,29 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
     )
 
 
-def _touches(memory: Memory, asked: FileQuery, start: str, limit: int | None) -> list[FileCommit]:
+def _touches(memory: Memory, query: FileQuery, start: str, limit: int | None) -> list[FileCommit]:
     """Return the commits that changed a file; for an uncommitted rename, those of its former name."""
     if not start:
         return []
-    found = history.file_commits(memory.repository, asked.path, start, limit)
-    if not found and start == "HEAD" and asked.last is None:
+    commits = history.file_commits(memory.repository, query.path, start, limit)
+    if not commits and start == "HEAD" and query.last is None:
         changes = differences.changed_in_index(memory.repository)
-        former = next((change.before for change in changes if change.path == asked.path), "")
-        found = history.file_commits(memory.repository, former, start, limit) if former else []
-    return found
+        former = next((change.before for change in changes if change.path == query.path), "")
+        commits = history.file_commits(memory.repository, former, start, limit) if former else []
+    return commits
 
 
-def _refuse_no_line(memory: Memory, snapshot: Snapshot, asked: FileQuery, text: str | None) -> None:
+def _refuse_no_line(memory: Memory, snapshot: Snapshot, query: FileQuery, text: str | None) -> None:
     """Raise MemctlError if a file does not have the line of the query."""
     if text is None:
-        if memory.repository.is_partial if asked.last else not snapshot.files.read([asked.path]):
+        if memory.repository.is_partial if query.last else not snapshot.files.read([query.path]):
             return  # memctl can't read the file, but Git knows its lines
-        hint = f"`memctl why {asked.path}` explains the whole file"
-        raise MemctlError(f"{asked.path} is not text, so it has no lines", hint, USAGE)
+        hint = f"`memctl why {query.path}` explains the whole file"
+        raise MemctlError(f"{query.path} is not text, so it has no lines", hint, USAGE)
     count = line_count(text)
-    if asked.line is not None and asked.line > count:
+    if query.line is not None and query.line > count:
         hint = f"its last line is {count:,}" if count else "it is empty"
-        raise MemctlError(f"{asked.path} has no line {asked.line}", hint, USAGE)
+        raise MemctlError(f"{query.path} has no line {query.line}", hint, USAGE)
 
 
 def line_count(text: str) -> int:
@@ -212,8 +214,10 @@ def line_count(text: str) -> int:
 
 
 def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str]) -> tuple[Record, ...]:
-    """Return the most important open decisions and learnings of some sections and pages, without those already
-    known."""
+    """Return the most important open decisions and learnings of some sections and pages.
+
+    Records whose id is in `known` are left out.
+    """
     found: dict[str, Record] = {}
     for marker in dict.fromkeys(markers):
         for kind in ("decision", "learning"):
@@ -240,12 +244,12 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
     if match := _WITH_LINE.fullmatch(given):
         texts.append((match[1], int(match[2])))
     start = start_revision(memory, at)
-    known = [(path, line) for text, line in texts for path in possible_paths(memory.repository.top, folder, text)]
-    present = snapshot.files.existing(path for path, _ in known)
-    for path, line in known:
+    candidates = [(path, line) for text, line in texts for path in possible_paths(memory.repository.top, folder, text)]
+    present = snapshot.files.existing(path for path, _ in candidates)
+    for path, line in candidates:
         if path in present:
             return FileQuery(path, line)
-    for path, line in known:
+    for path, line in candidates:
         refuse_memory(path)
         snapshot.withheld.refuse_file(path)
         if start and (last := history.last_state(memory.repository, path, start)) is not None:
@@ -253,10 +257,10 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
                 break
             return FileQuery(path, line, last)
     names = snapshot.files.names()
-    for path, _ in known:
+    for path, _ in candidates:
         if below := files_below(names, path):
             raise MemctlError(f"{given} is a folder", f"ask for a file in it, such as {below[0]}", USAGE)
-    _refuse_submodule(memory, [path for path, _ in known], start)
+    _refuse_submodule(memory, [path for path, _ in candidates], start)
     raise unknown_path_error(names, texts[-1][0])
 
 
@@ -285,9 +289,10 @@ def record_names(text: str) -> dict[str, str]:
     return found
 
 
-def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[PageReference, ...]:
+def _pages(snapshot: Snapshot, query: FileQuery) -> tuple[PageReference, ...]:
+    """Return the pages that refer to a file, each with the state of its references."""
     by_page: dict[str, list[Referral]] = {}
-    for referral in references_to_files(snapshot, [asked.path])[asked.path]:
+    for referral in references_to_files(snapshot, [query.path])[query.path]:
         by_page.setdefault(referral.page.path, []).append(referral)
     found = []
     for referrals in by_page.values():
@@ -295,30 +300,31 @@ def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[PageReference, ...]:
         states = {item.state for item in referrals}
         state, reviewed, now = (BROKEN if MISSING in states else AMBIGUOUS), "", ""
         if FOUND in states:
-            state = REVIEWED if asked.path in page.stamps else UNREVIEWED
-            for drift in freshness.changed_files(snapshot, page, asked.path):
+            state = REVIEWED if query.path in page.stamps else UNREVIEWED
+            for drift in freshness.changed_files(snapshot, page, query.path):
                 state, reviewed, now = SUSPECT, drift.reviewed, drift.now
         found.append(PageReference(page, references, state, reviewed, now))
     return tuple(found)
 
 
-def _text(memory: Memory, snapshot: Snapshot, asked: FileQuery) -> str | None:
+def _text(memory: Memory, snapshot: Snapshot, query: FileQuery) -> str | None:
     """Return the current or last text of a file; None if it is not text, too large, or missing in a partial clone."""
-    if asked.last is None:
-        content = snapshot.files.read([asked.path]).get(asked.path)
+    if query.last is None:
+        content = snapshot.files.read([query.path]).get(query.path)
     else:
-        content = trees.local_blob(memory.repository, asked.last.blob, files.MAX_BYTES)
+        content = trees.local_blob(memory.repository, query.last.blob, files.MAX_BYTES)
     return None if content is None or b"\0" in content else content.decode(errors="replace")
 
 
 def _records(
-    memory: Memory, snapshot: Snapshot, asked: FileQuery, causes: Iterable[Cause], text: str, at: str
+    memory: Memory, snapshot: Snapshot, query: FileQuery, causes: Iterable[Cause], text: str, at: str
 ) -> tuple[RelatedRecord, ...]:
+    """Return the records related to a file by references, its text or its commits, the most relevant first."""
     reasons: dict[str, list[Reason]] = {}
-    others = {cause.touch.path for cause in causes} - {asked.path}
+    others = {cause.touch.path for cause in causes} - {query.path}
     former = others.difference(snapshot.files.existing(others))
-    names = (asked.path, *former)
-    folders = [str(folder) for folder in PurePosixPath(asked.path).parents][:-1]
+    names = (query.path, *former)
+    folders = [str(folder) for folder in PurePosixPath(query.path).parents][:-1]
     referring = snapshot.catalogue.with_code_refs(
         [*map(code_path, names), *folders, *(f"{folder}/" for folder in folders)]
     )
@@ -326,26 +332,26 @@ def _records(
         (record, ref)
         for record in referring
         for ref in record.code_refs
-        if ref.startswith(names) or asked.path.startswith(ref)
+        if ref.startswith(names) or query.path.startswith(ref)
     ]
-    followed = _line_references(memory, snapshot, asked, about, former, text, at)
+    followed = _line_references(memory, snapshot, query, about, former, text, at)
     for record, ref in about:
-        if (reason := _about(ref, asked, former, followed.get((record.path, ref)))) is not None:
+        if (reason := _reason_of_reference(ref, query, former, followed.get((record.path, ref)))) is not None:
             reasons.setdefault(record.id, []).append(reason)
     in_text = [(number, match) for number, line in enumerate(text.split("\n"), 1) for match in _NAMED.finditer(line)]
     wanted = {match[0] for _, match in in_text}.union(*(cause.records for cause in causes))
-    known = {record.id: record for record, _ in about}
-    known |= {name: one for name in wanted if (one := snapshot.find(name)) is not None}
-    known |= {record.id: record for record in known.values()}
+    by_id = {record.id: record for record, _ in about}
+    by_id |= {name: one for name in wanted if (one := snapshot.find(name)) is not None}
+    by_id |= {record.id: record for record in by_id.values()}
     for number, match in in_text:
-        distance = abs(number - asked.line) if asked.line else 0
-        reason = Reason(IN_TEXT, str(number), "", number == asked.line, distance)
-        reasons.setdefault(_own_id(known, match[0]), []).append(reason)
+        distance = abs(number - query.line) if query.line else 0
+        reason = Reason(IN_TEXT, str(number), "", number == query.line, distance)
+        reasons.setdefault(_own_id(by_id, match[0]), []).append(reason)
     for number, cause in enumerate(causes):
         for name, how in record_names(cause.touch.message).items():
             reason = Reason(IN_COMMIT, cause.touch.commit, how, cause.is_here, number)
-            reasons.setdefault(_own_id(known, name), []).append(reason)
-    found = [RelatedRecord(name, known.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
+            reasons.setdefault(_own_id(by_id, name), []).append(reason)
+    found = [RelatedRecord(name, by_id.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
     found.sort(key=lambda item: item.record.timestamp if item.record else "", reverse=True)
     return tuple(sorted(found, key=_weight))
 
@@ -353,7 +359,7 @@ def _records(
 def _line_references(
     memory: Memory,
     snapshot: Snapshot,
-    asked: FileQuery,
+    query: FileQuery,
     about: Iterable[tuple[Record, str]],
     former: Collection[str],
     text: str,
@@ -362,45 +368,48 @@ def _line_references(
     """Return the current lines of records' references to lines of a file; {} for a file that is not text."""
     if not text:
         return {}
-    if asked.last is not None:
-        comparable = blob = asked.last.blob
+    if query.last is not None:
+        comparable = blob = query.last.blob
     else:
-        blob = snapshot.files.blobs([asked.path]).get(asked.path, "")
-        comparable = blob if at else f"./{asked.path}"
+        blob = snapshot.files.blobs([query.path]).get(query.path, "")
+        comparable = blob if at else f"./{query.path}"
     start = start_revision(memory, at)
-    file = CurrentFile(asked.path, frozenset(former), comparable, blob, line_count(text), start)
+    file = CurrentFile(query.path, frozenset(former), comparable, blob, line_count(text), start)
     return follow(memory, file, about)
 
 
-def _own_id(known: dict[str, Record], name: str) -> str:
+def _own_id(records: dict[str, Record], name: str) -> str:
     """Return the current id of a record, given that or an earlier id."""
-    return known[name].id if name in known else name
+    return records[name].id if name in records else name
 
 
 def _rank(reason: Reason) -> tuple[bool, int, int]:
+    """Return the sort key of a reason; the best comes first."""
     return not reason.is_here, _ORDER.index(reason.by), reason.distance
 
 
-def _weight(found: RelatedRecord) -> tuple[tuple[bool, int, int], bool, int]:
+def _weight(related: RelatedRecord) -> tuple[tuple[bool, int, int], bool, int]:
     """Return the sort key of a record: its best reasons, then whether it is still valid, then importance."""
-    record = found.record
-    return _rank(found.reasons[0]), record is None or not record.is_open, -record.importance if record else 0
+    record = related.record
+    return _rank(related.reasons[0]), record is None or not record.is_open, -record.importance if record else 0
 
 
-def _about(ref: str, asked: FileQuery, former: Collection[str], lines: LineReference | None) -> Reason | None:
+def _reason_of_reference(
+    ref: str, query: FileQuery, former: Collection[str], lines: LineReference | None
+) -> Reason | None:
     """Return the reason that a record's code reference gives, if it names the file, its earlier name or its folder."""
-    if ref == asked.path:
+    if ref == query.path:
         return Reason(IN_CODE_REFS, ref)
     if lines is not None:
         # A line in the place of a deleted one comes before the rest of the file.
-        distance = -1 if asked.line in lines.instead else 0
-        return Reason(IN_CODE_REFS, ref, is_here=lines.covers(asked.line), distance=distance, lines=lines)
+        distance = -1 if query.line in lines.instead else 0
+        return Reason(IN_CODE_REFS, ref, is_here=lines.covers(query.line), distance=distance, lines=lines)
     path = code_path(ref)
-    if path == asked.path:
+    if path == query.path:
         return Reason(IN_CODE_REFS, ref)
     if path in former:
         return Reason(IN_CODE_REFS, ref, distance=1)
-    return Reason(IN_CODE_REFS, ref, distance=2) if asked.path.startswith(path.rstrip("/") + "/") else None
+    return Reason(IN_CODE_REFS, ref, distance=2) if query.path.startswith(path.rstrip("/") + "/") else None
 
 
 def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...]]:
@@ -410,16 +419,16 @@ def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...
     the nearest one whose commits have its author and are at most an hour away. Returns ("", ()) if there is none.
     """
     seconds = timestamps.to_epoch(commit.date)
-    made = CommitsBetween(memory, seconds - _AROUND, seconds + _AROUND)
-    sessions = _sessions(memory.repository, made.commits)
+    between = CommitsBetween(memory, seconds - _AROUND, seconds + _AROUND)
+    sessions = _sessions(memory.repository, between.commits)
     times: dict[str, list[int]] = {}
     for commit_id, (name, author) in sessions.items():
         if author == commit.author:
-            times.setdefault(name, []).append(made.commits[commit_id])
+            times.setdefault(name, []).append(between.commits[commit_id])
     away = {name: max(min(some) - seconds, seconds - max(some), 0) for name, some in times.items()}
     near = sorted((distance, name) for name, distance in away.items() if distance <= _BESIDE)
     session = message.parse(commit.message).session or (near[0][1] if near else "")
-    paths = made.paths([commit_id for commit_id, (name, _) in sessions.items() if name == session])
+    paths = between.paths([commit_id for commit_id, (name, _) in sessions.items() if name == session])
     return session, tuple(dict.fromkeys(record for path in paths if (record := ids.id_in_path(path))))
 
 

@@ -84,13 +84,13 @@ def matching(names: Iterable[str], globs: Sequence[str]) -> list[str]:
 @lru_cache(maxsize=4)
 def _folders(names: frozenset[str]) -> frozenset[str]:
     """Return all folders that contain any of the files, at any depth."""
-    found = set()
+    folders = set()
     for name in names:
         folder = name.rpartition("/")[0]
-        while folder and folder not in found:
-            found.add(folder)
+        while folder and folder not in folders:
+            folders.add(folder)
             folder = folder.rpartition("/")[0]
-    return frozenset(found)
+    return frozenset(folders)
 
 
 @lru_cache(maxsize=8)
@@ -105,19 +105,19 @@ def _stems(paths: frozenset[str]) -> list[str]:
     return sorted(f".{_dotted(_without_suffix(path))}"[::-1] + _END + path for path in paths)
 
 
-def _ending(ordered: Sequence[str], wanted: str) -> list[tuple[str, bool]]:
-    """Return the paths that end with `wanted`, where dots match slashes, each with whether the whole path matches.
+def _ending(ordered: Sequence[str], ending: str) -> list[tuple[str, bool]]:
+    """Return the paths that end with `ending`, where dots match slashes, each with whether the whole path matches.
 
     `ordered` comes from `_whole` or `_stems`. The search is a bisection, because a hostile text may have 40,000
     references, and a repository as many files.
     """
-    end = f".{_dotted(wanted)}"[::-1]
-    found = []
+    end = f".{_dotted(ending)}"[::-1]
+    matches = []
     for place in range(bisect_left(ordered, end), len(ordered)):
         if not ordered[place].startswith(end):
             break
-        found.append((ordered[place].rpartition(_END)[2], ordered[place].startswith(_END, len(end))))
-    return found
+        matches.append((ordered[place].rpartition(_END)[2], ordered[place].startswith(_END, len(end))))
+    return matches
 
 
 def _dotted(path: str) -> str:
@@ -159,18 +159,18 @@ def file_named(names: frozenset[str], top: Path, folder: Path, text: str) -> str
     Raises MemctlError if it is not among `names`, if several match, or if it is a folder.
     """
     if text.startswith("§4."):
-        found = list(resolve(names, text[3:]))
+        paths = list(resolve(names, text[3:]))
     else:
         possible = possible_paths(top, folder, text)
-        found = [path for path in possible if path in names][:1]
-        found = found or [f"{path}/" for path in possible if files_below(names, path)]
-    if len(found) == 1 and not found[0].endswith("/"):
-        return found[0]
-    if len(found) > 1 and text.startswith("§4."):
-        shown = [f"  §4.{path}" for path in found[:_SHOWN]]
+        paths = [path for path in possible if path in names][:1]
+        paths = paths or [f"{path}/" for path in possible if files_below(names, path)]
+    if len(paths) == 1 and not paths[0].endswith("/"):
+        return paths[0]
+    if len(paths) > 1 and text.startswith("§4."):
+        shown = [f"  §4.{path}" for path in paths[:_SHOWN]]
         raise MemctlError("\n".join([f"{text} may be any of these:", *shown]), "give more of the path", USAGE)
-    if found:
-        example = files_below(names, found[0][:-1])[0]
+    if paths:
+        example = files_below(names, paths[0][:-1])[0]
         raise MemctlError(f"{text} is a folder", f"give a file in it, such as {example}", USAGE)
     for path in possible_paths(top, folder, text):
         refuse_memory(path)

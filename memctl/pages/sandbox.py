@@ -71,13 +71,7 @@ class Templates:
                 private.make_folder(compiled)
                 # Earlier versions of memctl left compiled templates without the ending `.bounded`.
                 cache = _Compiled(str(compiled), "%s.bounded")
-        self._environment = Sandbox(
-            loader=jinja2.FunctionLoader(self._source),
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-            bytecode_cache=cache,
-        )
+        self._environment = Sandbox(loader=jinja2.FunctionLoader(self._source), bytecode_cache=cache)
 
     def fill(self, name: str, page: Any) -> str:
         """Return the output of a template for a page's content; raises BrokenTemplate if the template fails."""
@@ -181,7 +175,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"*", "**", "%", "+"})
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(finalize=self.keep, undefined=jinja2.StrictUndefined, **options)
+        spaces = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+        super().__init__(finalize=self.keep, undefined=jinja2.StrictUndefined, **spaces, **options)
         self.code_generator_class = _Generator
         self.concat = self._concat  # type: ignore[method-assign]
         self.filters = {name: self._bounded(name, function) for name, function in self.filters.items()}
@@ -209,6 +204,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return str(self.keep("".join(map(str, values))))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Return the result of an operator; raises TooLarge if it would be too large."""
         _refuse(_binop(operator, left, right))
         return self.keep(super().call_binop(context, operator, left, right))
 
@@ -220,6 +216,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self._safe[key]
 
     def getitem(self, obj: Any, argument: Any) -> Any:
+        """Return an item or a slice; raises TooLarge if a slice is too large."""
         found = super().getitem(obj, argument)
         return self.keep(found) if isinstance(argument, slice) else found
 
@@ -259,6 +256,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
             if length > MAX_VALUE or len(kept) > _MAX_ITEMS:
                 raise TooLarge(f"it prints more than {MAX_VALUE:,} characters, or {_MAX_ITEMS:,} pieces")
         return "".join(kept)
+
+
+def python_of(template: str) -> str:
+    """Return the Python code that a template is compiled to, without the import of Jinja at its beginning."""
+    code: str = Sandbox().compile(template, raw=True)
+    return code.partition("\n")[2]
 
 
 class _Generator(CodeGenerator):
@@ -339,6 +342,7 @@ def _as_list(value: Any) -> Any:
 
 
 def _refuse(estimate: int) -> None:
+    """Raise TooLarge if the estimated weight of a result is over the limit."""
     if estimate > _MAX_ESTIMATE:
         raise TooLarge(f"a value would be larger than {_MAX_ESTIMATE:,} characters")
 

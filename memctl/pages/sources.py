@@ -127,6 +127,7 @@ def _mentions(page: Page) -> set[str]:
 
 
 def _row(links: Links, path: str, content: bytes | None, changed: str, count: CountTokens) -> SourceFile:
+    """Return the row of a file in the document of level 4."""
     from memctl.pages import outline  # only level 4 reads files
 
     link, title = links.file(path), markdown.in_cell(markdown.code(path))
@@ -146,12 +147,12 @@ def _main_markers(marked: Sequence[Marker]) -> list[Marker]:
     """Return the markers that describe a file best: public ones of the outermost levels, at most 40."""
     public = [one for one in marked if not _PRIVATE.search(one.title)]
     for level in sorted({one.level for one in public}):
-        found = [one for one in public if one.level <= level]
-        if len(found) >= _FEW:
+        main = [one for one in public if one.level <= level]
+        if len(main) >= _FEW:
             break
     else:
-        found = public
-    return found[:_MARKERS]
+        main = public
+    return main[:_MARKERS]
 
 
 def _text(content: bytes | None) -> str | None:

@@ -32,7 +32,7 @@ def derive_id(identifier: str, memory_id: str, taken: Collection[str]) -> str:
     The new id has the type and day of `identifier`. Its number is computed from `memory_id`, so that every clone gets
     the same one. It is not in `taken`, and it is higher than all numbers that are counted up from 1.
     """
-    from hashlib import blake2b
+    from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
     head, _ = series(identifier)
     number = int.from_bytes(blake2b(memory_id.encode(), digest_size=8).digest(), "big")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -56,16 +56,63 @@ class FileFacts(msgspec.Struct, frozen=True, array_like=True):
     is_generated: bool = False
 
 
-class Content(msgspec.Struct, frozen=True):
-    """The current content of a file: Git's blob id ("" if it could not be read), and its facts."""
+class _FirstFacts(msgspec.Struct, frozen=True, array_like=True):
+    """The first fields of FileFacts, which are decoded in a tenth of the time that all take."""
 
-    blob: str
-    facts: FileFacts
+    size: int
+    lines: int
+    kind: str
+    refusal: str
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(FileFacts).decode
+_DECODE_FIRST = msgspec.msgpack.Decoder(_FirstFacts).decode
+
+
+class Content:
+    """The current content of a file: Git's blob id ("" if it could not be read), and its facts.
+
+    `encoded` are the facts as the cache has them. They are decoded when they are first needed: of most of 100,000 files
+    they never are.
+    """
+
+    __slots__ = ("_facts", "blob", "encoded")
+
+    def __init__(self, blob: str, facts: FileFacts | bytes) -> None:
+        self.blob = blob
+        self.encoded = facts if isinstance(facts, bytes) else _ENCODE(facts)
+        self._facts: FileFacts | None = None
+
+    @property
+    def facts(self) -> FileFacts:
+        """The facts about the content."""
+        if self._facts is None:
+            self._facts = _DECODE(self.encoded)
+        return self._facts
+
+    @property
+    def refusal(self) -> str:
+        """Why the file may never enter a model's context, "" if it may."""
+        return _DECODE_FIRST(self.encoded).refusal
 
 
 _LOST = Content("", FileFacts(0, refusal=GONE))
-_ENCODE = msgspec.msgpack.Encoder().encode
-_DECODE = msgspec.msgpack.Decoder(FileFacts).decode
+
+
+def mentioning(contents: Mapping[str, Content], texts: Iterable[str]) -> dict[str, list[str]]:
+    """Return for each of some texts the files whose facts have it anywhere, such as in a name or an import.
+
+    Nothing is decoded: for 8 texts, 100,000 files take 0.1 s.
+    """
+    found: dict[str, list[str]] = {text: [] for text in texts}
+    wanted = [(text.encode(), paths) for text, paths in found.items()]
+    for path, content in contents.items():
+        encoded = content.encoded
+        for text, paths in wanted:
+            if text in encoded:
+                paths.append(path)
+    return found
 
 
 def of_content(path: str, content: bytes) -> FileFacts:
@@ -126,7 +173,7 @@ def gather(
         if packed is None:
             unread.append(path)
         else:
-            found[path] = Content(blob, _DECODE(packed))
+            found[path] = Content(blob, packed)
     sizes = {path: _size(top / path) for path in unread}
     unread.sort(key=lambda path: sizes[path] > _LARGE)
     spent = 0.0
@@ -139,9 +186,7 @@ def gather(
             some[path] = _looked_at(top, files, path, known, is_late=spent > _SECONDS)
             if sizes[path] > _LARGE and (some[path].blob, _sort(path)) not in known:
                 spent += time.process_time() - began
-        source_facts.keep(
-            cache, {(item.blob, _sort(path)): _ENCODE(item.facts) for path, item in some.items() if item.blob}
-        )
+        source_facts.keep(cache, {(item.blob, _sort(path)): item.encoded for path, item in some.items() if item.blob})
         found |= some
     if progress and unread:
         progress(len(unread), len(unread))
@@ -157,11 +202,7 @@ def of_revision(
     `known` are the encoded facts that the cache has. The facts of a file that is too large have a `refusal`.
     """
     blobs = files.blobs(files.names())
-    found = {
-        path: Content(blob, _DECODE(known[key]))
-        for path, blob in blobs.items()
-        if (key := (blob, _sort(path))) in known
-    }
+    found = {path: Content(blob, known[key]) for path, blob in blobs.items() if (key := (blob, _sort(path))) in known}
     unread = sorted(blobs.keys() - found.keys())
     for done in range(0, len(unread), _AT_ONCE):
         if progress:
@@ -192,7 +233,7 @@ def _looked_at(
     packed = known.get((blob, _sort(path)))
     if packed is None and is_late:
         return Content("", FileFacts(len(content), refusal=LATER))
-    return Content(blob, _DECODE(packed) if packed else of_content(path, content))
+    return Content(blob, packed or of_content(path, content))
 
 
 def _size(file: Path) -> int:

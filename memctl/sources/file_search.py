@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Generic, TypeVar
 
 import msgspec
@@ -86,13 +86,15 @@ def matches(memory: Memory, sources: FileSources[_Files], query: str, progress: 
     return file_texts.matches(memory, sources.files, blobs, query, secret=secret, progress=progress)
 
 
-def mentions(snapshot: Snapshot, sources: FileSources[_Files], query: str, now: str) -> task.Mentions:
+def mentions(
+    snapshot: Snapshot, sources: FileSources[_Files], query: str, now: str, likely: Collection[str]
+) -> task.Mentions:
     """Return the files that a query names, and those that records or sections matching the query refer to.
 
-    The mentions are by path, the strongest of each file; `now` is canonical UTC.
+    The mentions are by path, the strongest of each file. `now` is canonical UTC; `task.mentions` describes `likely`.
     """
     names = frozenset(sources.contents)
-    return task.strongest(task.mentions(query, sources.contents), task.from_memory(snapshot, query, names, now))
+    return task.strongest(task.mentions(query, sources.contents, likely), task.from_memory(snapshot, query, names, now))
 
 
 def search(
@@ -112,7 +114,7 @@ def _rank(
     memory: Memory, snapshot: Snapshot, sources: FileSources[_Files], query: str, progress: Progress | None
 ) -> list[FileHit]:
     texts = matches(memory, sources, query, progress)
-    named = mentions(snapshot, sources, query, memory.now)
+    named = mentions(snapshot, sources, query, memory.now, texts.shares.keys())
     hits = []
     for path in texts.shares.keys() | named.keys():
         known = FileKnowledge(
@@ -131,7 +133,7 @@ def _without_refused(
     `closed` are the files that an owner keeps from this reader, with the reasons.
     """
     refusals = {path: why for path, why in closed.items() if path in found}
-    refusals |= {path: content.facts.refusal for path, content in found.items() if content.facts.refusal}
+    refusals |= {path: reason for path, content in found.items() if (reason := content.refusal)}
     refusals |= {path: sensitive_files.SECRET_NAME for path in found if sensitive_files.has_secret_name(path)}
     named = [path for path in sorted(found) if path not in refusals or sensitive_files.is_credential(refusals[path])]
     left_out = ignore.ignored_files(named, ignore_files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -42,13 +42,13 @@ def is_lock(path: str) -> bool:
 
 
 class Generated:
-    """The generated files of a repository: lock files, those marked in .gitattributes, and those in `by_text`.
+    """The generated files of a repository: lock files, those marked in .gitattributes, and those with such a text.
 
-    `by_text` are the paths of files whose text shows that a program wrote it (`in_text`); `names` are the paths of all
-    files of the repository.
+    `names` are the paths of all files of the repository; `by_text` returns of a path whether the file's text shows that
+    a program wrote it (`in_text`).
     """
 
-    def __init__(self, repository: Repository, names: Collection[str], by_text: Collection[str]) -> None:
+    def __init__(self, repository: Repository, names: Collection[str], by_text: Callable[[str], bool]) -> None:
         self._repository = repository
         self._names = names
         self._by_text = by_text
@@ -57,7 +57,7 @@ class Generated:
         """Return why a file counts as generated, "" if it does not."""
         if is_lock(path):
             return LOCK
-        return GENERATED if path in self._by_text or path in self._by_attribute else ""
+        return GENERATED if self._by_text(path) or path in self._by_attribute else ""
 
     @cached_property
     def _by_attribute(self) -> frozenset[str]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cache
 
 import msgspec
 
-from memctl.sources.facts import Content
+from memctl.sources import manifests
+from memctl.sources.facts import Content, mentioning
 from memctl.sources.resolve import Resolver
 
 # Points by rules.md#files-for-a-task: the limit, imported by an active file, imported by such a file, importing one.
 MOST, DIRECT, SECOND, IMPORTING = 20, 20, 10, 15
+_FEW = 50  # files whose importers are looked for by name; with more, resolving the imports of all files is as fast
 
 
 class Near(msgspec.Struct, frozen=True):
@@ -40,37 +43,53 @@ def nearness(
     likely = {path: share for path, share in (likely or {}).items() if path not in active}
     if not active and not likely:
         return {}
-    declared = {path: content.facts.declared for path, content in contents.items() if content.facts.declared}
+    names = (path for path in contents if path.rpartition("/")[2] in manifests.NAMES)
+    declared = {path: facts.declared for path in names if (facts := contents[path].facts).declared}
     resolver = Resolver(contents.keys(), declared)
 
-    targets = {
-        path: resolver.targets(path, content.facts.imports) - {path}
-        for path, content in contents.items()
-        if content.facts.imports
-    }
+    @cache
+    def imported(path: str) -> set[str]:
+        return resolver.targets(path, contents[path].facts.imports) - {path}
+
+    wanted = frozenset(active) | likely.keys()
+    importing = {path: met for path in _may_import(contents, resolver, wanted) if (met := imported(path) & wanted)}
     reasons: dict[str, list[tuple[float, str]]] = {path: [(MOST, "it is active")] for path in active}
-    direct = {target: path for path in sorted(active, reverse=True) for target in targets.get(path, ())}
+    direct = {target: path for path in sorted(active, reverse=True) for target in imported(path)}
     for target, path in direct.items():
         reasons.setdefault(target, []).append((DIRECT, f"{path} imports it"))
-    second = {target: path for path in sorted(direct, reverse=True) for target in targets.get(path, ())}
+    second = {target: path for path in sorted(direct, reverse=True) for target in imported(path)}
     for target, path in second.items():
         if target not in direct:
             reasons.setdefault(target, []).append((SECOND, f"{path} imports it, which an active file imports"))
-    wanted = frozenset(active)
-    for path, found in targets.items():
-        if met := found & wanted:
-            reasons.setdefault(path, []).append((IMPORTING, f"it imports {min(met)}"))
-    for path, reason in _near_likely(targets, likely).items():
+    for path, met in importing.items():
+        if met.intersection(active):
+            reasons.setdefault(path, []).append((IMPORTING, f"it imports {min(met.intersection(active))}"))
+    for path, reason in _near_likely(importing, {path: imported(path) for path in likely}, likely).items():
         reasons.setdefault(path, [reason])
-    needed = {*given, *(target for path in given for target in targets.get(path, ()))}
+    needed = {*given, *(target for path in given for target in imported(path))}
     return {
         path: Near(min(sum(points for points, _ in found), MOST), tuple(why for _, why in found), path in needed)
         for path, found in reasons.items()
     }
 
 
-def _near_likely(targets: Mapping[str, set[str]], likely: Mapping[str, float]) -> dict[str, tuple[float, str]]:
-    """Return the neighbours of likely files, each with the most points that one of these gives, and the reason."""
+def _may_import(contents: Mapping[str, Content], resolver: Resolver, wanted: Collection[str]) -> Collection[str]:
+    """Return the files that may import one of the files `wanted`: all if these are many."""
+    if len(wanted) > _FEW:
+        return contents.keys()
+    traces = [resolver.traces(path) for path in wanted]
+    folders = tuple({folder for _, some in traces for folder in some})
+    found = {each for each in contents if each.startswith(folders)} if folders else set[str]()
+    return found.union(*mentioning(contents, {text for texts, _ in traces for text in texts}).values())
+
+
+def _near_likely(
+    importing: Mapping[str, set[str]], imported: Mapping[str, set[str]], likely: Mapping[str, float]
+) -> dict[str, tuple[float, str]]:
+    """Return the neighbours of likely files, each with the most points that one of these gives, and the reason.
+
+    `importing` has what other files import, `imported` what the likely files import.
+    """
     found: dict[str, tuple[float, str]] = {}
 
     def add(path: str, points: float, why: str) -> None:
@@ -78,9 +97,9 @@ def _near_likely(targets: Mapping[str, set[str]], likely: Mapping[str, float]) -
             found[path] = round(points, 1), why
 
     for path in sorted(likely):
-        for target in targets.get(path, ()):
+        for target in imported[path]:
             add(target, DIRECT * likely[path], f"{path} imports it")
-    for path, imported in targets.items():
-        for target in sorted(imported & likely.keys()):
+    for path, met in importing.items():
+        for target in sorted(met & likely.keys()):
             add(path, IMPORTING * likely[target], f"it imports {target}")
     return found

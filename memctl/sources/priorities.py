@@ -85,16 +85,16 @@ def priorities(
     contents = sources.contents
     dirty = frozenset(path for path, blob in sources.files.unchanged().items() if not blob and path in contents)
     lately = recency.recent(memory.repository, dirty, now, recency.LOOKED_AT if wish.task else recency.OPERATIONS)
+    alike = Counter(lately.ago.values())
+    late = contents.keys() & {path for path, ago in lately.ago.items() if not ago or alike[ago] < _SWEEPING}
     texts, named = FileMatches({}, {}, {}), dict[str, FileMention]()
     if wish.task:
         texts = file_search.matches(memory, sources, wish.task, progress)
-        named = file_search.mentions(snapshot, sources, wish.task, now)
+        named = file_search.mentions(snapshot, sources, wish.task, now, texts.shares.keys() | late)
     meant = {path for path, mention in named.items() if mention.share >= task.ACTIVE}
     given = _active_files(wish, memory, contents, sources.refusals)
     active = dirty | meant | given
     issues = _issues(snapshot, frozenset(contents))
-    alike = Counter(lately.ago.values())
-    late = {path for path, ago in lately.ago.items() if not ago or alike[ago] < _SWEEPING}
     found = contents.keys() & (texts.shares.keys() | named.keys() | late | active)
     known = {
         path: FileKnowledge(
@@ -122,8 +122,7 @@ def priorities(
     scored += [ScoredFile(path, contents[path], same) for path, same in others]
     scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
     sizes = TokenSizes(counter, sources.files, sources.cache, sources.known)
-    by_text = frozenset(path for path, content in contents.items() if content.facts.is_generated)
-    is_generated = Generated(memory.repository, contents.keys(), by_text)
+    is_generated = Generated(memory.repository, contents.keys(), lambda path: contents[path].facts.is_generated)
     choices = tuple(choose(scored, room, sizes.look_up, sizes.count, wish.shown, is_generated.reason))
     sizes.keep()
     refusals = tuple(sorted(sources.refusals.items()))

@@ -23,6 +23,7 @@ _COMPILED = {
     ".mjs": (".mts",),
     ".cjs": (".cts",),
 }  # an import may name the compiled file, while the repository has the source
+_ENTRIES = ("__init__", "index", "lib", "main", "mod")  # names of files that an import may leave out
 _RUST_ROOTS = ("lib.rs", "main.rs", "mod.rs")  # their modules are beside them, not in a folder of the file's name
 _ROOTS = ("src", "lib", "python")  # folders that Python's modules are imported from, beside the top and package roots
 
@@ -48,14 +49,22 @@ class Resolver:
             **dict.fromkeys(RUBY, self._ruby),
         }
         self._go_modules, self._packages, self._aliases = _declarations(declared)
-        self._go_folders: dict[str, list[str]] = {}
-        for name in sorted(self._names) if self._go_modules else ():
-            if name.endswith(".go") and not name.endswith("_test.go"):
-                self._go_folders.setdefault(posixpath.dirname(name), []).append(name)
-        self._by_ending: dict[str, list[str]] = {}  # files of C, Java, Kotlin and Ruby by their last part
-        for name in sorted(self._names):
-            if suffix_of(name) in (*CPP, *JAVA, *RUBY):
-                self._by_ending.setdefault(posixpath.basename(name), []).append(name)
+
+    @cached_property
+    def _go_folders(self) -> dict[str, list[str]]:
+        """The files of Go's packages by their folders."""
+        found: dict[str, list[str]] = {}
+        for name in sorted(name for name in self._names if name.endswith(".go") and not name.endswith("_test.go")):
+            found.setdefault(posixpath.dirname(name), []).append(name)
+        return found
+
+    @cached_property
+    def _by_ending(self) -> dict[str, list[str]]:
+        """The files of C, Java, Kotlin and Ruby by their last part."""
+        found: dict[str, list[str]] = {}
+        for name in sorted(name for name in self._names if suffix_of(name) in (*CPP, *JAVA, *RUBY)):
+            found.setdefault(posixpath.basename(name), []).append(name)
+        return found
 
     @cached_property
     def _modules(self) -> dict[str, list[str]]:
@@ -77,6 +86,26 @@ class Resolver:
                 known = self._known[key] = tuple(find(folder, imported))
             found.update(known)
         return found
+
+    def traces(self, path: str) -> tuple[set[str], tuple[str, ...]]:
+        """Return what tells the files that may import the file at `path` from others.
+
+        An import of the file contains one of the texts (in any language), or is in a file below one of the folders.
+        """
+        folder, name = posixpath.split(path)
+        stem, suffix, package = name.partition(".")[0], code_suffix(path), posixpath.basename(folder)
+        texts, folders = {stem}, list[str]()
+        if package and (stem in _ENTRIES or suffix in (*GO, *JAVA)):
+            texts.add(package)
+        if stem in _ENTRIES:
+            folders.append(f"{folder}/" if folder else "")
+        if suffix in RUST:
+            folders.append(f"{path.removesuffix('.rs')}/")
+            texts.add(_crate(path))
+        texts |= {module for module, root in self._go_modules if folder == root}
+        texts |= {name for name, root, _ in self._packages if f"{folder}/".startswith(f"{root}/") or not root}
+        texts |= {start for _, pattern, _ in self._aliases if (start := pattern.partition("*")[0])}
+        return texts - {""}, tuple(folders)
 
     def _python(self, folder: str, imported: str) -> Sequence[str]:
         module, _, name = imported.partition(NAME)

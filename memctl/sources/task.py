@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping
+from itertools import accumulate
 
 import msgspec
 
@@ -13,7 +15,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
 from memctl.search import ranking
-from memctl.sources.facts import Content
+from memctl.sources.facts import Content, mentioning
 from memctl.text import words
 
 # Shares of a full mention. A file whose path is in the task is meant, and a file whose name is one of its words most
@@ -24,6 +26,7 @@ _PATH_WORDS, _NAME_WORDS, _RECORD, _SECTION = 0.8, 0.5, 0.8, 0.4
 _FEW = 3  # files that share a name, up to which the name counts in full for each of them
 _SHORTEST = 4  # letters of a word that counts as a file's name
 _RECORDS = 10  # the best matching records, whose references are followed
+_MOST_HAVING = 5_000  # files with a word, above which it finds no file by itself
 _MOST_BELOW = 200  # files in a folder that is named; a larger folder says nothing about its files
 _LONGEST = 20_000  # characters of a task
 _TOKEN = re.compile(r"§4\.[^\s`'\"()]+|[\w$@.\\/+-]+")
@@ -41,8 +44,11 @@ class FileMention(msgspec.Struct, frozen=True):
 Mentions = dict[str, FileMention]
 
 
-def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
-    """Return the files that a task names: by path, by a definition in them, or by words of their paths."""
+def mentions(task: str, contents: Mapping[str, Content], likely: Collection[str] = ()) -> Mentions:
+    """Return the files that a task names: by path, by a definition in them, or by words of their paths.
+
+    A word that more than 5,000 files have counts for the files `likely` and for those that another word finds.
+    """
     found: Mentions = {}
     task = task[:_LONGEST]
     tokens = [token.strip(".-/\\") for token in dict.fromkeys(_TOKEN.findall(_without_lines(task)))]
@@ -52,7 +58,7 @@ def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
         if _add_paths(found, names, token):
             rest = rest.replace(token, " ")  # its folders add nothing
     _add_definitions(found, contents, tokens, task)
-    _add_words(found, contents, rest)
+    _add_words(found, contents, rest, likely)
     return found
 
 
@@ -140,30 +146,31 @@ def _add_definitions(found: Mentions, contents: Mapping[str, Content], tokens: I
     named = {part for token in tokens for part in re.split(r"[./\\]", token) if _MIXED.search(part)}
     named |= set(re.findall(r"\b(\w{3,})\(", task)) | set(re.findall(r"`(\w{3,})`", task))
     defining: dict[str, list[str]] = {}
-    for path, content in contents.items() if named else ():
-        for name in named.intersection(content.facts.names):
+    for path in set().union(*mentioning(contents, named).values()) if named else ():
+        for name in named.intersection(contents[path].facts.names):
             defining.setdefault(name, []).append(path)
     for name, paths in defining.items():
         _add(found, paths, FULL if len(paths) <= _FEW else ONE_OF_MANY, f"it defines {name}")
 
 
-def _add_words(found: Mentions, contents: Mapping[str, Content], task: str) -> None:
+def _add_words(found: Mentions, contents: Mapping[str, Content], task: str, likely: Collection[str]) -> None:
     """Add the files whose path, definitions or description share words with a task; a rare word weighs more."""
     wanted = _telling_words(task)
     if not wanted:
         return
-    anywhere = re.compile("|".join(map(re.escape, wanted)))
+    paths, numbers = _with_words(contents, wanted)
     in_path: dict[str, set[str]] = {}
     in_names: dict[str, set[str]] = {}
-    for path, content in contents.items():
-        if anywhere.search(words.fold_diacritics(path).lower()):
-            in_path[path] = {wanted[word] for word in words.words_of(path) if word in wanted}
-        if not wanted.keys().isdisjoint(content.facts.words):
-            in_names[path] = {wanted[word] for word in content.facts.words if word in wanted}
+    for path in paths.union(likely) if numbers else paths:
+        if strong := {wanted[word] for word in words.words_of(path) if word in wanted}:
+            in_path[path] = strong
+        if weak := {wanted[word] for word in contents[path].facts.words if word in wanted}:
+            in_names[path] = weak
     having: dict[str, int] = {}
     for path in in_path.keys() | in_names.keys():
         for word in in_path.get(path, set()) | in_names.get(path, set()):
             having[word] = having.get(word, 0) + 1
+    having |= numbers
     weights = {word: math.log(1 + len(contents) / number) for word, number in having.items()}
     most = sum(weights[word] for word in sorted(weights))
     for path in in_path.keys() | in_names.keys():
@@ -174,6 +181,40 @@ def _add_words(found: Mentions, contents: Mapping[str, Content], task: str) -> N
             share = _PATH_WORDS * math.sqrt(weight / most)  # some words of a task never occur in any path
             _add(found, [path], share, f"words of the task: {', '.join(sorted(strong | weak))}")
     _add_called(found, wanted, in_path)
+
+
+def _with_words(contents: Mapping[str, Content], wanted: Mapping[str, str]) -> tuple[set[str], dict[str, int]]:
+    """Return the files that may have a word in their path or their facts, and the words that too many files have.
+
+    `wanted` has the word of each form. A word that more than 5,000 files may have comes with about their number; it
+    adds only the files that are called by it. The rarest such word counts as rare if no other word is found.
+    """
+    paths = list(contents)
+    text = words.fold_diacritics("\n".join(paths)).lower()
+    ends = list(accumulate(len(line) + 1 for line in text.split("\n")))
+    forms: dict[str, list[str]] = {}
+    for form, word in wanted.items():
+        forms.setdefault(word, []).append(form)
+    shortest = {word: min([word, *several], key=len) for word, several in forms.items()}  # all forms begin with it
+    mentioned = mentioning(contents, shortest.values())
+    numbers = {word: max(text.count(start), len(mentioned[start])) for word, start in shortest.items()}
+    frequent = {word: number for word, number in numbers.items() if number > _MOST_HAVING}
+
+    def matching(pattern: str) -> set[str]:
+        found = re.compile(pattern, re.MULTILINE).finditer(text)
+        return {paths[bisect_right(ends, match.start())] for match in found}
+
+    def having(word: str) -> set[str]:
+        return matching(re.escape(shortest[word])).union(mentioned[shortest[word]])
+
+    rare = [having(word) for word in shortest if word not in frequent]
+    called = [matching(rf"(?:^|(?<=/))(?:{'|'.join(map(re.escape, forms[word]))})(?=[.\n]|$)") for word in frequent]
+    found = set[str]().union(*rare, *called)
+    if frequent and not found:
+        rarest = min(frequent, key=frequent.__getitem__)
+        del frequent[rarest]
+        found = having(rarest)
+    return found, frequent
 
 
 def _add_called(found: Mentions, wanted: Mapping[str, str], paths: Iterable[str]) -> None:

@@ -17,7 +17,7 @@ _STEP = lazy_regex(
     r"(?i)(?:wip|fixup!|squash!|bump|release|merge|revert)\b|(?:add|update|fix|improve|extend)s? (?:\w+ ){0,3}(?:tests?"
     r"|coverage|docs?|documentation|comments?|changelog|typos?)\b|(?:docs?|tests?|chore)\b.*:"
 )
-_REVIEW = lazy_regex(r"(?i)address\w* (?:[\w-]+ ){0,3}(?:review|feedback|comments?)\b[^:]*:? *")
+_REVIEW = lazy_regex(r"(?i)(?:address|respond|answer)\w* (?:[\w-]+ ){0,3}(?:review|feedback|comments?)\b[^:]*:? *")
 _ITEM = lazy_regex(r"(?m)^[ \t]*[-*] +")
 _WHY = lazy_regex(
     r"(?i)\b(?:because|since|so that|instead of|rather than|in favou?r of|no longer"
@@ -28,6 +28,11 @@ _WHY = lazy_regex(
 def is_step(title: str) -> bool:
     """Return whether a title is about tests, documents or other routine work, which decides nothing."""
     return _STEP.match(title, _prefix(title)) is not None or _STEP.match(title) is not None
+
+
+def gives_reason(text: str) -> bool:
+    """Return whether a text about a change says why, or instead of what."""
+    return _WHY.search(text) is not None
 
 
 def _prefix(subject: str) -> int:
@@ -43,7 +48,7 @@ def read(message: str) -> Choice | None:
     subject, _, body = message.strip().partition("\n")
     parts = [one_line(part) for part in _ITEM.split(_TRAILER.sub("", body)) if part.strip()]
     text = "; ".join(part.rstrip(".") for part in parts)[:_LONGEST] if len(parts) > 1 else "".join(parts)[:_LONGEST]
-    if not text or is_step(subject) or not _WHY.search(text):
+    if not text or is_step(subject) or not (gives_reason(text) or _REVIEW.search(message)):
         return None
     what = _REVIEW.sub("", subject[_prefix(subject) :], count=1) or parts[0]
     return Choice(what[:1].upper() + what[1:], text)

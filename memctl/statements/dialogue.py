@@ -1,7 +1,9 @@
 """Find what a user and an agent state in a dialogue in free words: each statement once, with its speaker and turn.
 
-An assent is joined with the proposal that it answers. A later statement about the same topic replaces the earlier one,
-except that an agent does not overrule the user. A statement that its speaker takes back is dropped.
+An assent is joined with the proposal that it answers. A request of the user, and what the agent agrees to change, count
+once files are changed for it; a report of changes counts if no choice was stated since the user's prompt. A later
+statement about the same topic replaces the earlier one, except that an agent does not overrule the user. A statement
+that its speaker takes back is dropped.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
-from memctl.statements import commit_text, findings, plans, wishes
+from memctl.statements import commit_text, findings, plans, replies, wishes
 from memctl.statements.sentences import DECISION, Choice
 from memctl.statements.wishes import CONSTRAINT
 from memctl.text.lazy_regex import lazy_regex
@@ -106,25 +108,38 @@ class _DialogueReader:
         self._symptoms: list[int | None] = [None, None]  # places of what the last two prompts say is wrong
         self._prompted = -1  # the number of the last prompt
         self._wished: int | None = None  # place of what the last prompt wishes, until files are changed for it
+        self._requested: FreeStatement | None = None  # what one asks for or agrees to, until it is done
+        self._is_unnamed = False  # whether that is the user's "yes" to "Shall I do it?"
+        self._unnamed: int | None = None  # place of such a "yes", until a report names what was done
+        self._is_decided = True  # whether a choice was stated since the last prompt, or the prompt asks for a step
+        self._has_edits = False  # whether files were changed since the last prompt
+        self._report: Turn | None = None  # the agent's message after changes of files, if nothing was done since
 
     def take(self, turn: Turn) -> None:
         if turn.who == USER:
+            self._take_report()
             self._prompted, self._wished = turn.number, None
+            self._requested, self._is_unnamed, self._has_edits = None, False, False
+            self._is_decided = not turn.text or wishes.begins_with_step(turn.text)
             self._symptoms = [self._symptoms[1], None]
             self._take_prompt(turn)
             return
         self._unheeded = None
         if turn.who in (EDIT, COMMIT) and self._wished is not None and (wish := self._found[self._wished]):
             self._found[self._wished] = (msgspec.structs.replace(wish[0], is_sure=True), wish[1])
+        self._report = turn if turn.who == AGENT and self._has_edits else None
         if turn.who == AGENT:
             self._take_message(turn)
         elif turn.who == EDIT:
+            self._has_edits = True
             self._drop_symptoms()
+            self._add_requested()
         elif turn.who == COMMIT:
             self._drop_symptoms()
             self._take_commit(turn)
 
     def finish(self) -> list[FreeStatement]:
+        self._take_report()
         return sorted((one[0] for one in self._found if one is not None), key=lambda one: one.turn)
 
     def _take_prompt(self, turn: Turn) -> None:
@@ -144,9 +159,13 @@ class _DialogueReader:
             if wish is not None:
                 self._unheeded = self._add(_of_choice(wish, USER, turn))
                 self._uncommitted = self._unheeded
+            elif done := wishes.proposal_agreed(turn.text, self._said.text):
+                self._requested, self._is_unnamed = _of_choice(done, USER, turn), True
         if wish is None and (wish := wishes.wish_in(turn.text)) is not None:
             self._wished = self._add(_of_choice(wish, USER, turn, is_sure=wish.kind == CONSTRAINT))
             self._uncommitted = self._wished
+        if wish is None and self._requested is None and (request := wishes.request_in(turn.text)):
+            self._requested = _of_choice(request, USER, turn)
         if wish is None and (symptom := wishes.symptom_in(turn.text)):
             self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number, is_sure=True))
 
@@ -159,7 +178,28 @@ class _DialogueReader:
             self._drop_symptoms()
         if issue := findings.open_issue(turn.text):
             self._add(FreeStatement(ISSUE, issue, AGENT, turn.number))
+        is_open = not self._is_decided and (self._requested is None or self._requested.by == AGENT)
+        if is_open and (agreed := replies.agreement(turn.text)):
+            self._requested = _of_choice(agreed, AGENT, turn)
         self._said = turn
+
+    def _add_requested(self) -> None:
+        """Add what was asked for or agreed to since the last prompt, now that files are changed for it."""
+        if self._requested is not None and not self._is_decided:
+            place = self._add(self._requested)
+            self._unnamed = place if self._is_unnamed else None
+        self._requested = None
+
+    def _take_report(self) -> None:
+        """Use the agent's last report: it names what a "yes" was for, or states the choice that nobody else stated."""
+        report, unnamed = self._report, self._unnamed
+        self._report = self._unnamed = None
+        if report is None:
+            return
+        if unnamed is not None and (entry := self._found[unnamed]) and (text := replies.headline(report.text)):
+            self._found[unnamed] = (msgspec.structs.replace(entry[0], text=text, reason=entry[0].text), entry[1])
+        elif not self._is_decided and (change := replies.report(report.text)):
+            self._add(_of_choice(change, AGENT, report))
 
     def _take_commit(self, turn: Turn) -> None:
         """Use the commit's reason for the last choice that no commit has carried out, or add the commit as a choice
@@ -195,6 +235,7 @@ class _DialogueReader:
         Returns None if the earlier one stays, since an agent does not overrule the user. A cause replaces the cause
         that the agent named before it in the same turn of the user.
         """
+        self._is_decided = self._is_decided or new.kind in _CHOICES
         topic = Topic.of(f"{new.text} {new.reason}")
         for place in range(len(self._found) - 1, max(len(self._found) - _LOOKED_BACK, 0) - 1, -1):
             entry = self._found[place]

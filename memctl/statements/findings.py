@@ -18,8 +18,13 @@ _LEAST, _LONGEST = 5, 500  # words, characters of a sentence that can be read al
 _BEGINNING = 1_000  # characters in which a message says that it is a review
 
 _NAME = lazy_regex(r"`[^`\n]+`|\b\w+(?:_\w+|\.\w{2,4}|\(\))|[a-z]+[A-Z]\w+|\b\w+/\w+")
-# A reason is a cause only of something that has a name.
+# A reason is a cause only of something that has a name and goes wrong; other reasons explain what was done.
 _BECAUSE = lazy_regex(r"(?i)\bbecause\b(?! of you)|\bdue to\b")
+_ADVERSE = lazy_regex(
+    r"(?i)n't\b|\b(?:not|never|no|none|nothing|cannot|without|only|instead)\b|\b(?:fail|err|br[eo]k|crash|stop|bypass|skip"
+    r"|ignor|miss|lack|los[et]|wrong|incorrect|unused|false|flag|bug|silent|slow|hang|conflict|mismatch|stale|empty|zero"
+    r"|drop|reject|block|leak|duplicat)\w*|\b\d[\d.]* ?(?:m?s|%|x)\b"
+)
 # It says that a cause was found: the next sentence says which.
 _NAMED_CAUSE = r"(?:the|a) (?:\w+ )?(?:cause|issue|problem|bug|reason|culprit)\b"
 _ANNOUNCES = lazy_regex(
@@ -36,6 +41,7 @@ _NEXT = lazy_regex(
     r"|we (?:could|can|should|need)|you (?:could|can|should|may|might)|looking at|here(?:'s| is| are) |to (?:answer"
     r"|summarize))"
 )
+_INSIGHT = lazy_regex(r"(?i)\binsight\b")  # it is of the work under way, not of what was wrong
 _DOUBT = lazy_regex(cues.UNDECIDED.replace("|unclear", "|likely|might|seems?|suspect|unclear"), re.IGNORECASE)
 _RETRACTS = lazy_regex(
     r"(?i)\b(?:the (?:issue|problem|cause|bug) is something else|i was wrong|(?:that|this)(?:'s| is| was)(?:n't| not)"
@@ -99,7 +105,9 @@ def cause(message: str) -> str:
         if is_first and _is_certain(unit.text) and _NAME.search(unit.text):
             found = _with_next(said, number)
         elif is_announced or _is_cause(unit.text):
-            found = _with_referent(said, number) or found
+            whole = _with_referent(said, number)
+            is_told = is_announced or sentences.kind_of(unit.text) == sentences.LESSON
+            found = whole if whole and (is_told or _ADVERSE.search(whole)) else found
         elif _THINKS_AGAIN.match(unit.text):
             found = ""
     return found
@@ -121,7 +129,7 @@ def _is_cause(text: str) -> bool:
     if not _is_certain(text):
         return False
     stated = sentences.kind_of(text)
-    if stated in (sentences.DECISION, sentences.REJECTED):
+    if stated in (sentences.DECISION, sentences.REJECTED) or _INSIGHT.search(text):
         return False
     return stated == sentences.LESSON or (_BECAUSE.search(text) is not None and _NAME.search(text) is not None)
 

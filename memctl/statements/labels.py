@@ -141,7 +141,7 @@ _PHRASES = {
     "|option considered|options considered|considered options|considered alternatives|instead of|other options"
     "|not chosen",
     IMPACT: "impact|expected impact|consequence|consequences|trade-off|trade-offs|tradeoffs|positive consequences"
-    "|negative consequences",
+    "|negative consequences|implication|implications",
     VALIDATION: "validated|validation|validation criteria|validated by|verified|verified by|confirmation"
     "|how to validate|how to verify",
     CONTEXT: "context|situation|background|circumstances|assumptions|context and problem statement",

@@ -86,9 +86,13 @@ def lines_of(text: str) -> Iterator[Line]:
             continue
         cells = [cell.strip().replace("\\|", "|") for cell in _CELL.split(bare.strip().strip("|"))]
         following = found[place + 1][0].lstrip(" \t>").rstrip() if place + 1 < len(found) else ""
-        if len(cells) > 1 and len(following) <= _LONGEST and _RULE.fullmatch(following) and _is_head(cells):
-            head = cells
-            continue
+        if len(cells) > 1 and len(following) <= _LONGEST and _RULE.fullmatch(following):
+            if _is_head(cells):
+                head = cells
+                continue
+            first = _CELL.split(found[place + 2][0].strip(" \t>|"))[0] if place + 2 < len(found) else ""
+            if not labels.look_up(cells[0].strip(_AROUND))[0] and labels.look_up(first.strip(_AROUND))[0]:
+                continue  # it names the columns of pairs, such as "Field" and "Value"
         is_of_pairs = is_of_pairs or (len(cells) > 1 and bool(labels.look_up(cells[0].strip(_AROUND))[0]))
         for cell in _in_columns(cells, head) if head else _of_cells(cells, is_of_pairs):
             yield parse(number, cell, raw)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.statements import labels, sentences
+from memctl.statements import labels, sentences, units
 from memctl.statements.labels import CHANGE, DECISION, DETAIL, FIELDS, ISSUE, LISTS, STATE, TASK, VALUES
 from memctl.statements.lines import LABELLED, Label, Line
 from memctl.statements.passage import Part, Passage, plain
@@ -21,6 +21,7 @@ _PERCENT = lazy_regex(r"\b(\d{1,3}) ?%")
 _BLOCKED = lazy_regex(r"\[(?i:blocked):? ([^\[\]]+)\]")
 _REFERENCE = lazy_regex(r" \[(DEC-\d[\w-]+)\]$")
 _IMPORTANCE = lazy_regex(r"(10|[1-9])(?: ?/ ?10)?")
+_ON_HOLD = "on hold"  # the one status of two words, of MADR
 _SEVERITIES = ("critical", "high", "medium", "low")
 _WHY = lazy_regex(r"[ \t]+(?:[\u2014\u2013]|--?)[ \t]+")
 
@@ -241,7 +242,7 @@ def _path_and_reason(text: str) -> tuple[str, str]:
 
 def _value(name: str, text: Passage) -> str | int | tuple[str, ...] | None:
     """Return a value in the form that records have; None if the text is not a valid value."""
-    said = " ".join(text.whole().split()).strip("`*_ ")
+    said = units.without_marks(text.whole()).strip("`*_ ")
     if name == labels.IMPORTANCE:
         match = _IMPORTANCE.match(said)
         return int(match[1]) if match else None
@@ -249,7 +250,7 @@ def _value(name: str, text: Passage) -> str | int | tuple[str, ...] | None:
         word = said.split(" ")[0].strip("[]().,").lower()
         return word if word in _SEVERITIES else None
     if name == "status":
-        return said.split(" ")[0].strip(".,;").lower() or None
+        return (said if said.lower() == _ON_HOLD else said.split(" ")[0].strip(".,;*_")).lower() or None
     if name == labels.TAGS:
         parts = re.split(r"[,;\n]", "\n".join(text.items()))
         return tuple(part.strip(" `#*_-") for part in parts if part.strip(" `#*_-")) or None

@@ -18,6 +18,7 @@ from memctl.text.words import STOP_WORDS, words_of
 CONSTRAINT = "constraint"
 _LONGEST_PROMPT = 3_000  # characters; more is pasted
 _LONGEST_ASSENT, _LONGEST = 120, 400  # characters of an assent, and of a sentence
+_STEP_IN = 60  # characters of a text that say whether it is about a step
 _LAST, _BEGINNING = 6, 40  # the last sentences, which may have an offer; the first characters, which name the action
 _OBJECT = 2  # words that say something, at least
 
@@ -75,6 +76,11 @@ _ASKED_FOR = lazy_regex(
     r"|\bwhy\b.*\bnot (?:just|simply)\b"
     r"|\bplease\b|\blet's\b"
 )
+_REQUEST = lazy_regex(
+    r"(?i)\W*(?:(?:please|also|then|now|and|but|ok(?:ay)?|yes|yep|yeah|so)\b[, ]*)*"
+    r"(?:(?:can|could|should) (?:you|we|it) (?:(?:also|just|please|maybe|now|not) )*)?"
+    r"(?:add|allow|be|change|drop|extract|hide|keep|make|move|refactor|remove|rename|replace|show|use)\b"
+)
 _SYMPTOM = lazy_regex(
     r"(?i)\bfail(?:s|ed|ing|ures?)?\b|\b(?:broken|breaks|crash(?:es|ed|ing)|bugs?|hangs|stuck|too slow)\b"
     r"|\berrors? (?:when|if|in|on)\b|\b(?:does|do|is|are)(?:n'?t| not) (?:work|show|happen|appear)\w*"
@@ -122,6 +128,10 @@ _ONLY_INSTEAD = lazy_regex(r"(?i)\W*(?:instead of|rather than) (?:\"[^\"]*\"|[^,
 _IS_BEGUN = lazy_regex(r"(?::|\blike)\W*$")
 _PARAGRAPH = lazy_regex(r"\n[ \t]*\n")
 _PASTED = lazy_regex(r"(?m)^[ \t]*(?:={3,} |ERROR\b|FAIL(?:ED)?\b|--- FAIL|Traceback \(|\$ \w)")  # output of a terminal
+_DOES_IT = lazy_regex(
+    r"(?i)(?:also )?(?:implement|make|do|apply|fix|rename|create|change|update|add|remove|proceed with|go ahead with)\b"
+    r" (?:\w+ )?(?:it|this|that|these|those|them)\b"
+)
 _COSTS = lazy_regex(r"(?i)\bwould (?:require|need|mean|involve)\b")  # it weighs a proposal and makes none
 _AS_RECOMMENDED = lazy_regex(r"(?i)\byour (?:recommend|suggest|propos)")
 _RECOMMENDS = lazy_regex(r"(?i)\b(?:recommend|suggest|propos)(?:ed|ation|ion|al)?s?\b")
@@ -151,7 +161,22 @@ def constraint_in(prompt: str) -> str:
 
 def is_step(text: str) -> bool:
     """Return whether a text is only about the next step of work, so that nothing in it holds later."""
-    return _STEP.search(text) is not None
+    return _STEP.search(_QUOTED.sub("", text)) is not None
+
+
+def begins_with_step(text: str) -> bool:
+    """Return whether the beginning of a text is about the next step of work: 60 characters, cut at a word's end."""
+    return is_step(text if len(text) <= _STEP_IN else text[:_STEP_IN].rpartition(" ")[0])
+
+
+@lru_cache(maxsize=1024)
+def request_in(prompt: str) -> Choice | None:
+    """Return the first change that a prompt asks for ("Add an option for …"), None if it asks for none."""
+    if len(prompt) > _LONGEST_PROMPT:
+        return None
+    said = (unit.text[:_LONGEST] for unit in units.sentences(prompt))
+    wanted = (one for one in said if _REQUEST.match(one) and len(one.split()) > _LEAST and has_object(one))
+    return next((Choice(one) for one in wanted if not begins_with_step(one)), None)
 
 
 @lru_cache(maxsize=1024)
@@ -207,11 +232,9 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
 
 def is_assent(prompt: str) -> bool:
     """Return whether a prompt is short, and agrees to something or chooses between options."""
-    return len(prompt) <= _LONGEST_ASSENT and (
-        _ASSENT.match(prompt) is not None
-        or _CHOICE.fullmatch(prompt) is not None
-        or _NAMED_CHOICE.search(prompt) is not None
-    )
+    if len(prompt) > _LONGEST_ASSENT:
+        return len(prompt) <= _LONGEST and _CHOICE.fullmatch(prompt) is not None
+    return any((_ASSENT.match(prompt), _CHOICE.fullmatch(prompt), _NAMED_CHOICE.search(prompt)))
 
 
 def agreement(prompt: str, proposed: str) -> Choice | None:
@@ -222,7 +245,8 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     """
     if named := _CHOICE.fullmatch(prompt):
         choice = _options_named(named["names"], proposed, named["rest"] or "")
-        return None if choice is None or is_step(choice.text[:_BEGINNING]) else choice
+        is_one = len(_NAME_OF_OPTION.findall(named["names"])) == 1  # several are what to do next, one is a choice
+        return None if choice is None or (not is_one and is_step(choice.text[:_BEGINNING])) else choice
     named = _NAMED_CHOICE.search(prompt)
     if is_step(prompt[named.start() :] if named else prompt):
         return None
@@ -247,6 +271,21 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     if not is_bare and own and offer:
         return Choice(own, text)
     return Choice(text) if text else None
+
+
+def proposal_agreed(prompt: str, proposed: str) -> Choice | None:
+    """Return what a bare "yes" agrees to if the message ends with "Want me to do this?": its last proposal.
+
+    None for any other prompt or message, and where nothing before the question says what "this" is.
+    """
+    said = [unit.text for unit in units.sentences(proposed)]
+    offered = _OFFER.search(said[-1]) if said else None
+    offer = next((text for text in offered.groups() if text), "") if offered else ""
+    if not said or _ONLY_ASSENT.fullmatch(prompt) is None or not _DOES_IT.match(offer):
+        return None
+    before = [one for one in said[:-1] if has_object(one) and not one.endswith("?")]
+    text = _proposal(said) or next(reversed(before), "")
+    return Choice(text[:_LONGEST]) if text else None
 
 
 def _recommended(proposed: str) -> str:

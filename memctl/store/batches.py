@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import git, traced_settings
+from memctl.git import git
 from memctl.record.config import BATCH, COMMITS_HINT, EACH
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
@@ -47,7 +47,7 @@ def mode(memory: Memory) -> str:
     The value is that of Git's setting memctl.commits, else of `commits` in config.yaml. Raises MemctlError for any
     other value.
     """
-    value = traced_settings.value(memory.repository, SETTING)
+    value = memory.repository.setting(SETTING)
     value = memory.config.commits if value is None else value
     if value not in (EACH, BATCH):
         raise MemctlError(f"{SETTING} is {value[:40]!r}; it must be {EACH} or {BATCH}", COMMITS_HINT)

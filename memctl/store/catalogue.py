@@ -139,9 +139,18 @@ class StoredCatalogue:
         return access.with_counts(self._counts, self._records(query, encode(list(files)).decode()))
 
     def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
-        condition, values = _where(conditions)
-        query = f"{_AT_PATHS} AND is_archived NOT NULL AND ({condition}) IS NOT TRUE"
-        return set(self._column("path", query, encode(list(among)).decode(), *values))
+        wanted, found = set(among), set[str]()
+        others = []
+        for field, test, value in conditions:
+            if field == "is_archived":  # an index has all of these: to look up 2,000 paths takes ten times as long
+                found.update(self._column("path", "is_archived = ?", not value))
+            else:
+                others.append((field, test, value))
+        if others:
+            condition, values = _where(others)
+            query = f"{_AT_PATHS} AND is_archived NOT NULL AND ({condition}) IS NOT TRUE"
+            found.update(self._column("path", query, encode(list(wanted)).decode(), *values))
+        return found & wanted
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         aside = "" if with_handoffs else HANDOFF.name

@@ -13,6 +13,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from heapq import nlargest, nsmallest
 from pathlib import Path
 from typing import Protocol
 
@@ -39,6 +40,8 @@ _OVERHEAD = 500  # bytes that a row takes beside its text
 _SCORES = f"SELECT rowid, -bm25(file_texts, {_WEIGHTS}) FROM file_texts WHERE file_texts MATCH ?"
 _HAVING = "SELECT rowid FROM file_texts WHERE file_texts MATCH ?"
 _ENOUGH = 0.5  # the share of a query's weight below which even the best file does not match well
+_COUNT = "SELECT count(*) FROM file_texts WHERE file_texts MATCH ?"
+_MOST_FILES = 5_000  # matching files; what matches worse than so many is not looked for
 _BEST, _MOST_WORDS = 100, 40  # the most files, and words, for which it is listed which file has which word
 
 
@@ -81,9 +84,9 @@ def matches(
     """Index those of the files `blobs` that are not indexed yet, and return those that match a query.
 
     `blobs` are the blob ids of the files to search, by path. A file matches if it contains a word of the query, or all
-    phrases if the query has any. Binary files are not indexed. The files `secret` contain credentials; their text is
-    indexed without the credentials. If the index on the disk can't be used, an index in memory takes its place, and
-    the memory's remarks say why.
+    phrases if the query has any; of more than 5,000 files, those that match best are returned. Binary files are not
+    indexed. The files `secret` contain credentials; their text is indexed without the credentials. If the index on the
+    disk can't be used, an index in memory takes its place, and the memory's remarks say why.
     """
     texts = IndexedFiles(files, blobs, frozenset(secret), memory.repository.top, memory.repository.git_dir)
     index = SearchIndex.open(memory)
@@ -145,22 +148,21 @@ def _matches(index: SearchIndex, texts: IndexedFiles, query: str, progress: Prog
     left_out = {path: reason for _, path, _, reason in live if reason and reason != sensitive_files.BINARY}
     words, phrases = _words(query)
     found = _Scores(database, numbers.keys())
-    for term in phrases or words:
-        found.take(term, is_needed=bool(phrases))
+    found.take(phrases or words, is_needed=bool(phrases))
     scores = found.scores
-    best_files = sorted(scores, key=lambda number: (-scores[number], numbers[number]))[:_BEST]
+    best_files = nsmallest(_BEST, scores, key=lambda number: (-scores[number], numbers[number]))
     having: dict[int, list[str]] = {number: [] for number in best_files}
     weights = {}
     for word in words[:_MOST_WORDS] if best_files else ():
-        files = found.having(word)
-        weights[word] = math.log(1 + len(numbers) / (1 + len(files)))
-        for number in best_files:
-            if number in files:
-                having[number].append(word)
+        weights[word] = math.log(1 + len(numbers) / (1 + found.count(word)))
+        for number in found.having(word, best_files):
+            having[number].append(word)
     best, scale = 1.0, 1.0
     if best_files:
         covered = sum(weights[word] for word in having[best_files[0]]) / (sum(weights.values()) or 1.0)
         best, scale = scores[best_files[0]] or 1.0, min(covered / _ENOUGH, 1.0)
+    if len(scores) > _MOST_FILES:
+        scores = {number: scores[number] for number in nlargest(_MOST_FILES, scores, key=scores.__getitem__)}
     return FileMatches(
         {numbers[number]: scale * score / best for number, score in scores.items()},
         {numbers[number]: words for number, words in having.items()},
@@ -180,28 +182,52 @@ class _Scores:
         self._database = database
         self._numbers = numbers
         self._rows = database.execute("SELECT count(*) FROM files WHERE reason = ''").fetchone()[0]
-        self._having: dict[str, set[int]] = {}
+        self._having: dict[str, frozenset[int]] = {}
         self.scores: dict[int, float] = {}
 
-    def take(self, term: str, *, is_needed: bool) -> None:
-        """Add the scores of the files that have a term. If it `is_needed`, files without it lose their scores."""
-        rows = self._database.execute(_SCORES, (f'"{term}"',)).fetchall()
-        given = {number: score for number, score in rows if number in self._numbers}
-        right = _frequency(len(self._numbers), len(given)) / _frequency(self._rows, len(rows))
-        is_first = not self._having
-        self._having[term] = set(given)
-        if is_needed and not is_first:
-            self.scores = {number: score for number, score in self.scores.items() if number in given}
-            given = {number: score for number, score in given.items() if number in self.scores}
-        for number, score in given.items():
-            self.scores[number] = self.scores.get(number, 0.0) + score * right
+    def take(self, terms: Sequence[str], *, is_needed: bool) -> None:
+        """Add the scores of the files that have one of some terms, or all of them if they are needed.
 
-    def having(self, word: str) -> set[int]:
-        """Return the files that have a word."""
-        if word not in self._having:
-            rows = self._database.execute(_HAVING, (f'"{word}"',))
-            self._having[word] = {row[0] for row in rows}.intersection(self._numbers)
-        return self._having[word]
+        A term that more than half of the files have scores nothing in BM25. If these are more than 5,000 files, it is
+        passed over, unless no other term is found.
+        """
+        most = max(len(self._numbers) / 2, _MOST_FILES)
+        telling = [term for term in terms if 0 < self.count(term) <= most]
+        if is_needed and terms:
+            every = frozenset.intersection(*map(self._all_having, terms))
+            self.scores = dict.fromkeys(every, 0.0)
+        for term in terms if is_needed or not telling else telling:
+            self._add(term, only_known=is_needed)
+
+    def _add(self, term: str, *, only_known: bool) -> None:
+        rows = self._database.execute(_SCORES, (f'"{term}"',)).fetchall()
+        given = [(number, score) for number, score in rows if number in self._numbers]
+        right = _frequency(len(self._numbers), len(given)) / _frequency(self._rows, len(rows))
+        for number, score in given:
+            if not only_known or number in self.scores:
+                self.scores[number] = self.scores.get(number, 0.0) + score * right
+
+    def count(self, term: str) -> int:
+        """Return how many files have a term; of one that more than half have, the least number that is possible."""
+        if term not in self._having:
+            rows = self._database.execute(_COUNT, (f'"{term}"',)).fetchone()[0]
+            least: int = rows - (self._rows - len(self._numbers))  # if all rows that are not of these files have it
+            if least > len(self._numbers) / 2:
+                return least
+        return len(self._all_having(term))
+
+    def having(self, term: str, among: Collection[int]) -> Collection[int]:
+        """Return those of the files `among` that have a term."""
+        if term in self._having:
+            return self._having[term].intersection(among)
+        rows = self._database.execute(f"{_HAVING} AND rowid BETWEEN ? AND ?", (f'"{term}"', min(among), max(among)))
+        return {row[0] for row in rows}.intersection(among)
+
+    def _all_having(self, term: str) -> frozenset[int]:
+        if term not in self._having:
+            rows = self._database.execute(_HAVING, (f'"{term}"',))
+            self._having[term] = frozenset(row[0] for row in rows).intersection(self._numbers)
+        return self._having[term]
 
 
 def _frequency(rows: int, having: int) -> float:

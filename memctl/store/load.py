@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memctl.record.source import Catalogue, Files, Texts
     from memctl.store.cache_update import Progress
     from memctl.store.catalogue import StoredCatalogue
-    from memctl.store.objects import InGit
+    from memctl.store.objects import InGit, Overlay
     from memctl.store.repository_files import FilesOnDisk
     from memctl.store.search_views import SearchSource
 
@@ -51,12 +51,24 @@ def sparse_note(memory: Memory) -> str:
     return f"{number:,} {what} not checked out (sparse checkout)" if number else ""
 
 
-def disk(memory: Memory, progress: Progress | None = None, *, written: Iterable[str] = ()) -> Snapshot:
+def disk(
+    memory: Memory,
+    progress: Progress | None = None,
+    *,
+    written: Iterable[str] = (),
+    instead: Mapping[str, str | None] | None = None,
+) -> Snapshot:
     """Return the memory in the worktree, with the retrieval counts of this clone.
 
-    `written` are paths that changed after the start of the `git status` that is used.
+    `written` are paths that changed after the start of the `git status` that is used. `instead` are texts by path that
+    replace those of the files there; None removes a file.
     """
-    return Snapshot(_WithSessions(memory, _Disk(memory, progress, tuple(written))))
+    source = _Disk(memory, progress, tuple(written))
+    if not instead:
+        return Snapshot(_WithSessions(memory, source))
+    from memctl.store.objects import Overlay  # only documents beside uncommitted edits need it
+
+    return Snapshot(_WithSessions(memory, Overlay(source, instead)))
 
 
 def index(memory: Memory) -> Snapshot:
@@ -71,16 +83,6 @@ def revision(memory: Memory, name: str) -> Snapshot:
     from memctl.store import objects
 
     return Snapshot(_WithSessions(memory, objects.at_revision(memory, name), name))
-
-
-def near_worktree(memory: Memory, commit: str) -> Snapshot:
-    """Return the memory of a commit or tree (given by its id) whose files are mostly those of the worktree.
-
-    Files that are equal in the worktree are taken from the cache, which is faster than reading them from Git.
-    """
-    from memctl.store import objects
-
-    return Snapshot(objects.at(memory, commit, commit, lambda: _differing_from_revision(memory, commit)))
 
 
 def open_cache(memory: Memory) -> Cache:
@@ -126,13 +128,13 @@ class _Disk:
 
     def searched(self) -> SearchSource:
         """Return what there is to be searched."""
-        from memctl.git import trees
         from memctl.store import search_views
 
-        cache, read = self._current(), self._reader.read
+        cache, read = self.current_cache(), self._reader.read
         ids = [self._memory.repository.null_id]
 
         def read_as(path: str, blob: str) -> str:
+            from memctl.git import trees  # only new texts are read
 
             text = read(path)
             if trees.compute_blob_id(text.encode(), ids) != blob:
@@ -145,14 +147,14 @@ class _Disk:
         from memctl.store.catalogue import StoredCatalogue
 
         renew = partial(current_cache, self._memory, self._progress, self._written)
-        return StoredCatalogue(self._current(), self._memory.repository.shared, renew)
+        return StoredCatalogue(self.current_cache(), self._memory.repository.shared, renew)
 
     def files(self) -> FilesOnDisk:
         from memctl.store.repository_files import FilesOnDisk
 
         return FilesOnDisk(self._memory)
 
-    def _current(self) -> Cache:
+    def current_cache(self) -> Cache:
         if self._cache is None:
             self._cache = current_cache(self._memory, self._progress, self._written)
         return self._cache
@@ -161,7 +163,7 @@ class _Disk:
 class _WithSessions:
     """A Source that also has the files of refs/memctl/sessions, as they are now or were at the time of a revision."""
 
-    def __init__(self, memory: Memory, source: _Disk | InGit, revision: str = "") -> None:
+    def __init__(self, memory: Memory, source: _Disk | InGit | Overlay, revision: str = "") -> None:
         self._memory = memory
         self._source = source
         self._revision = revision
@@ -208,7 +210,7 @@ class _WithSessions:
         try:
             return self._source.read(path)
         except (FileNotFoundError, NotADirectoryError):
-            if self._sessions is None or not path.startswith(sessions_ref.FOLDERS):
+            if not path.startswith(sessions_ref.FOLDERS) or self._sessions is None:
                 raise
             return self._sessions.read(path)
 
@@ -276,14 +278,6 @@ def _differing_from_index(memory: Memory) -> tuple[Cache, set[str]]:
                 git.decode_path(item.split(b" ", 10 if item[:1] == b"u" else 8)[-1])[len(memory.prefix) + 1 :]
             )
     return cache, differing
-
-
-def _differing_from_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
-    """Return the cache of the worktree, and the files there that have other contents at a revision."""
-    cache = current_cache(memory)
-    args = ["diff-index", "-z", "--name-only", "--no-renames", name, "--", memory.prefix]
-    out = git.read(args, memory.repository.top)
-    return cache, {git.decode_path(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path}
 
 
 def _read(

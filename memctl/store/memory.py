@@ -88,7 +88,7 @@ class Memory:
         reads its files.
         """
         named = self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip()
-        return named or self.repository.settings().get("memctl.semanticmodel", "").strip()
+        return named or (self.repository.setting("memctl.semanticmodel") or "").strip()
 
     def new_memory_id(self, record_id: str) -> str:
         """Return a new UUIDv7.
@@ -107,7 +107,7 @@ class Memory:
         return ids.uuid7(0, self._digest(identity))
 
     def _digest(self, text: str) -> bytes:
-        from hashlib import blake2b
+        from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
         return blake2b(f"{self.config.project}\0{text}".encode(), digest_size=10).digest()
 
@@ -121,18 +121,27 @@ class Memory:
         """Whether hooks may write in this clone and show its records."""
         return self.trust == trust.TRUSTED
 
-    def grant_trust(self) -> None:
-        """Mark this clone as trusted, since a person writes into its memory, unless its settings forbid that.
+    def refuse_untrusted_agent(self) -> None:
+        """Raise MemctlError if an agent wants to write into a clone whose trust is unknown.
 
-        Raises MemctlError if an agent writes into a clone whose trust is unknown: agents write without asking the user,
-        and a text in the clone might have told them to.
+        Agents write without asking the user, and a text in the clone might have told them to.
         """
         if self.by_agent and self.trust == trust.UNKNOWN:
             raise MemctlError(
                 "this clone is not trusted, so an agent may not write into its memory",
                 f"the user can trust it: `{trust.COMMAND}`",
             )
-        if not self.by_hand or trust.is_marked(self.repository):
+
+    def grant_trust(self) -> None:
+        """Mark this clone as trusted, since a person writes into its memory, unless its settings forbid that.
+
+        Raises MemctlError if an agent writes into a clone whose trust is unknown.
+        """
+        self.refuse_untrusted_agent()
+        if not self.by_hand:
+            return
+        if trust.is_marked(self.repository):
+            self.trust = trust.TRUSTED
             return
         lasting = trust.state(self.repository, {})  # without MEMCTL_TRUST, which ends with this command
         if lasting == trust.REFUSED:
@@ -171,7 +180,7 @@ class Memory:
         """Return a running `git status` of the memory's files.
 
         The first call returns the one that was started before the memory was opened, if any; all others start one,
-        which with `settings` prints memctl's settings about commits, too.
+        which with `settings` prints the settings of `git.traced_settings`, too.
         """
         asked, self.asked = self.asked, None
         return asked or StatusProcess(self.repository, self.prefix, settings=settings)

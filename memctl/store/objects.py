@@ -1,10 +1,10 @@
-"""Memories read from Git: from the index or at a revision."""
+"""Memories that differ from the one on the disk: in Git's index, at a revision, or with other texts of some files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from memctl.git import history, index, trees
 from memctl.git.trees import TreeEntry
@@ -18,7 +18,7 @@ from memctl.store.cache import Cache
 from memctl.store.cache_update import ParsedFile
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
-from memctl.store.repository_files import FilesInGit
+from memctl.store.repository_files import FilesInGit, FilesOnDisk
 
 if TYPE_CHECKING:
     from memctl.store.catalogue import StoredCatalogue
@@ -163,17 +163,89 @@ class InGit:
             cache = cache.copy()
             self._fetch(stale)
             head = cache.state().head
-            cache_update.update(cache, [self._parse(path) for path in stale], there - paths, head, head)
+            parsed = [_parse(path, self.read, self._entries[path].blob) for path in stale]
+            cache_update.update(cache, parsed, there - paths, head, head)
         return cache
-
-    def _parse(self, path: str) -> ParsedFile:
-        try:
-            return cache_update.parse_file(self.read(path), path, "", self._entries[path].blob)
-        except InvalidRecord as error:
-            return cache_update.invalid_file(path, error.faults)
 
     def _fetch(self, paths: Sequence[str]) -> None:
         """Read some files at once, which is faster than one by one."""
         entries = [self._entries[path] for path in paths]
         wanted = [entry.blob for entry in entries if entry.is_regular and entry.blob not in self._contents]
         self._contents |= trees.blobs(self._memory.repository, wanted, files.MAX_BYTES)
+
+
+class _Worktree(Protocol):
+    name: str
+
+    @property
+    def config(self) -> Config: ...
+
+    @property
+    def prefix(self) -> str: ...
+
+    def read(self, path: str, /) -> str: ...
+
+    def names(self, folder: str) -> list[str]: ...
+
+    def leftovers(self) -> list[str]: ...
+
+    def files(self) -> FilesOnDisk: ...
+
+    def searched(self) -> SearchSource: ...
+
+    def current_cache(self) -> Cache: ...
+
+
+class Overlay:
+    """The files of a worktree, as the Source of a Snapshot, with `texts` in place of some of them.
+
+    `texts` are by path below `.memory/`; None takes a file away. Only searches find what is on the disk.
+    `record.source.Source` describes the methods.
+    """
+
+    def __init__(self, source: _Worktree, texts: Mapping[str, str | None]) -> None:
+        self.name, self.prefix = source.name, source.prefix
+        self.leftovers, self.files, self.searched = source.leftovers, source.files, source.searched
+        self._source, self._texts = source, texts
+
+    @cached_property
+    def config(self) -> Config:
+        text = self._texts.get(CONFIG)
+        return self._source.config if text is None else parse_config(text, f"{self.prefix}/{CONFIG}")
+
+    def read(self, path: str) -> str:
+        if path not in self._texts:
+            return self._source.read(path)
+        text = self._texts[path]
+        if text is None:
+            raise FileNotFoundError(path)
+        return text
+
+    def names(self, folder: str) -> list[str]:
+        start = f"{folder}/" if folder else ""
+        there = {path for path, text in self._texts.items() if text is not None and path.startswith(start)}
+        return sorted(there.union(self._source.names(folder)) - {p for p, text in self._texts.items() if text is None})
+
+    def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
+        return self._cache.view(only_open=only_open).decoded()
+
+    def catalogue(self) -> StoredCatalogue:
+        from memctl.store.catalogue import StoredCatalogue
+
+        return StoredCatalogue(self._cache)
+
+    @cached_property
+    def _cache(self) -> Cache:
+        cache = self._source.current_cache().copy()
+        paths = set(filter(files.is_cached_path, self._texts))
+        gone = {path for path in paths if self._texts[path] is None}
+        head = cache.state().head
+        cache_update.update(cache, [_parse(path, self.read, "") for path in sorted(paths - gone)], gone, head, head)
+        return cache
+
+
+def _parse(path: str, read: Callable[[str], str], blob: str) -> ParsedFile:
+    try:
+        return cache_update.parse_file(read(path), path, "", blob)
+    except InvalidRecord as error:
+        return cache_update.invalid_file(path, error.faults)

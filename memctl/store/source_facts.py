@@ -38,6 +38,8 @@ def forget(cache: Cache, known: Collection[Key], blobs: Collection[str]) -> None
     They are deleted only if they are more than 5,000 and outnumber the other facts. `known` are the keys of all stored
     facts, and `blobs` the ids of the blobs that files have.
     """
+    if len(known) <= _SPARE or len(known) <= 2 * len(blobs):  # each of these blobs has facts
+        return
     gone = {key for key in known if key[0] not in blobs}
     if len(gone) > max(len(known) - len(gone), _SPARE):
         _change(cache, "DELETE FROM sources WHERE blob = ? AND name = ?", gone)

@@ -97,6 +97,7 @@ class StoredTexts:
 
     def _use(self, index: SearchIndex, view: int) -> None:
         self._index = index
+        self._counts: dict[str, int] = {}
         self._live = f"(SELECT number, path FROM live WHERE view = {view:d})"
         if self._hidden:
             index.database.execute("CREATE TEMP TABLE hidden (path TEXT PRIMARY KEY)")
@@ -127,10 +128,10 @@ class StoredTexts:
 
         A word that more than half of all texts have hardly counts, and is taken to be in each.
         """
-        total, some = self._rows(_TOTAL)[0][0], str(list(numbers))
+        total, some = self._total(), str(list(numbers))
         found, most = dict.fromkeys(numbers, 0.0), 0.0
         for word in words:
-            count = self._rows(_COUNT, word)[0][0]
+            count = self._count(word)
             weight = _most_given(total, count)
             most += weight
             for number in numbers if 2 * count > total else (row[0] for row in self._rows(_HAVING, word, some)):
@@ -159,8 +160,8 @@ class StoredTexts:
         the `most` best. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all of them have.
         What more than half of them have counts for next to nothing (`_LEAST_FREQUENCY`) and is not scored: that
         takes half of the time."""
-        total = self._rows(_TOTAL)[0][0]
-        counts = {word: self._rows(_COUNT, word)[0][0] for word in asked.words}
+        total = self._total()
+        counts = {word: self._count(word) for word in asked.words}
         given = {word: _most_given(total, found) for word, found in counts.items()}
         words = sorted(asked.words, key=counts.__getitem__)
         scored = [word for word in words if 2 * counts[word] <= total]
@@ -242,10 +243,21 @@ class StoredTexts:
     def _telling_words(self, text: str) -> list[str]:
         """Return the words that tell a text from others: those that it has often and other records seldom (TF-IDF)."""
         words = Counter(word for word in words_of(text) if not word.isdigit() and word not in STOP_WORDS)
-        total = self._rows(_TOTAL)[0][0]
-        frequent = {word: self._rows(_COUNT, f'"{word}"')[0][0] for word in words}
+        total = self._total()
+        frequent = {word: self._count(f'"{word}"') for word in words}
         weights = {word: times * math.log(1 + total / max(frequent[word], 1)) for word, times in words.items()}
         return sorted(weights, key=lambda word: (-weights[word], word))[:_TELLING_WORDS]
+
+    def _total(self) -> int:
+        """Return the number of all texts in the index."""
+        return self._count("")
+
+    def _count(self, expression: str) -> int:
+        """Return the number of texts in the index that match an expression, of all texts for ""."""
+        if expression not in self._counts:
+            rows = self._rows(_COUNT, expression) if expression else self._rows(_TOTAL)
+            self._counts[expression] = rows[0][0]
+        return self._counts[expression]
 
     def _fts_query(self, query: str) -> FtsQuery:
         if query not in self._questions:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import refs, remotes, tree_merge
+from memctl.git import git, refs, remotes, tree_merge
 from memctl.git.remotes import Upstream
 from memctl.git.tree_merge import Leaf
 from memctl.pages import documents as comparing
@@ -15,7 +15,8 @@ from memctl.pages.links import FOLDER, SOURCES
 from memctl.record.change import Change, RecordAction
 from memctl.record.config import parse as parse_config
 from memctl.record.snapshot import Snapshot
-from memctl.store import commit_message, load
+from memctl.store import commit_message, load, objects
+from memctl.store.cache import Cache
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.sync import collisions, merge_tree
@@ -61,17 +62,19 @@ def assemble(
     merged = merge_tree.merge(memory, base_files, our_files, their_files, apart=len(bases) == 1)
     conflicts = (*conflicts, *(memory.tracked(path) for path in merged.conflicts))
     if conflicts:
-        both = [path for path in our_files if path in their_files and our_files[path] != their_files[path]]
-        in_docs = [path for path in both if path.startswith(f"{FOLDER}/") and base_files.get(path) != our_files[path]]
-        raise _conflict(memory, upstream, conflicts, [one.name for one in renamed], documents=bool(in_docs))
+        both = any(
+            path in their_files and len({base_files.get(path), leaf, their_files[path]}) == 3
+            for path, leaf in our_files.items()
+        )
+        raise _conflict(memory, upstream, conflicts, [one.name for one in renamed], in_memory=both)
     subtree = tree_merge.tree_at(repository, ours, memory.prefix)
     changes = _below_top(memory, merge_tree.changes(sides[1], merged.files))
     memories = {memory.prefix: Leaf(tree_merge.FOLDER, subtree)} if subtree else {}
     tree = tree_merge.edit_tree(repository, rest, {**memories, **changes})
-    snapshot = load.near_worktree(memory, tree)
+    snapshot = near_worktree(memory, tree)
     if fixed := _fix_links(memory, snapshot, merged):
         tree = tree_merge.edit_tree(repository, tree, _below_top(memory, fixed))
-        snapshot = load.near_worktree(memory, tree)
+        snapshot = near_worktree(memory, tree)
     rendered, warning = _render_documents(memory, snapshot)
     if rendered:
         tree = tree_merge.edit_tree(repository, tree, _below_top(memory, rendered))
@@ -180,11 +183,11 @@ def describe(item: LostInFile) -> str:
 
 
 def _conflict(
-    memory: Memory, upstream: Upstream, paths: Sequence[str], names: Sequence[str], *, documents: bool
+    memory: Memory, upstream: Upstream, paths: Sequence[str], names: Sequence[str], *, in_memory: bool
 ) -> MemctlError:
     """Return the error for files in conflict, with the commands that finish a merge by the user.
 
-    `names` are ids that both sides gave out; `documents` says whether both sides rendered documents.
+    `names` are ids that both sides gave out; `in_memory` says whether both sides changed a file of the memory.
     """
     shown = [f"  {path.encode(errors='surrogateescape').decode(errors='backslashreplace')}" for path in paths[:_SHOWN]]
     shown += [f"  and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
@@ -192,10 +195,28 @@ def _conflict(
     if names:
         more = " …" if len(names) > _NAMED else ""
         then.append(f"`memctl renumber` there renumbers {', '.join(names[:_NAMED])}{more}")
-    if documents and not remotes.setting(memory.repository, "merge.memctl-docs.driver"):
-        then.append(f"`memctl render` and `git add {memory.tracked(FOLDER)}` bring rendered documents up to date")
+    first = ""
+    if in_memory and not remotes.setting(memory.repository, "merge.memctl-record.driver"):
+        first = "`memctl install git` makes Git merge the memory as sync does; after that "
     return MemctlError(
         "\n".join([f"{upstream.name} and this branch conflict in files that only a person can merge:", *shown]),
-        "; ".join([f"`git merge {upstream.name}` shows the conflicts; nothing was changed", *then])
+        first
+        + "; ".join([f"`git merge {upstream.name}` shows the conflicts; nothing was changed", *then])
         + ". Then run `memctl sync` again",
     )
+
+
+def near_worktree(memory: Memory, commit: str) -> Snapshot:
+    """Return the memory of a commit or tree (given by its id) whose files are mostly those of the worktree.
+
+    Files that are equal in the worktree are taken from the cache, which is faster than reading them from Git.
+    """
+    return Snapshot(objects.at(memory, commit, commit, lambda: _unlike_revision(memory, commit)))
+
+
+def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
+    """Return the cache of the worktree, and the files there that have other contents at a revision."""
+    cache = load.current_cache(memory)
+    args = ["diff-index", "-z", "--name-only", "--no-renames", name, "--", memory.prefix]
+    out = git.read(args, memory.repository.top)
+    return cache, {git.decode_path(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path}

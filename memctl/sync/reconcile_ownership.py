@@ -16,8 +16,8 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.record import handoff
 from memctl.record.handoff import ACCEPTED, OFFERED, Handoff
-from memctl.store import load
 from memctl.store.memory import Memory
+from memctl.sync import merge_commit
 from memctl.sync.result import SyncResult
 from memctl.team import handoffs as team_handoffs
 from memctl.team import ownership, ref_state, remote_state
@@ -110,7 +110,7 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
 
     @cache
     def handoffs() -> list[Handoff]:
-        return handoff.read_all(load.near_worktree(memory, done.commit))[0]
+        return handoff.read_all(merge_commit.near_worktree(memory, done.commit))[0]
 
     def plan(state: State) -> Step:
         step = team_handoffs.settle(handoffs(), memory.now)(state) if team_handoffs.has_handoffs(state) else None

@@ -27,7 +27,7 @@ from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
 from memctl.git.remotes import SyncTurn, Upstream
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, entry_state, load, lock, sessions_ref
+from memctl.store import batches, entry_state, lock, sessions_ref
 from memctl.store.memory import Memory
 from memctl.sync import batch_changes, merge_commit, reconcile_ownership, result, session_pages
 from memctl.sync.result import SyncResult
@@ -223,7 +223,7 @@ def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: b
         new = made.commit
     pushed = ahead + (1 if made else 0) if push else 0
     if pushed:
-        refuse_unsound(memory, snapshot if made else load.near_worktree(memory, new), theirs)
+        refuse_unsound(memory, snapshot if made else merge_commit.near_worktree(memory, new), theirs)
     foreign = remotes.count_outside(repository, new, theirs, memory.prefix) if pushed else 0
     warning = made.warning if made else ""
     return SyncResult(upstream, ours, theirs, new, made, behind, pushed, foreign, warning=warning)
@@ -291,7 +291,11 @@ def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
     Documents are not checked: they are rendered.
     """
     found = _unsound(memory, new)
-    known = {(one.code, one.path) for one in _unsound(memory, load.near_worktree(memory, theirs))} if found else set()
+    known = (
+        {(one.code, one.path) for one in _unsound(memory, merge_commit.near_worktree(memory, theirs))}
+        if found
+        else set()
+    )
     fresh = [one for one in found if (one.code, one.path) not in known]
     if fresh:
         first = fresh[0]

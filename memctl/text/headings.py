@@ -22,6 +22,7 @@ _FENCES_AND_HEADINGS = lazy_regex(r"^(?:(#{1,6})(?![^ \t\n])|`{3}|~{3}).*", re.M
 # which may be in a list item, and a line that may be the underline of a heading.
 _ODD = lazy_regex(r"\n(?: {0,3}<[A-Za-z/!?]| {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*(?=\n|\Z))")
 _CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # for HTML that does not end at an empty line
+_COMMENTS_BEFORE = lazy_regex(r"\A(?:\s*<!--.*?-->)+\s*", re.DOTALL)
 _PLACEHOLDER = lazy_regex(
     r"<!--.*?-->|\{[^{}]*\}|[\s*+>#-]", re.DOTALL
 )  # comments, placeholders, and marks around them
@@ -214,7 +215,7 @@ def _fence_after(line: str, fence: str) -> str:
 def is_unfilled(text: str) -> bool:
     """Return whether a text is a template: its title is a placeholder such as `{title}` or `[short title]`, or below
     its headings there are only comments and placeholders in braces."""
-    title, body = take_title(text)
+    title, body = take_title(_COMMENTS_BEFORE.sub("", text))
     parts = split(body)
     is_empty = len(parts) > 1 and not any(_PLACEHOLDER.sub("", part.body) for part in parts)
     return is_empty or (bool(title) and is_placeholder(title))

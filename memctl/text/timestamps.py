@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 
 from memctl.text.lazy_regex import lazy_regex
 
@@ -17,6 +18,7 @@ _ACCEPTED = lazy_regex(
 ALLOWED = "an ISO 8601 time such as 2025-11-04T14:32:00Z or 2025-11-04"
 
 
+@lru_cache(maxsize=64)  # a record that is made is checked as values and as text, and "now" is asked for often
 def parse(text: str) -> str:
     """Return an ISO 8601 time in canonical form; a time without a zone is taken as UTC.
 

@@ -28,32 +28,33 @@ def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]]) -> Change:
             values.setdefault(path, {})["status"] = "superseded"
         elif code == "MEM107":
             _add_ends(snapshot, record, values)
-    named = tuple(sorted(by_path[path].id for path in values))
+    ids = tuple(sorted(by_path[path].id for path in values))
     writes = tuple(rewrite(snapshot, by_path[path], values[path]) for path in sorted(values))
-    return Change(op="mend", title=", ".join(named[:3]) + (" …" if len(named) > 3 else ""), ids=named, writes=writes)
+    return Change(op="fix", title=", ".join(ids[:3]) + (" …" if len(ids) > 3 else ""), ids=ids, writes=writes)
 
 
-def _is_whole(record: Record, other: Record, other_end: str) -> bool:
-    """Return whether the other end has the link, by this id or an earlier one."""
+def _has_other_end(record: Record, other: Record, other_end: str) -> bool:
+    """Return whether `other` has its end of the link to `record`, by the record's id or a former one."""
     return bool({record.id, *record.aliases} & set(getattr(other, other_end)))
 
 
-def _is_twisted(record: Record, other: Record, relation: str) -> bool:
-    """Return whether it is uncertain which of two records is right, so that nothing must be changed."""
+def _is_uncertain(record: Record, other: Record, relation: str) -> bool:
+    """Return whether it is uncertain which of two linked records is right, so that neither may be changed."""
     if other.id == record.id or record.id in getattr(other, relation):
         return relation != "relates_to" or other.id == record.id
     return "supersede" in relation and record.memory_type != other.memory_type
 
 
 def _add_ends(snapshot: Snapshot, record: Record, values: dict[str, dict[str, Any]]) -> None:
+    """Add to `values` the missing other ends of a record's links, by the path of the record that lacks them."""
     for relation, other_end in OTHER_END.items():
         for identifier in getattr(record, relation):
             other = snapshot.find(identifier)
-            if other is None or _is_whole(record, other, other_end) or _is_twisted(record, other, relation):
+            if other is None or _has_other_end(record, other, other_end) or _is_uncertain(record, other, relation):
                 continue
             if snapshot.link_target_by_alias(record, identifier, other_end) is not None:
                 continue  # the link has both ends, and names its record by a former id
-            given = values.setdefault(other.path, {})
-            given[other_end] = [*given.get(other_end, getattr(other, other_end)), record.id]
+            changes = values.setdefault(other.path, {})
+            changes[other_end] = [*changes.get(other_end, getattr(other, other_end)), record.id]
             if other_end == "superseded_by" and other.status != "superseded":
-                given["status"] = "superseded"
+                changes["status"] = "superseded"

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 
 from memctl.errors import MemctlError
 from memctl.git import commits, differences, git, index, refs, tree_merge, trees
 from memctl.git.commits import AllPending, Preparation
+from memctl.git.repository import Repository
 from memctl.record.change import Write
 from memctl.store import batches, commit_message, entry_state, files
 from memctl.store.batches import Batch
@@ -30,7 +32,7 @@ def base(memory: Memory) -> str:
 
 
 def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepared: Preparation) -> str:
-    """Commit files as the next change of the batch, which is opened if none is; return the commit's id.
+    """Commit files as the next change of the open batch, or as the first of a new one; return the commit's id.
 
     `contents` are bytes by path relative to the worktree's top, None for a deletion. `text` is the commit's message, to
     which the batch's base is added; `prepared` has the Git commands started for the commit. Raises CommitPending.
@@ -58,7 +60,7 @@ def _start(memory: Memory, head: str, tip: str) -> str:
 
 
 def close(memory: Memory, batch: Batch, squash: str) -> None:
-    """Close a batch whose changes are in the commit `squash`, or with a `squash` of "" in commits that the user made.
+    """Close a batch whose changes are on the branch: in the commit `squash`, or with "" in the user's own commits.
 
     Raises MemctlError if another process has moved the batch's ref.
     """
@@ -126,15 +128,16 @@ def _text(memory: Memory, blob: str) -> str | None:
     return None if content is None else content.decode(errors="replace")
 
 
-def _merge(before: str | None, now: str | None, wanted: str | None) -> str | None:
-    if before is None or now is None or wanted is None:
+def _merge(before: str | None, now: str | None, batched: str | None) -> str | None:
+    """Return two texts merged; None if they conflict, or if one of the three texts is missing."""
+    if before is None or now is None or batched is None:
         return None
-    merged = merge.merge(before, now, wanted)
+    merged = merge.merge(before, now, batched)
     return None if merged.conflicts else merged.text
 
 
 def unstage(memory: Memory) -> None:
-    """Remove the files of the open batch from the commit of the user's that is being made, as by `git commit -a`.
+    """Remove the open batch's files from the commit that the user is making, as by `git commit -a`.
 
     A squash commits them later. They stay in the commit if it has no other files.
     """
@@ -159,20 +162,33 @@ def leave_branch(memory: Memory, branch: str) -> None:
     batch = batches.open_batch(memory, branch)
     if batch is None:
         batches.set_branch_here(memory, "")
-    elif _may_go_along(memory, batch, here, head):
-        _take_along(memory, batch, here)
+    elif _can_take_over(memory, batch, here, head):
+        _move_changes(memory, batch, here)
     else:
-        _squash_elsewhere(memory, batch)
-        _take_off(memory, batch)
+        _squash_on_branch(memory, batch)
+        _reset_files(memory, batch)
         batches.set_branch_here(memory, "")
 
 
-def _may_go_along(memory: Memory, batch: Batch, here: str, head: str) -> bool:
+def _can_take_over(memory: Memory, batch: Batch, here: str, head: str) -> bool:
+    """Return whether HEAD's branch can take the batch over: it is new, and starts at the batch's base."""
     is_new = bool(here) and head == batch.base and not memory.repository.tip(batches.ref(memory, here))
-    return is_new and not memory.repository.is_checked_out(batch.branch)  # otherwise another worktree continues it
+    return is_new and not _is_checked_out(memory.repository, batch.branch)  # otherwise another worktree continues it
 
 
-def _take_along(memory: Memory, batch: Batch, here: str) -> None:
+def _is_checked_out(repository: Repository, branch: str) -> bool:
+    """Return whether HEAD of any worktree of this clone is on a branch (refs/heads/…)."""
+    heads = [repository.common_dir / "HEAD", *(repository.common_dir / "worktrees").glob("*/HEAD")]
+    wanted = f"ref: {branch}\n".encode()
+    for file in heads:
+        with suppress(OSError):
+            if file.read_bytes() == wanted:
+                return True
+    return False
+
+
+def _move_changes(memory: Memory, batch: Batch, here: str) -> None:
+    """Move the changes of a batch to the ref of the branch `here`; earlier batches stay where they are."""
     repository = memory.repository
     first = batches.changes(memory, batch.base, batch.tip)[-1].commit
     before = refs.parent(repository, first)
@@ -184,26 +200,28 @@ def _take_along(memory: Memory, batch: Batch, here: str) -> None:
         batches.set_branch_here(memory, here)
 
 
-def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
-    """Squash a batch on its branch if no worktree has that checked out and it is still at the base."""
+def _squash_on_branch(memory: Memory, batch: Batch) -> None:
+    """Squash a batch on its branch, if that is still at the batch's base and no worktree has it checked out."""
     repository = memory.repository
     name = batch.branch.removeprefix("refs/heads/")
-    if repository.tip(batch.branch) != batch.base or repository.is_checked_out(batch.branch):
-        memory.remarks.append(f"the changes recorded on {name} wait there: `git switch {name}`, then `memctl commit`")
+    if repository.tip(batch.branch) != batch.base or _is_checked_out(repository, batch.branch):
+        memory.remarks.append(
+            f"changes recorded on {name} are not committed there: `git switch {name}`, then `memctl commit`"
+        )
         return
     ours = tree_merge.tree_at(repository, batch.tip, memory.prefix)
     folder = tree_merge.Leaf(tree_merge.FOLDER, ours) if ours else None
     tree = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, batch.base), {memory.prefix: folder})
     signed = repository.flag("commit.gpgsign")
     text = compose(memory, batch)
-    made = refs.commit_tree(repository, tree, [batch.base], text, memory.commit_moment, signed=signed)
-    if refs.swap(repository, batch.branch, made, batch.base):
-        close(memory, batch, made)
-        memory.remarks.append(f"the changes recorded on {name} are committed there: {made[:10]}")
+    commit = refs.commit_tree(repository, tree, [batch.base], text, memory.commit_moment, signed=signed)
+    if refs.swap(repository, batch.branch, commit, batch.base):
+        close(memory, batch, commit)
+        memory.remarks.append(f"the changes recorded on {name} are committed there: {commit[:10]}")
 
 
-def _take_off(memory: Memory, batch: Batch) -> None:
-    """Set the files of a batch back to HEAD, except those edited or staged since."""
+def _reset_files(memory: Memory, batch: Batch) -> None:
+    """Set the files of a batch back to HEAD, except those that were edited or staged since."""
     repository = memory.repository
     tracked = {memory.tracked(path): path for path in batches.paths(memory, batch)}
     wanted, there = (trees.blob_ids(repository, one, tracked) for one in (batch.tip, "HEAD"))

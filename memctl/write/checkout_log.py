@@ -1,7 +1,7 @@
 """The log of a move of the worktree to another commit: written before the move, so that a later write can finish it.
 
-The new commit is in Git by then. The log only prevents that after a crash the files of a half-finished checkout are
-taken for edits of the user's.
+By then the new commit is in Git. Without the log, the files of a checkout that was killed half-way would be taken for
+the user's edits.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _SHOWN = 10  # files that a message names
 class Move(msgspec.Struct, frozen=True):
     """A planned move of `branch` and the worktree from the commit `old` to the commit `new`.
 
-    `why` is the purpose that error messages name. `owned` are pairs of an ownership and the new marker of its section,
-    for sections that the move renumbers. `told` are lines to print once the move is done. `pushed` is how many commits
-    were pushed to a remote before the move.
+    `why` is the purpose that error messages name. `ownerships` are pairs of an ownership and the new marker of its
+    section, for sections that the move renumbers. `report` are lines to print once the move is done. `pushed` is how
+    many commits were pushed to a remote before the move.
     """
 
     branch: str
     old: str
     new: str
     why: str
-    owned: tuple[tuple[Ownership, str], ...] = ()
-    told: tuple[str, ...] = ()
+    ownerships: tuple[tuple[Ownership, str], ...] = msgspec.field(name="owned", default=())
+    report: tuple[str, ...] = msgspec.field(name="told", default=())
     pushed: int = 0
 
 
@@ -74,8 +74,8 @@ def finish(memory: Memory) -> None:
         _follow(memory, move)
     memory.asked = None  # what Git was asked before is about another commit
     branch, commit = repository.branch()
-    if move.told and branch == move.branch and refs.contains(repository, commit, move.new):
-        memory.remarks += [f"{move.why} was interrupted, and is finished now:", *(f"  {line}" for line in move.told)]
+    if move.report and branch == move.branch and refs.contains(repository, commit, move.new):
+        memory.remarks += [f"{move.why} was interrupted, and is finished now:", *(f"  {line}" for line in move.report)]
     drop(memory)
 
 
@@ -89,7 +89,7 @@ def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
     try:
         found = checkout.blocking_files(memory.repository, move.old, move.new)
     except git.GitFailed as error:
-        raise _failed(memory, move, error) from None
+        raise _git_error(memory, move, error) from None
     if found:
         _refuse(
             f"{what}: these files have uncommitted changes",
@@ -111,21 +111,22 @@ def carry_out(memory: Memory, move: Move) -> None:
     try:
         checkout.fast_forward(memory.repository, move.new)
     except git.GitFailed as error:
-        raise _failed(memory, move, error) from None
+        raise _git_error(memory, move, error) from None
     _follow(memory, move)
 
 
 def _follow(memory: Memory, move: Move) -> None:
-    if move.owned:
+    if move.ownerships:
         from memctl.team import ownership, ref_state  # few moves change owners, and every write loads this module
 
-        ref_state.update_locked(memory, ownership.renumber(move.owned), ref_state.Terms(), is_locked=True)
+        ref_state.update_locked(memory, ownership.renumber(move.ownerships), ref_state.Terms(), is_locked=True)
 
 
-def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
+def _git_error(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
+    """Return the error for a move that Git refused: it names the lock that is in the way, or Git's reason."""
     if (lock := locks.parse(error.stderr, memory.repository.top)) is not None:
         return MemctlError(*locks.describe(lock))
-    return MemctlError(f"{move.why}: the worktree can't follow to {move.new[:10]}:\n{error.stderr.strip()}")
+    return MemctlError(f"{move.why}: Git can't move the worktree to {move.new[:10]}:\n{error.stderr.strip()}")
 
 
 def _path_lines(paths: Sequence[str]) -> list[str]:

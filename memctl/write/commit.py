@@ -22,8 +22,8 @@ from memctl.store.place import CONFIG
 from memctl.write import credentials, documents, manual_edits, recovery
 
 _DETACHED = (
-    "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "
-    "`git switch -c NAME` keeps it"
+    "warning: HEAD is detached: the commit is on no branch, and hard to find once you switch to one; "
+    "`git switch -c NAME` makes a branch for it"
 )
 _TRIES = 4  # of a commit: once, and 3 times on a branch that somebody else has moved meanwhile
 
@@ -72,15 +72,20 @@ def commit_all(
 ) -> list[Outcome]:
     """Commit all pending changes, then everything else in the memory that differs from HEAD: edits by hand.
 
-    Returns the outcomes, with the reason for each edit that is not committed. Not committed are an accepted decision
-    whose text was changed by hand, unless `allow_accepted`; a file with what looks like a credential, unless
-    `allow_secret`; with `strict` a record that lacks something; and the files of an undone change. With `dry_run`
-    nothing is committed.
+    Returns the outcomes, with the reason for each edit that is not committed. An edit is not committed
+
+    - if it changes the text of an accepted decision, unless `allow_accepted`
+    - if it has what looks like a credential, unless `allow_secret`
+    - with `strict`, if it is of a record that lacks something
+    - if it is of a file that belongs to an undone change
+
+    With `dry_run` nothing is committed.
     """
     with lock.hold(memory.repository.shared / "lock"):
         entries = entry_state.open_entries(memory) if dry_run else recovery.recover(memory, remark=False)
         if not dry_run:
             files.remove_leftovers(memory.folder)
+            memory.grant_trust() if entries else None
         allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
         settled = None if dry_run else sync_batch(memory, **allowed)
         outcomes: list[Outcome] = [settled] if settled else []
@@ -200,7 +205,7 @@ def _commit_group(
         return _postpone(group, msgspec.structs.replace(refused, warning=documents.refresh(memory, changes)[1]))
     own = change.paths
     prepared = _prepare(memory, own, variables)  # Git looks while the documents are rendered
-    rendered, warning = documents.refresh(memory, changes)
+    rendered, warning = documents.refresh(memory, changes, own)
     try:
         paths = dict.fromkeys((*own, *rendered))
         if not (is_fresh or allow_secret or any(entry.allow_secret for entry in group)):
@@ -353,7 +358,7 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
     try:
         commits.forbid_if_unsafe(memory.repository)
         _refuse_edited(memory, open_batch, paths, **allowed)
-        rendered, warning = _render_all(memory)
+        rendered, warning = _render_all(memory, paths)
         name = _commit_on_branch(memory, dict.fromkeys((*paths, *rendered)), text, least=paths)
         batch.close(memory, open_batch, name)
         outcome = msgspec.structs.replace(outcome, commit=name, documents=rendered, warning=warning)
@@ -398,6 +403,7 @@ def _refuse_edited(memory: Memory, open_batch: Batch, paths: Sequence[str], **al
 
 
 def _is_unsafe(memory: Memory) -> bool:
+    """Return whether no commit can be made now, as during a merge."""
     try:
         commits.forbid_if_unsafe(memory.repository)
     except commits.CommitPending:
@@ -405,9 +411,9 @@ def _is_unsafe(memory: Memory) -> bool:
     return False
 
 
-def _render_all(memory: Memory) -> tuple[tuple[str, ...], str]:
-    """Render all documents on the disk, for changes of which only the outcome is known."""
-    return documents.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
+def _render_all(memory: Memory, committed: Collection[str]) -> tuple[tuple[str, ...], str]:
+    """Render all documents, for a commit of the paths `committed` of which only the outcome is known."""
+    return documents.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))], committed)
 
 
 def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
@@ -431,29 +437,32 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
         try:
             credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
         except CredentialFound as error:
-            raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.PASSING) from None
+            raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.SECRET_HINT) from None
 
 
 def _left_alone(memory: Memory, path: str, why: str, hint: str) -> Outcome:
+    """Return the outcome for a file that was changed by hand and is not committed, with the reason."""
     return Outcome(Change(op="commit", title=memory.tracked(path)), pending=why, hint=hint, by_hand=(path,))
 
 
 def _what_happened(memory: Memory, paths: Iterable[str]) -> str:
-    """Return what somebody did to files without memctl, in a commit's subject."""
+    """Return the words of a commit's subject for files that somebody changed or deleted without memctl."""
     are_there = {(memory.folder / path).exists() for path in paths}
     words = [word for is_there, word in ((True, "changed"), (False, "deleted")) if is_there in are_there]
     return f"{' or '.join(words)} by hand"
 
 
 def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
+    """Commit files that were changed by hand, with all documents, in one commit; return the outcome."""
     identifiers = tuple(sorted({found for path in paths if (found := ids.id_in_path(path))}))
     title = ", ".join(identifiers) or ", ".join(paths)
     change = with_author(memory, Change(op="commit", title=f"{title} {_what_happened(memory, paths)}", ids=identifiers))
     advice = tuple(line for path in paths if (line := manual_edits.advice(memory, path)))
     if dry_run:
         return Outcome(change, pending="not committed yet", by_hand=tuple(paths), advice=advice)
+    memory.grant_trust()
     # The outcome of an edit by hand does not show which documents it touches, so all are compared.
-    rendered, warning = _render_all(memory)
+    rendered, warning = _render_all(memory, paths)
     try:
         name = commit_paths(memory, dict.fromkeys((*paths, *rendered)), [change])
         return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning, advice=advice)

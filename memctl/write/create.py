@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pages.links import refuse_nowhere, section_marker
+from memctl.pages.links import refuse_missing_section, section_marker
 from memctl.record import content_fields, frontmatter, ids, pages, time_input
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
@@ -72,12 +72,12 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     if snapshot is not None:
         if values.get(TASK_ID):
             given = values.get("supersedes") or []
-            values["supersedes"] = [*given, *(one for one in _of_task(snapshot, values) if one not in given)]
+            values["supersedes"] = [*given, *(one for one in _states_of_task(snapshot, values) if one not in given)]
         from memctl.write import links  # most records refer to none
 
         links.resolve_references(snapshot, values)
         if isinstance(values.get("section"), str):
-            refuse_nowhere(snapshot.outline, values["section"])
+            refuse_missing_section(snapshot.outline, values["section"])
     _refuse(draft.kind, values)
     identifier = sequence.take(draft.kind, values["timestamp"][:10])[0]
     values["id"], values["memory_id"] = identifier, memory.new_memory_id(identifier)
@@ -92,8 +92,8 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     return Change(op=draft.kind.verb, title=f"{identifier} {record.title}", ids=concerned, writes=(write, *others))
 
 
-def _of_task(snapshot: Snapshot, values: Mapping[str, Any]) -> Iterable[str]:
-    """Return the open states of the same task: a new one takes their place (rules.md#lifecycle)."""
+def _states_of_task(snapshot: Snapshot, values: Mapping[str, Any]) -> Iterable[str]:
+    """Yield the ids of the open states of a new state's task, which it supersedes (rules.md#lifecycle)."""
     for record in snapshot.open_records:
         if record.memory_type == values["memory_type"]:
             known, _ = frontmatter.read(snapshot.read(record.path))
@@ -141,9 +141,9 @@ def record_and_file(memory: Memory, values: dict[str, Any], draft: Draft) -> tup
 
 
 def body_of(draft: Draft, order: Iterable[str]) -> str:
-    """Return the body of a draft: its own text with the content fields set in it, or those fields alone.
+    """Return the body of a draft: its own text with its content fields set in it, or only its fields if it has no text.
 
-    `order` are the headings of a template; without a text of its own the draft's fields are in their order.
+    `order` are the headings of a template. They decide the order of the fields if the draft has no text.
     """
     body = frontmatter.clean_newlines(draft.body).strip("\n")
     body = body + "\n" if body else ""
@@ -177,6 +177,7 @@ def template_text(memory: Memory, kind: Kind) -> str:
 
 
 def _own_template(memory: Memory, kind: Kind) -> str | None:
+    """Return the project's own template for a record type, None if it has none."""
     try:
         return files.read(memory.folder, f"templates/{kind.name}.md")
     except (FileNotFoundError, NotADirectoryError):

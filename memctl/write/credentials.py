@@ -65,6 +65,7 @@ def added_lines(write: Write) -> Iterator[tuple[str, str]]:
 
 
 def _is_checkpoint(path: str) -> bool:
+    """Return whether the path is that of a checkpoint's JSON file."""
     from memctl.record import checkpoint  # most writes are of records
 
     return checkpoint.is_json(path)

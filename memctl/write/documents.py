@@ -6,14 +6,15 @@ change's commit. A document edited by hand is left alone; `check` names it, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
-from memctl.git import trust
+from memctl.git import trees, trust
+from memctl.git.git import GitFailed
 from memctl.pages import documents
 from memctl.pages.contents import BrokenTemplate
 from memctl.pages.documents import Comparison
@@ -26,7 +27,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER, KINDS, Kind
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
-from memctl.store import files, load
+from memctl.store import batches, entry_state, files, load
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 
@@ -68,18 +69,21 @@ def missing_branch(memory: Memory) -> str:
     if memory.config.docs != DEFAULT_BRANCH or memory.default_branch:
         return ""
     return (
-        f"the documents are rendered on no branch: `default_branch: NAME` in {memory.tracked(CONFIG)}, or "
-        "`git remote set-head origin --auto`, says which is the default branch"
+        "the documents are rendered on no branch, because no default branch is known: set `default_branch: NAME` in "
+        f"{memory.tracked(CONFIG)}, or run `git remote set-head origin --auto`"
     )
 
 
-def affected_by(memory: Memory, changes: Sequence[Change], written: Sequence[str]) -> RenderedDocuments:
+def affected_by(
+    memory: Memory, changes: Sequence[Change], written: Sequence[str], instead: Mapping[str, str | None]
+) -> RenderedDocuments:
     """Render the documents that some changes affect, and return those whose text differs; nothing is written.
 
-    `written` are the paths of the changes' files, which are on the disk. With `docs: default-branch` all documents are
+    `written` are the paths of the changes' files, which are on the disk; `instead` are texts of other files that the
+    documents show in place of those on the disk (None: no file). With `docs: default-branch` all documents are
     affected: a merge on the hosting site may have left any of them outdated.
     """
-    snapshot = load.disk(memory, written=written)
+    snapshot = load.disk(memory, written=written, instead=instead)
     making = renderer(memory, snapshot)
     places = _places(changes)
     are_in_step = memory.config.docs != DEFAULT_BRANCH and (memory.folder / FOLDER / INDEX).exists()
@@ -181,11 +185,11 @@ def counter(memory: Memory) -> Counter:
 def render_differing(
     memory: Memory, making: Renderer, found: Comparison, *, facts: bool = False
 ) -> tuple[dict[str, str | None], Comparison]:
-    """Return the texts of the documents that the comparison `found` says are stale, and an updated comparison.
+    """Return the texts of the documents that the comparison `found` calls stale, and an updated comparison.
 
-    The texts are by path, None for a document to delete. The document of the sources is rendered here by `making`: if
-    `found` says that it is stale, and with `facts` also if only the figures in it may be old, unless a person edited
-    it. If its template fails, the returned comparison has it among its broken documents.
+    The texts are by path, None for a document to delete. The document of source files is rendered here, by `making`: if
+    it is stale, or with `facts` in any case, because the figures in it may be old; but not if a person edited it. If
+    its template fails, the returned comparison has it among its broken documents.
     """
     texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
     path = f"{FOLDER}/{SOURCES}"
@@ -215,13 +219,15 @@ def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: C
     words += unreadable_remarks(memory, snapshot, found)
     if found.by_hand:
         names = ", ".join(memory.tracked(path) for path in found.by_hand)
-        words.append(f"{names} was edited by hand, and is left as it is; `memctl render --force` overwrites the edits")
+        is_one = len(found.by_hand) == 1
+        left = "was edited by hand, and is left as it is" if is_one else "were edited by hand, and are left as they are"
+        words.append(f"{names} {left}; `memctl render --force` overwrites the edits")
     words += [f"some documents are not rendered: {why}" for why in found.faults]
     return "; ".join(words)
 
 
 def unreadable_remarks(memory: Memory, snapshot: Snapshot, found: Comparison) -> list[str]:
-    """Return warnings about unreadable records and pages, and about documents not rendered because they show such.
+    """Return warnings about records and pages that can't be read, and about documents not rendered because of them.
 
     `found` is the comparison that names those documents.
     """
@@ -234,16 +240,16 @@ def unreadable_remarks(memory: Memory, snapshot: Snapshot, found: Comparison) ->
 
 
 def up_to_date(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
-    """Return the paths of those of some documents that are up to date once all stale ones are written.
+    """Return the paths of the documents called `names` that are up to date once all stale ones are written.
 
-    `names` are the documents' file names. `found` is the comparison of the documents with what rendering makes of them.
+    `names` are file names, and `found` is the comparison of the documents with the rendered ones.
     """
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
     return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable, *found.broken))
 
 
 def _orphaned_documents(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
-    """Return the documents of pages that some changes delete. They may be missing already."""
+    """Return the paths of documents that no longer exist because some changes deleted their pages."""
     deleted = (delete.path for change in changes for delete in change.deletes if pages.kind_at(delete.path) is not None)
     paths = (f"{FOLDER}/{path.rpartition('/')[2]}" for path in deleted)
     return [path for path in paths if documents.current_text(snapshot, path) is None]
@@ -283,10 +289,15 @@ def write_documents(memory: Memory, texts: Mapping[str, str | None]) -> None:
             files.replace(file, text)
 
 
-def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str]:
+def refresh(
+    memory: Memory, changes: list[Change], committed: Collection[str] | None = None
+) -> tuple[tuple[str, ...], str]:
     """Write the documents that some changes affect to the disk; return the paths to commit with them, and a warning.
 
-    A broken template or a folder that can't be written only gives a warning, since documents can be rendered later.
+    `committed` are the paths that the commit will have besides. The documents show no edit that stays uncommitted:
+    somebody may still change or discard it, or the commit was refused for what looks like a credential in it. If no
+    commit follows (None), they show what is on the disk. A broken template or a folder that can't be written only gives
+    a warning, since documents can be rendered later.
     """
     written = [path for change in changes for path in change.paths]
     if all(path.startswith(NEVER_SHOWN) for path in written):
@@ -299,7 +310,8 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
     asked = memory.ask()
     memory.asked = asked
     try:
-        found = affected_by(memory, changes, written)
+        instead = {} if committed is None or kept_out else _committed_texts(memory, asked.differing(), committed)
+        found = affected_by(memory, changes, written, instead)
         write_documents(memory, found.texts)
     except MemctlError as error:
         return (), f"the documents are not rendered: {error.message}"
@@ -311,6 +323,32 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
     differing = set(asked.differing())
     waiting = [path for path in found.settled if memory.tracked(path) in differing]
     return tuple(dict.fromkeys((*found.texts, *waiting))), found.warning
+
+
+def _committed_texts(memory: Memory, differing: Iterable[str], committed: Collection[str]) -> dict[str, str | None]:
+    """Return the files with edits that stay uncommitted, with the texts that they have in HEAD or the open batch.
+
+    `differing` are the files that differ from HEAD, relative to the worktree's top; `committed` are paths below
+    `.memory/` that are to be committed. None stands for a file that is new. Files that no document shows are left out.
+    """
+    start = len(memory.prefix) + 1
+    if not any(_is_shown(path[start:]) and path[start:] not in committed for path in differing):
+        return {}
+    edited = [path for path in entry_state.uncommitted(memory) if _is_shown(path) and path not in committed]
+    tip = batches.head(memory) or "HEAD"
+    try:
+        blobs = trees.blob_ids(memory.repository, tip, map(memory.tracked, edited))
+    except GitFailed:  # there is no commit yet
+        blobs = {}
+    contents = trees.blobs(memory.repository, blobs.values(), files.MAX_BYTES)
+    raw = {path: contents.get(blobs.get(memory.tracked(path), "")) for path in edited}
+    return {path: None if text is None else text.decode(errors="replace") for path, text in raw.items()}
+
+
+def _is_shown(path: str) -> bool:
+    """Return whether a document may show a file below `.memory/`, or depend on it."""
+    is_source = files.is_cached_path(path) or path == CONFIG or path.startswith("templates/")
+    return is_source and not path.startswith(NEVER_SHOWN)
 
 
 def _known_unreadable(memory: Memory) -> str:

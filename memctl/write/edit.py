@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pages.links import refuse_nowhere, section_marker
+from memctl.pages.links import refuse_missing_section, section_marker
 from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, pages, time_input
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
@@ -25,7 +25,7 @@ _NUMBERS = ("importance", "completion_percentage")
 _ELSEWHERE = {
     "is_archived": "`memctl archive` and `memctl unarchive` do that",
     "archived_at": "`memctl archive` sets it",
-    **dict.fromkeys(("access_count", "last_accessed"), "reading counts them"),
+    **dict.fromkeys(("access_count", "last_accessed"), "memctl counts retrievals itself"),
     "parent_memory_id": "`memctl link CHILD PARENT --as parent` does that",
     **dict.fromkeys(("supersedes", "superseded_by"), "`memctl supersede OLD NEW` does that"),
     **dict.fromkeys(("relates_to", "blocks", "blocked_by"), "`memctl link` does that, at both ends"),
@@ -55,12 +55,12 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
         for name, value in pairs:
             _apply(record, values, content, action, name, value, now)
     if values.get("severity") and "importance" not in values:
-        values |= _moved_importance(record, values["severity"])
+        values |= _default_importance(record, values["severity"])
     changed = {name: value for name, value in content.items() if before.get(name) != value}
     if "title" in values or changed:
         _protect(record, allow_accepted)
     if values.get("section") and values["section"] != record.section:
-        refuse_nowhere(snapshot.outline, values["section"])
+        refuse_missing_section(snapshot.outline, values["section"])
     pages.refuse_line_zero(set(values.get("code_refs") or ()) - set(record.code_refs))
     if wrong := problems({**msgspec.structs.asdict(record), **values}):
         raise MemctlError("\n".join(f"{field}: {message}" for field, message in wrong))
@@ -73,8 +73,8 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     )
 
 
-def _moved_importance(record: Record, severity: str) -> dict[str, int]:
-    """Return the importance of the new severity if the record has the usual one of its old severity."""
+def _default_importance(record: Record, severity: str) -> dict[str, int]:
+    """Return the default importance of a new severity; {} unless the record has its old severity's default."""
     old, new = IMPORTANCE_BY_SEVERITY.get(record.severity or ""), IMPORTANCE_BY_SEVERITY.get(severity)
     return {"importance": new} if new is not None and record.importance == old != new else {}
 
@@ -93,10 +93,10 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
         raise MemctlError("this is not a valid record:\n" + "\n".join(map(str, error.faults))) from None
     for name in FIXED:
         if getattr(new, name) != getattr(record, name):
-            raise MemctlError(f"{name} never changes", f"it was {getattr(record, name)!r}")
+            raise MemctlError(f"{name} can't be changed", f"set it back to {getattr(record, name)!r}")
     refuse_transition(record, new.status)
     if new.section and new.section != record.section:
-        refuse_nowhere(snapshot.outline, new.section)
+        refuse_missing_section(snapshot.outline, new.section)
     if new.title != record.title:
         refuse_placeholder(new.title, "title")
     if new.title != record.title or body != parse(old, record.path)[1]:
@@ -157,7 +157,7 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
         if "completion_percentage" in record.kind.defaults:
             values["completion_percentage"] = 100
         writes.append(rewrite(snapshot, record, values, text))
-    return _of_many("resolve", records, writes, resolution)
+    return _change_of_all("resolve", records, writes, resolution)
 
 
 def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
@@ -176,7 +176,7 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
         if record.completion_percentage == 100:
             values["completion_percentage"] = None  # an open state can't be at 100 %
         writes.append(rewrite(snapshot, record, values))
-    return _of_many("reopen", records, writes)
+    return _change_of_all("reopen", records, writes)
 
 
 def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
@@ -190,7 +190,7 @@ def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
         rewrite(snapshot, record, {} if record.is_archived else {"is_archived": True, "archived_at": now})
         for record in records
     ]
-    return _of_many("archive", records, writes)
+    return _change_of_all("archive", records, writes)
 
 
 def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
@@ -200,7 +200,7 @@ def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
         rewrite(snapshot, record, {"is_archived": False, "archived_at": None} if record.is_archived else {})
         for record in records
     ]
-    return _of_many("unarchive", records, writes)
+    return _change_of_all("unarchive", records, writes)
 
 
 def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
@@ -210,7 +210,8 @@ def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     return ", ".join([*words, *content]) or "nothing"
 
 
-def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason: str = "") -> Change:
+def _change_of_all(op: str, records: Sequence[Record], writes: Sequence[Write], reason: str = "") -> Change:
+    """Return the Change of one write per record; raises MemctlError if a record is named twice."""
     unique = {record.id: record for record in records}
     if len(unique) < len(records):
         raise MemctlError("the same record is named twice")
@@ -231,34 +232,34 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
                 sections = handoff.from_record(snapshot, record).parties.sections
             if sections:
                 raise MemctlError(
-                    f"{record.id} is offered with {', '.join(sections)}: nobody could answer it after that",
-                    f"`memctl handoff withdraw {record.id}` takes them back, `decline` gives them back",
+                    f"{record.id} still offers {', '.join(sections)}, and nobody could answer it after this change",
+                    f"end the offer first: `memctl handoff withdraw {record.id}`, or as its receiver `decline`",
                 )
 
 
 def _protect(record: Record, allowed: bool) -> None:
-    """Raise MemctlError, unless `allowed`, if the text of a record is final: that of a handoff or a decided
-    decision."""
+    """Raise MemctlError if a record's text is final: a handoff's, or a decision's that is not just proposed."""
     if record.memory_type == "handoff" and not allowed:
         raise MemctlError(
             f"{record.id} was given to another agent: its text can't be changed",
-            "hand over again, or use --allow-accepted",
+            "hand over again, or correct a slip with --allow-accepted",
         )
     if record.memory_type == "decision" and record.status != "proposed" and not allowed:
         raise MemctlError(
             f"{record.id} is {record.status}: its text can't be changed any more",
-            f"supersede it (`memctl decide … --supersedes {record.id}`), or fix a slip with --allow-accepted",
+            f"supersede it (`memctl decide … --supersedes {record.id}`), or correct a slip with --allow-accepted",
         )
 
 
 def _apply(
     record: Record, values: dict[str, Any], content: dict[str, Any], action: str, name: str, value: str, now: str
 ) -> None:
+    """Set, add or remove one value of a field, in `values` (front matter) or `content`; raises MemctlError."""
     field = _content_field(record, name)
     if action != "remove" and (field is not None or name == "title"):
         refuse_placeholder(value, name)
     if field is not None:
-        content[field.name] = _changed_content(field, content.get(field.name), action, value)
+        content[field.name] = _change_content(field, content.get(field.name), action, value)
         return
     name = name.replace("-", "_")
     if name in _ELSEWHERE:
@@ -272,7 +273,7 @@ def _apply(
         raise MemctlError(f"unknown field {name!r}", hint, USAGE)
     if name in LISTS:
         current = values.get(name, getattr(record, name))
-        values[name] = _changed_list(current, action, value.split(",") if action == "set" else [value])
+        values[name] = _change_list(current, action, value.split(",") if action == "set" else [value])
     elif action != "set":
         raise MemctlError(f"{name} is not a list", f"use --set {name}=…", USAGE)
     else:
@@ -280,6 +281,7 @@ def _apply(
 
 
 def _content_field(record: Record, name: str) -> Field | None:
+    """Return the content field that a person names by its name, option or heading; None if there is none."""
     wanted = name.replace("-", "_").casefold()
     for field in record.kind.fields:
         if wanted in (field.name, field.option, field.heading.casefold().replace(" ", "_")):
@@ -287,25 +289,25 @@ def _content_field(record: Record, name: str) -> Field | None:
     return None
 
 
-def _changed_content(field: Field, current: Any, action: str, value: str) -> str | list[str]:
+def _change_content(field: Field, current: Any, action: str, value: str) -> str | list[str]:
     value = frontmatter.clean_newlines(value)
     if field.is_list:
-        return _changed_list(current or [], action, content_fields.parse_items(value) if action == "set" else [value])
+        return _change_list(current or [], action, content_fields.parse_items(value) if action == "set" else [value])
     if action != "set":
         raise MemctlError(f"{field.name} is not a list", f"use --set {field.name}=…", USAGE)
     return value.strip("\n")
 
 
-def _changed_list(current: Sequence[str], action: str, given: Sequence[str]) -> list[str]:
-    given = [item.strip() for item in given if item.strip()]
+def _change_list(current: Sequence[str], action: str, items: Sequence[str]) -> list[str]:
+    items = [item.strip() for item in items if item.strip()]
     if action == "set":
-        return list(dict.fromkeys(given))
+        return list(dict.fromkeys(items))
     if action == "add":
-        return [*current, *(item for item in given if item not in current)]
-    missing = [item for item in given if item not in current]
+        return [*current, *(item for item in items if item not in current)]
+    missing = [item for item in items if item not in current]
     if missing:
         raise MemctlError(f"{missing[0]!r} is not in the list", "it has: " + (", ".join(current) or "nothing"))
-    return [item for item in current if item not in given]
+    return [item for item in current if item not in items]
 
 
 def scalar(record: Record, name: str, value: str, now: str) -> Any:
@@ -316,7 +318,7 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
     if name == "status":
         if record.memory_type == "handoff" and value != record.status:
             raise MemctlError(
-                f"the status of the handoff {record.id} can't be edited: its sections change their owner with it",
+                f"the status of the handoff {record.id} can't be edited, since the owner of its sections depends on it",
                 "`memctl handoff accept`, `decline` or `withdraw` changes both",
             )
         refuse_transition(record, value)

@@ -16,6 +16,7 @@ from memctl.record.record import Record
 from memctl.record.task_state import key
 from memctl.store import files, load
 from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
 
 _MOST = 5  # the most records of a change for which hints are made; for more there is `memctl check`
 
@@ -30,6 +31,7 @@ def hints_for(memory: Memory, change: Change, *, with_advice: bool = True) -> tu
 
 
 def _of_write(memory: Memory, write: Write, with_advice: bool) -> str:
+    """Return the line of hints for one file, "" if nothing is wrong that was not wrong before."""
     if files.is_record_path(write.path, BY_FOLDER):
         look = _of_record
     elif pages.kind_at(write.path) is not None:
@@ -58,13 +60,12 @@ def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]
         return
     is_fixed = record.kind.reason and record.status != "proposed"
     edit = f"`memctl edit {record.id}{' --allow-accepted' if is_fixed else ''}"
-    for what, advice in (
-        (hints.missing_reason(record, body), f"{edit} --rationale …`"),
-        (hints.doubt(record, body), "`--status proposed` is for what is not decided yet"),
-        (hints.raw_output(record, body), f"{edit} --lesson …` in words that hold elsewhere too"),
-    ):
-        if what:
-            yield what, advice
+    advice = {
+        hints.NO_REASON: f"{edit} --rationale …`",
+        hints.DOUBT: "`--status proposed` is for what is not decided yet",
+        hints.RAW_OUTPUT: f"{edit} --lesson …` in words that hold elsewhere too",
+    }
+    yield from ((what, advice[name]) for name, what in hints.of_record(record, body))
     yield from missing_paths(memory, record.code_refs)
     yield from _dangling(memory, record, body)
     yield from _same_task(memory, record)
@@ -126,7 +127,7 @@ def missing_paths(memory: Memory, references: Iterable[str]) -> Iterator[tuple[s
         if not (top / path).exists():
             yield f"{path} is not a file of the repository", _near(memory, path)
         elif path != reference and (last := pages.last_line(reference)) > (lines := _line_count(top / path, last)):
-            yield f"{path} has {lines:,} line{'s' if lines != 1 else ''}, and not {last:,}", ""
+            yield f"{path} has {quantity(lines, 'line')}, so line {last:,} does not exist", ""
 
 
 def _line_count(path: Path, most: int) -> int:

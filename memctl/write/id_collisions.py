@@ -1,10 +1,10 @@
 """Records, pages and headings that share a name (id, marker or number), and their new names.
 
-Of records with one id the one with the earliest `memory_id` keeps the id. Each other record gets an id derived from its
-own `memory_id`, so that all clones that resolve a collision get equal results, whatever else they contain. Pages have
-small numbers and no `memory_id`: the one written first keeps its number, the others get the next free ones. `sync`
-decides otherwise who keeps a name, since it knows what is published (`sync/collisions.py`); it makes new names in the
-same way.
+If several records have one id, the record with the earliest `memory_id` keeps it. Each other record gets an id derived
+from its own `memory_id`, so that all clones that resolve a collision get equal results, whatever else they contain.
+Pages have small numbers and no `memory_id`: the one written first keeps its number, the others get the next free ones.
+`sync` decides otherwise who keeps a name, since it knows what is published (`sync/collisions.py`); it makes new names
+in the same way.
 """
 
 from __future__ import annotations
@@ -84,17 +84,17 @@ def of_records(records: Sequence[Record]) -> list[Holder]:
     for record in records:
         by_id.setdefault(record.id, []).append(record)
     taken = {name for record in records for name in (record.id, *record.aliases)}
-    found: list[Holder] = []
+    holders: list[Holder] = []
     for name, sharing in sorted(by_id.items()):
         if len(sharing) > 1:
-            found += _holders_of(name, sorted(sharing, key=_rank), taken)
-    by_path = {(holder.path, holder.origin.mark): holder for holder in found}
+            holders += _holders_of(name, sorted(sharing, key=_rank), taken)
+    by_path = {(holder.path, holder.origin.mark): holder for holder in holders}
     for record in records:
         holder = by_path.get((record.path, record.memory_id))
-        found += _once(record, holder.now if holder else record.id, by_id)
-    named = {holder.name for holder in found}
-    settled = named - {holder.name for holder in found if holder.is_new}
-    return [*found, *(_keeper(by_id[name][0]) for name in sorted(settled))]
+        holders += _former_holders(record, holder.now if holder else record.id, by_id)
+    named = {holder.name for holder in holders}
+    settled = named - {holder.name for holder in holders if holder.is_new}
+    return [*holders, *(_keeping_holder(by_id[name][0]) for name in sorted(settled))]
 
 
 def _rank(record: Record) -> tuple[str, str, int, str]:
@@ -103,18 +103,19 @@ def _rank(record: Record) -> tuple[str, str, int, str]:
 
 
 def _holders_of(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holder]:
-    found: list[Holder] = []
+    """Return the holders of the id `name`: the first record keeps it, the others get derived ids."""
+    holders: list[Holder] = []
     known: set[str] = set()
     for record in sharing:
         memory_id = record.memory_id
         if memory_id in known:  # a copied file becomes a record of its own
             memory_id = copy_memory_id(record)
         known.add(memory_id)
-        now = name if not found else ids.derive_id(name, memory_id, taken)
+        now = name if not holders else ids.derive_id(name, memory_id, taken)
         taken.add(now)
         origin = Origin(record.path, mark=record.memory_id)
-        found.append(Holder(name, now, record.path, origin, record.title, record, memory_id))
-    return found
+        holders.append(Holder(name, now, record.path, origin, record.title, record, memory_id))
+    return holders
 
 
 def copy_memory_id(record: Record) -> str:
@@ -125,8 +126,8 @@ def copy_memory_id(record: Record) -> str:
     return ids.uuid7(int(record.memory_id.replace("-", "")[:12], 16), entropy)
 
 
-def _once(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> list[Holder]:
-    """Return the former names of a record that other records have now."""
+def _former_holders(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> list[Holder]:
+    """Return a record's former ids that other records have now, as holders; `now` is its present or new id."""
     found = []
     names = (*record.aliases, record.id)
     for alias, following in pairwise(names):
@@ -137,7 +138,8 @@ def _once(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> li
     return found
 
 
-def _keeper(record: Record) -> Holder:
+def _keeping_holder(record: Record) -> Holder:
+    """Return the holder for the record that kept its id in an earlier renumbering."""
     origin = Origin(record.path, mark=record.memory_id)
     return Holder(record.id, record.id, record.path, origin, record.title, record, record.memory_id, is_new=False)
 
@@ -157,7 +159,7 @@ def former_paths(snapshot: Snapshot, path: str) -> list[str]:
 
 def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
     """Return the sections and pages of details that share a number, or had one that another page has now."""
-    found: list[Holder] = []
+    holders: list[Holder] = []
     for kind, group in ((SECTION, snapshot.outline.sections), (DETAIL, snapshot.outline.details)):
         by_id: dict[str, list[Page]] = {}
         for page in group:
@@ -171,23 +173,23 @@ def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
         for name in sorted(shared, key=pages.sort_key):
             first, *others = _by_age(shared[name], history)
             moved |= {page.path: next(free) for page in others}
-            found += [_page_holder(page, name, moved.get(page.path, name)) for page in (first, *others)]
+            holders += [_page_holder(page, name, moved.get(page.path, name)) for page in (first, *others)]
         for page in group:
             names = (*page.aliases, page.id)
             for alias, following in pairwise(names):
                 if any(other.path != page.path for other in by_id.get(alias, ())):
-                    found.append(_once_a_page(page, alias, moved.get(page.path, page.id), following))
+                    holders.append(_former_page_holder(page, alias, moved.get(page.path, page.id), following))
                     if alias not in shared:
-                        found.append(_page_holder(by_id[alias][0], alias, alias, is_new=False))
-    return list(dict.fromkeys(found))
+                        holders.append(_page_holder(by_id[alias][0], alias, alias, is_new=False))
+    return list(dict.fromkeys(holders))
 
 
 def _page_holder(page: Page, name: str, now: str, *, is_new: bool = True) -> Holder:
     return Holder(name, now, page.path, Origin(page.path), page.title, is_new=is_new)
 
 
-def _once_a_page(page: Page, name: str, now: str, following: str) -> Holder:
-    """Return a page's former number, which it had until it got the number `following`."""
+def _former_page_holder(page: Page, name: str, now: str, following: str) -> Holder:
+    """Return the holder for a page's former number, which it had until it got the number `following`."""
     folder, _, file = page.path.rpartition("/")
     origin, until = (Origin(f"{folder}/{_NUMBER.sub(n[1:], file, count=1)}") for n in (name, following))
     return Holder(name, now, page.path, origin, page.title, until=until, is_new=False)
@@ -200,9 +202,12 @@ def _by_age(sharing: Iterable[Page], history: History) -> list[Page]:
     return sorted(sharing, key=lambda page: (added.get(origins[page.path], _NEVER), page.path))
 
 
-def free_numbers(kind: PageKind, given: Iterable[str]) -> Iterator[str]:
-    """Yield markers of a page kind (§2.4, §2.5, …) above all numbers ever given out, which `given` lists (`2.3`)."""
-    highest = max((int(number[2:]) for number in given if number.startswith(f"{kind.level}.")), default=0)
+def free_numbers(kind: PageKind, numbers: Iterable[str]) -> Iterator[str]:
+    """Yield unused markers of a page kind, such as §2.4, §2.5 and so on.
+
+    `numbers` are the numbers that were ever given to a page, such as "2.3"; all yielded ones are higher.
+    """
+    highest = max((int(number[2:]) for number in numbers if number.startswith(f"{kind.level}.")), default=0)
     return (f"§{kind.level}.{number}" for number in count(highest + 1))
 
 

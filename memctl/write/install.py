@@ -4,9 +4,9 @@ The pre-commit framework's hook keeps its place, and memctl's hook is installed 
 runs before its own. There `pre-commit install` and `pre-commit uninstall` leave both working. If the framework's hook
 were moved instead, a second `pre-commit install` would make it refuse every commit, and lose a hook kept as `.legacy`.
 
-Nightly maintenance is a text for crontab or CI that the user puts in its place. In CI only the retrieval counts that
-are in Git are known, and the results go back by a push. In other clones `maintain` adds their own counts to the
-records.
+For nightly maintenance memctl only returns a text, which the user adds to the crontab or to CI. In CI only the
+retrieval counts that are in Git are known, and the results go back by a push. In other clones `maintain` adds their own
+counts to the records.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ DRIVERS = {
     "docs": "memctl: rendered documents",
     "session": "memctl: pages of sessions, by the rules for a later summary",
 }
-# Git runs this through sh and quotes %P itself. A driver that can't run would leave our side without any marks of the
-# conflict, so that all but a merge (0) and a conflict (1) hands the file on, at last to Git's own merge of text.
+# Git runs this through sh and quotes %P itself. If a driver can't run, Git keeps our side without conflict markers. So
+# after any exit code but 0 (merged) and 1 (conflict) the next program is tried, and at last Git's own merge of text.
 _PROGRAMS = 'for memctl in {programs}; do command -v "$memctl" >/dev/null || continue;'
 _AT_LAST = "done; git merge-file -L ours -L base -L theirs %A %O %B"
 _DRIVER = f'{_PROGRAMS} "$memctl" merge-file {{what}} %O %A %B %P; code=$?; [ $code -gt 1 ] || exit $code; {_AT_LAST}'
-# A merge keeps our side of a document until memctl renders it: to start it for each would take 1 s for twenty.
+# A merge keeps our side of a document until memctl renders it: starting memctl for each would take 1 s for twenty.
 _DOCS_DRIVER = f"{_PROGRAMS} exit 0; {_AT_LAST}"
 PART = "fetch of refs/memctl"
 TARGETS = ("crontab", "github", "gitlab")
@@ -91,13 +91,16 @@ memory:
 
 
 class InstallStep(msgspec.Struct, frozen=True):
-    """One part of an installation, such as a hook: its state afterwards, and what to change for that.
+    """One part of an installation, such as a hook: its state afterwards, and the changes that lead to it.
 
-    `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. `fault` says
-    that the part can't get the state asked for. `files` are changes of a hook's files. Of Git's config `settings` are
-    set (None: deleted), and a whole `section` is deleted; of settings with several values those in `added` are added
-    and those in `taken` deleted. `lines` are for the user to add to the hook `add_to`; they begin with `#!` if that
-    hook does not exist.
+    `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. With `fault` the
+    part can't get the state that the user asked for.
+
+    `files` are changes of a hook's files. The other changes are of Git's config: `settings` are values to set (None: to
+    delete), and `section` is a section to delete. Of settings with several values, `added` are values to add and
+    `taken` values to delete.
+
+    `lines` are for the user to add to the hook `add_to`; they begin with `#!` if that hook does not exist.
     """
 
     part: str
@@ -132,20 +135,20 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
     repository, where = memory.repository, memory.folder.parent.relative_to(memory.repository.top).as_posix()
     place = hooks.folder(repository)
     if not hooks.is_private(repository, place):
-        steps = [_by_hand(repository, place, name, where, _whose(repository, place)) for name in hooks.HOOKS]
+        steps = [_manual_step(repository, place, name, where, _why_foreign(repository, place)) for name in hooks.HOOKS]
         return [*steps, *_set_drivers(repository, program)]
     if os.path.lexists(place) and not place.is_dir():
         raise MemctlError(f"{place} is not a folder, and Git looks for hooks in it", "move it away first")
-    found = [_ours_or_first(place, name) for name in hooks.HOOKS]
+    found = [_hook_to_replace(place, name) for name in hooks.HOOKS]
     made = not place.exists() or any(hook.made_its_folder for hook in found)
     steps = []
     for name, hook in zip(hooks.HOOKS, found, strict=True):
         text = hooks.script(name, sorted({where, *hook.memories}), program, made)
         if hook.whose == "the user's" and hook.asks_for_its_name:
-            why = "the hook there acts by the name of its file, so it can't be kept under another name"
-            steps.append(_by_hand(repository, place, name, where, why))
+            why = "the existing hook depends on the name of its file, so it can't be kept under another name"
+            steps.append(_manual_step(repository, place, name, where, why))
         else:
-            steps.append(_place(hook, place / (name + hooks.BACKUP_SUFFIX), f"hook {name}", text))
+            steps.append(_install_step(hook, place / (name + hooks.BACKUP_SUFFIX), f"hook {name}", text))
     _refuse_unwritable(repository, steps)
     return [*steps, *_set_drivers(repository, program)]
 
@@ -155,7 +158,7 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     usual, configured = repository.common_dir / "hooks", hooks.folder(repository)
     elsewhere = os.path.realpath(configured) != os.path.realpath(usual)
     places = [usual, configured] if elsewhere and hooks.is_private(repository, configured) else [usual]
-    steps = [_take_away(place, name) for place in places for name in hooks.HOOKS]
+    steps = [_removal_step(place, name) for place in places for name in hooks.HOOKS]
     _refuse_unwritable(repository, steps)
     for name in hooks.HOOKS if elsewhere else ():
         file = hooks.editable_folder(configured) / name
@@ -166,7 +169,7 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
 
 
 def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
-    """Do the steps, in their order; raises MemctlError where one fails, with all before it done."""
+    """Carry out the steps in their order. Raises MemctlError if a step fails; the steps before it stay done."""
     for step in steps:
         try:
             if step.files:
@@ -174,7 +177,7 @@ def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
         except OSError as error:
             raise MemctlError(
                 f"{error.filename2 or error.filename} can't be changed: {error.strerror}",
-                "fix that and run this again; it goes on where it stopped",
+                "fix that, then run this again: it continues where it stopped",
             ) from None
         for key, value in step.settings:
             change = ["--unset-all", key] if value is None else ["--replace-all", key, value]
@@ -187,18 +190,18 @@ def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
             git.write(["config", "--local", "--fixed-value", "--unset-all", key, value], repository.top)
 
 
-def _ours_or_first(place: Path, name: str) -> Hook:
+def _hook_to_replace(place: Path, name: str) -> Hook:
     """Return the hook that memctl installs: Git's own, or the one that the pre-commit framework runs first."""
     hook = hooks.inspect(place / name)
     return hooks.inspect(place / (name + _LEGACY)) if hook.is_framework else hook
 
 
-def _place(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
-    """Put our script in the place of a hook."""
+def _install_step(hook: Hook, backup: Path, part: str, text: str) -> InstallStep:
+    """Return the step that installs the script `text` in a hook's place, and keeps the user's hook as `backup`."""
     note = "the pre-commit framework runs it before its own" if hook.file.name.endswith(_LEGACY) else ""
     if hook.whose == "ours, changed":
         return InstallStep(
-            part, "left", f"{hook.file} is not as memctl wrote it: delete it and run this again", fault=True
+            part, "left", f"{hook.file} was changed since memctl wrote it: delete it, then run this again", fault=True
         )
     if hook.whose == "ours":
         old = os.fsdecode(hook.data)
@@ -207,43 +210,49 @@ def _place(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
         return InstallStep(part, "refreshed", note, files=HookChange(hook.file, text=text, old=old))
     if hook.whose == "nobody's":
         return InstallStep(part, "installed", note, files=HookChange(hook.file, text=text))
-    if not os.path.lexists(kept):
-        note = note or f"the hook that is there is kept as {kept.name} and runs first"
-        return InstallStep(part, "installed", note, files=HookChange(hook.file, keep=kept, text=text))
-    if hooks.equal(kept, hook.file):
+    if not os.path.lexists(backup):
+        note = note or f"the existing hook is kept as {backup.name} and runs first"
+        return InstallStep(part, "installed", note, files=HookChange(hook.file, keep=backup, text=text))
+    if hooks.equal(backup, hook.file):
         return InstallStep(part, "installed", note, files=HookChange(hook.file, text=text))
-    why = f"another hook is in the place of memctl's, and {kept} holds the one of before: delete the one not needed"
+    why = f"another tool replaced memctl's hook, and {backup} has the original: delete one of them, then run this again"
     return InstallStep(part, "left", why, fault=True)
 
 
-def _take_away(place: Path, name: str) -> InstallStep:
-    """Take our script away, from where other tools may have moved it too, and bring back the hook of before."""
-    part, hook, kept = f"hook {name}", hooks.inspect(place / name), place / (name + hooks.BACKUP_SUFFIX)
-    beside = [hooks.inspect(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != kept]
-    ours = {found.file: found for found in (hook, *beside) if found.whose == "ours"}
-    changed = [found.file for found in (hook, *beside) if found.whose == "ours, changed"]
+def _removal_step(place: Path, name: str) -> InstallStep:
+    """Return the step that removes memctl's script from a hook, and restores the hook that was there before.
+
+    Other tools may have moved the script to a file beside the hook; it is removed there, too.
+    """
+    part, hook, backup = f"hook {name}", hooks.inspect(place / name), place / (name + hooks.BACKUP_SUFFIX)
+    beside = [hooks.inspect(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != backup]
+    ours = {file_hook.file: file_hook for file_hook in (hook, *beside) if file_hook.whose == "ours"}
+    changed = [file_hook.file for file_hook in (hook, *beside) if file_hook.whose == "ours, changed"]
     if changed:
-        return InstallStep(part, "left", f"{changed[0]} is not as memctl wrote it: delete it by hand", fault=True)
-    prune = any(found.made_its_folder for found in ours.values())
-    legacy, has_kept, note = place / (name + _LEGACY), os.path.lexists(kept), ""
+        return InstallStep(
+            part, "left", f"{changed[0]} was changed since memctl wrote it: delete it by hand", fault=True
+        )
+    prune = any(file_hook.made_its_folder for file_hook in ours.values())
+    legacy, has_kept, note = place / (name + _LEGACY), os.path.lexists(backup), ""
     target = hook.file if hook.whose != "the user's" else legacy if legacy in ours else None
     if has_kept and target:
         gone = tuple(file for file in ours if file != target)
-        note = f"the hook kept as {kept.name} comes back as {target.name}"
-        return InstallStep(part, "removed", note, files=HookChange(target, back=kept, deletes=gone, prune=prune))
+        note = f"the hook kept as {backup.name} is restored as {target.name}"
+        return InstallStep(part, "removed", note, files=HookChange(target, back=backup, deletes=gone, prune=prune))
     deletes = list(ours)
     if hook.whose == "the user's":
         note = f"{hook.file} is not memctl's and stays"
-        if has_kept and hooks.equal(kept, hook.file):
-            deletes.append(kept)
+        if has_kept and hooks.equal(backup, hook.file):
+            deletes.append(backup)
         elif has_kept:
-            note += f", and so does {kept.name}, the hook of before memctl"
+            note += f", and so does {backup.name}, the original hook"
     if deletes:
         return InstallStep(part, "removed", note, files=HookChange(hook.file, deletes=tuple(deletes), prune=prune))
     return InstallStep(part, "left" if has_kept else "unchanged", note or "it is not installed")
 
 
-def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:
+def _manual_step(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:
+    """Return the step for a hook that memctl may not write: the lines that the user has to add, and why."""
     file = hooks.editable_folder(place) / name
     shown = _display_path(repository, file)
     if hooks.calls_memctl(file):
@@ -252,9 +261,10 @@ def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: s
     return InstallStep(f"hook {name}", "by hand", why, fault=True, add_to=shown, lines=lines)
 
 
-def _whose(repository: Repository, place: Path) -> str:
+def _why_foreign(repository: Repository, place: Path) -> str:
+    """Return the reason why a folder of hooks is not memctl's to write."""
     inside = Path(os.path.realpath(place)).is_relative_to(repository.top)
-    owner = "where the project keeps files of its own" if inside else "which is not this clone's alone"
+    owner = "which is among the project's files" if inside else "which other clones may use, too"
     return f"Git takes its hooks from {_display_path(repository, place)}, {owner}"
 
 
@@ -263,6 +273,7 @@ def _display_path(repository: Repository, file: Path) -> str:
 
 
 def _refuse_unwritable(repository: Repository, steps: Sequence[InstallStep]) -> None:
+    """Raise MemctlError if a folder with a hook to change can't be written."""
     for step in steps:
         if step.files:
             parent = step.files.file.parent
@@ -275,7 +286,11 @@ def _set_drivers(repository: Repository, program: str) -> list[InstallStep]:
     programs = shlex.join(["memctl", *([program] if program else [])]).replace("%", "%%")
     steps = []
     for what, title in DRIVERS.items():
-        part, section, present = f"merge driver memctl-{what}", f"merge.memctl-{what}", _present(repository, what)
+        part, section, present = (
+            f"merge driver memctl-{what}",
+            f"merge.memctl-{what}",
+            _driver_settings(repository, what),
+        )
         driver = (_DOCS_DRIVER if what == "docs" else _DRIVER).format(programs=programs, what=what)
         wanted = {f"{section}.name": title, f"{section}.driver": driver}
         settings = tuple((key, value) for key, value in wanted.items() if present.get(key) != value)
@@ -291,7 +306,11 @@ def _set_drivers(repository: Repository, program: str) -> list[InstallStep]:
 def _unset_drivers(repository: Repository) -> list[InstallStep]:
     steps = []
     for what in DRIVERS:
-        part, section, present = f"merge driver memctl-{what}", f"merge.memctl-{what}", _present(repository, what)
+        part, section, present = (
+            f"merge driver memctl-{what}",
+            f"merge.memctl-{what}",
+            _driver_settings(repository, what),
+        )
         ours = {f"{section}.name", f"{section}.driver"}
         if not present:
             steps.append(InstallStep(part, "unchanged", "it is not installed"))
@@ -306,8 +325,8 @@ def _unset_drivers(repository: Repository) -> list[InstallStep]:
     return steps
 
 
-def _present(repository: Repository, what: str) -> dict[str, str]:
-    """Return what this clone has set for a driver."""
+def _driver_settings(repository: Repository, what: str) -> dict[str, str]:
+    """Return this clone's Git settings of a merge driver, by their full names."""
     try:
         out = git.read(["config", "--local", "-z", "--get-regexp", rf"^merge\.memctl-{what}\."], repository.top)
     except git.GitFailed as error:
@@ -319,6 +338,7 @@ def _present(repository: Repository, what: str) -> dict[str, str]:
 
 
 def _is_ours(present: dict[str, str], what: str) -> bool:
+    """Return whether the settings of a merge driver are memctl's; true if it has none."""
     driver = present.get(f"merge.memctl-{what}.driver", "")
     return not driver or f"merge-file {what} " in driver or driver.startswith(_PROGRAMS.partition("{")[0])
 
@@ -342,11 +362,11 @@ def plan_refspec_removal(repository: Repository) -> list[InstallStep]:
 def fetched_remote(repository: Repository) -> str:
     """Return the remote of the branch's upstream, else origin, else the only remote; "" if there is none of these."""
     branch = repository.branch()[0].removeprefix("refs/heads/")
-    known = repository.remotes()
+    names = repository.remotes()
     followed = repository.branch_settings.get(f"branch.{branch}.remote", "")
-    if followed in known:
+    if followed in names:
         return followed
-    return "origin" if "origin" in known else known[0] if len(known) == 1 else ""
+    return "origin" if "origin" in names else names[0] if len(names) == 1 else ""
 
 
 def fetches_refs(repository: Repository, remote: str) -> bool:
@@ -394,13 +414,13 @@ def _origin() -> str:
 
     try:
         installed = metadata.distribution("git-memctl")
-        told = json.loads(installed.read_text("direct_url.json") or "{}")
+        direct_url = json.loads(installed.read_text("direct_url.json") or "{}")
     except (metadata.PackageNotFoundError, ValueError):
         return ""
-    url = str(told.get("url", ""))
+    url = str(direct_url.get("url", ""))
     if not url:
         return f"git-memctl=={installed.version}"
     if url.startswith("file:"):
         return ""
-    vcs = told.get("vcs_info")
+    vcs = direct_url.get("vcs_info")
     return f"{vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else url

@@ -5,7 +5,6 @@ Only a parent is named at one end, by the record that is its part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -112,15 +111,10 @@ def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
     ]
 
 
-def without(snapshot: Snapshot, records: Sequence[Record], gone: Record) -> tuple[Write, ...]:
-    """Return a Write for each of `records` that removes its links to the record `gone`."""
-    return tuple(rewrite(snapshot, record, without_links(record, {gone.id}, {gone.memory_id})) for record in records)
-
-
 def without_links(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str]) -> dict[str, Any]:
-    """Return the link fields of a record that change if links to some records are removed, with their new values.
+    """Return the link fields that change, with their new values, if a record's links to other records are removed.
 
-    Those records are given by their ids (`gone`) and by their `memory_ids`.
+    `gone` are the ids of these other records, and `memory_ids` their memory_ids.
     """
     values: dict[str, Any] = {}
     for name in OTHER_END:
@@ -155,9 +149,7 @@ def _refuse_circle(snapshot: Snapshot, one: Record, other: Record, relation: str
         record = front.pop()
         if record.id == one.id:
             word = relation.replace("_", " ")
-            raise MemctlError(
-                f"{other.id} leads back to {one.id} by the same relation ({word}): that would be a circle"
-            )
+            raise MemctlError(f"that would be a circle: {other.id} leads back to {one.id} by the relation {word!r}")
         if record.id not in seen:
             seen.add(record.id)
             further = [record.parent_memory_id or ""] if relation == PARENT else getattr(record, relation)

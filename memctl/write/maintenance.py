@@ -129,7 +129,8 @@ def change(
     for verdict in judged.due:
         if verdict.action != "delete":
             values.setdefault(verdict.record.path, {}).update({"is_archived": True, "archived_at": now})
-    deeds = [_record_action(verdict) for verdict in judged.due] + _unlink(snapshot, gone, values)
+    deeds = [RecordAction(verdict.action, verdict.record.id, verdict.reason) for verdict in judged.due]
+    deeds += _unlink(snapshot, gone, values)
     deeds += [RecordAction("delete", one.id, one.reason) for one in checkpoints]
     records = {record.path: record for record in snapshot.records if record.path in values}
     paths = [*(record.path for record in gone), *(path for one in checkpoints for path in one.paths)]
@@ -143,13 +144,13 @@ def change(
     )
 
 
-def _unlink(snapshot: Snapshot, gone: list[Record], values: Values) -> list[RecordAction]:
+def _unlink(snapshot: Snapshot, deleted: list[Record], values: Values) -> list[RecordAction]:
     """Remove links to deleted records from all others, in `values`; return the deeds."""
-    if not gone:
+    if not deleted:
         return []
-    paths = {record.path for record in gone}
-    names = {name for record in gone for name in (record.id, *record.aliases)}
-    memory_ids = {record.memory_id: record.id for record in gone}
+    paths = {record.path for record in deleted}
+    names = {name for record in deleted for name in (record.id, *record.aliases)}
+    memory_ids = {record.memory_id: record.id for record in deleted}
     deeds = []
     for record in snapshot.records:
         changed = {} if record.path in paths else links.without_links(record, names, memory_ids.keys())
@@ -162,10 +163,10 @@ def _unlink(snapshot: Snapshot, gone: list[Record], values: Values) -> list[Reco
     return deeds
 
 
-def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run: bool) -> _Folding:
-    """Note the counts of this clone that are to be written into front matter, and return them.
+def _fold(memory: Memory, snapshot: Snapshot, skipped: Collection[str], *, dry_run: bool) -> _Folding:
+    """Return the retrieval counts of this clone to write into front matter, after noting that this has begun.
 
-    Counts of records at the paths `left` stay.
+    Records at the paths in `skipped` keep their counts for later, and with `dry_run` nothing is noted.
     """
     shared = memory.repository.shared
     by_memory_id = {record.memory_id: record for record in reversed(snapshot.records)}
@@ -174,9 +175,9 @@ def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run:
     folding = _Folding({}, {})
     for memory_id, (count, last) in access.counts(shared).items():
         record = by_memory_id.get(memory_id)
-        if record is None or record.path in left:
+        if record is None or record.path in skipped:
             continue
-        stored = _stored(snapshot, record)
+        stored = _record_in_file(snapshot, record)
         total = stored.access_count + count
         folding.counts[memory_id] = (count, total)
         latest = max(last, stored.last_accessed or "")
@@ -187,18 +188,20 @@ def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run:
 
 
 def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Record]) -> None:
-    """Finish an interrupted folding, now that interrupted writes are finished."""
+    """Finish a folding that was interrupted; the caller has finished interrupted writes."""
     begun = access_folding.unfinished(memory.repository.shared)
     known = {name: total for name, total in begun.items() if name in by_memory_id}
     written = {
-        name: total for name, total in known.items() if _stored(snapshot, by_memory_id[name]).access_count >= total
+        name: total
+        for name, total in known.items()
+        if _record_in_file(snapshot, by_memory_id[name]).access_count >= total
     }
     if begun:
         access_folding.finish(memory.repository.shared, written, forget_rest=True)
 
 
-def _stored(snapshot: Snapshot, record: Record) -> Record:
-    """Return a record as its file has it, without the counts of this clone."""
+def _record_in_file(snapshot: Snapshot, record: Record) -> Record:
+    """Return a record as its file has it, without this clone's retrieval counts."""
     return parse(snapshot.read(record.path), record.path)[0]
 
 
@@ -209,15 +212,11 @@ def _refuse_if_unsafe(memory: Memory) -> None:
         raise MemctlError(f"maintenance can't commit now: {error.why}", "run it again once that is over") from None
 
 
-def _record_action(verdict: RetentionVerdict) -> RecordAction:
-    return RecordAction(verdict.action, verdict.record.id, verdict.reason)
-
-
 def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:
     numbers = {word: sum(verdict.action == action for verdict in judged.due) for action, word in _WORDS.items()}
     words = [f"{number:,} {word}" for word, number in numbers.items() if number]
     words += [f"{quantity(checkpoints, 'checkpoint')} deleted"] if checkpoints else []
-    words += [f"{quantity(folded, 'access count')} folded in"] if folded else []
+    words += [f"{quantity(folded, 'access count')} updated"] if folded else []
     return ", ".join(words)
 
 
@@ -259,9 +258,9 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     found = [verdict for record in records if (verdict := verdict_of(record, rules, now)) is not None]
     latest = latest_states(records)
     twice = {identifier for identifier, count in Counter(record.id for record in records).items() if count > 1}
-    spared, kept = dict[str, SparedRecord](), list[RetentionVerdict]()
+    spared, verdicts = dict[str, SparedRecord](), list[RetentionVerdict]()
     for verdict in found:
-        why = _protected(verdict.record, rules, latest, verdict.action)
+        why = _protection(verdict.record, rules, latest, verdict.action)
         if verdict.record.path in untouchable:
             why = untouchable[verdict.record.path]
         elif verdict.action == "delete" and verdict.record.id in twice:
@@ -269,15 +268,15 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
         if why:
             spared[verdict.record.path] = SparedRecord(verdict, why)
         else:
-            kept.append(verdict)
-    going = [verdict.record for verdict in kept if verdict.action == "delete"]
+            verdicts.append(verdict)
+    going = [verdict.record for verdict in verdicts if verdict.action == "delete"]
     if going:
-        closing = {verdict.record.path for verdict in kept}
-        lasting = [r for r in records if _lasts(r, rules, latest, closing) or r.path in untouchable]
+        closing = {verdict.record.path for verdict in verdicts}
+        lasting = [r for r in records if _stays(r, rules, latest, closing) or r.path in untouchable]
         held = find_backlinks(snapshot, going, lasting, untouchable.keys())
-        kept = [_spare_held(verdict, held, spared) for verdict in kept]
+        verdicts = [_spare_held(verdict, held, spared) for verdict in verdicts]
     return DueChanges(
-        tuple(verdict for verdict in kept if not (verdict.action == "archive" and verdict.record.is_archived)),
+        tuple(verdict for verdict in verdicts if not (verdict.action == "archive" and verdict.record.is_archived)),
         tuple(spared[path] for path in sorted(spared)),
     )
 
@@ -341,8 +340,8 @@ def _counts_since_archived(record: Record, rules: Lifecycle) -> bool:
     return record.memory_type == "decision" and record.importance <= rules.delete_decision_importance
 
 
-def _protected(record: Record, rules: Lifecycle, latest: Collection[str], action: Action = "delete") -> str:
-    """Return why an action may not be done to a record, "" if it may.
+def _protection(record: Record, rules: Lifecycle, latest: Collection[str], action: Action = "delete") -> str:
+    """Return the reason why an action may not be done to a record, "" if it may.
 
     A record of high importance is never deleted. A closed issue may be archived whatever its severity.
     """
@@ -354,13 +353,16 @@ def _protected(record: Record, rules: Lifecycle, latest: Collection[str], action
     return "it is the latest state" if record.path in latest else ""
 
 
-def _lasts(record: Record, rules: Lifecycle, latest: Collection[str], closing: Collection[str]) -> bool:
-    return (record.is_open and record.path not in closing) or bool(_protected(record, rules, latest))
+def _stays(record: Record, rules: Lifecycle, latest: Collection[str], closing: Collection[str]) -> bool:
+    """Return whether a record stays: it is open and nothing is due for it, or it is protected from deletion."""
+    return (record.is_open and record.path not in closing) or bool(_protection(record, rules, latest))
 
 
 def _spare_held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, SparedRecord]) -> RetentionVerdict:
-    """Return a verdict, or if something refers to its record, at most that of archiving; then it is among the
-    spared."""
+    """Return a verdict, lowered from deletion to archiving if something refers to its record.
+
+    `held` names who refers to a record, by its path. A lowered verdict is added to `spared`.
+    """
     holder = held.get(verdict.record.path)
     if holder is None or verdict.action != "delete":
         return verdict
@@ -369,33 +371,35 @@ def _spare_held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[st
 
 
 def find_backlinks(
-    snapshot: Snapshot, wanted: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
+    snapshot: Snapshot, targets: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
 ) -> dict[str, str]:
-    """Return, by the path of each record of `wanted` that is referred to, who does so.
+    """Return who refers to the records in `targets`, by the path of each record that is referred to.
 
-    That is the id of a record in `lasting`, or the marker of a page. A link `supersedes` does not count, except in a
-    file whose path is in `untouchable`.
+    The result is the id of a record in `lasting`, or the marker of a page. A link `supersedes` does not count, except
+    in a file whose path is in `untouchable`.
     """
-    paths = {name: record.path for record in wanted for name in (record.id, *record.aliases, record.memory_id)}
+    paths = {name: record.path for record in targets for name in (record.id, *record.aliases, record.memory_id)}
     held: dict[str, str] = {}
     for record in lasting:
-        _hold(held, paths, _linked(record, everything=record.path in untouchable), record.id, record.path)
+        _note_holder(held, paths, _link_targets(record, everything=record.path in untouchable), record.id, record.path)
     texts = snapshot.catalogue.mentions()
     for record in lasting:
-        _hold(held, paths, (mention.text for mention in texts.get(record.path, ())), record.id, record.path)
+        _note_holder(held, paths, (mention.text for mention in texts.get(record.path, ())), record.id, record.path)
     for page in snapshot.outline.pages:
-        _hold(held, paths, (mention.text for mention in mentions.in_text(page.body)), page.id, page.path)
+        _note_holder(held, paths, (mention.text for mention in mentions.in_text(page.body)), page.id, page.path)
     return held
 
 
-def _hold(held: dict[str, str], paths: dict[str, str], names: Iterable[str], holder: str, own: str) -> None:
+def _note_holder(held: dict[str, str], paths: dict[str, str], names: Iterable[str], holder: str, own: str) -> None:
+    """Note in `held` that `holder` refers to the records with these names, but not to itself."""
     for name in names:
         path = paths.get(name)
         if path is not None and path != own:
             held.setdefault(path, holder)
 
 
-def _linked(record: Record, *, everything: bool) -> list[str]:
+def _link_targets(record: Record, *, everything: bool) -> list[str]:
+    """Return the ids that a record links to; without `everything` not those that it supersedes."""
     linked = [name for field in OTHER_END if everything or field != _GIVES_WAY for name in getattr(record, field)]
     return [*linked, record.parent_memory_id] if record.parent_memory_id else linked
 
@@ -439,9 +443,8 @@ def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]
             age = timestamps.days_between(one.saved_at, now) if one else 0
             if one is not None and age > rules.delete_checkpoint_days:
                 paths = tuple(path for path in (version.path, version.page) if path in names)
-                why = (
-                    f"{'the task is finished' if is_finished else f'{newest.id} is the newest'}, {int(age):,} days old"
-                )
+                state = "the task is finished" if is_finished else f"{newest.id} is the newest"
+                why = f"{state}, {quantity(int(age), 'day')} old"
                 spared = next((untouchable[path] for path in paths if path in untouchable), "")
                 found.append(OldCheckpoint(version.id, paths, why, spared))
     return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from memctl.errors import CredentialFound, MemctlError
 from memctl.git import git
+from memctl.pages import documents, generated_header
+from memctl.pages.links import FOLDER
 from memctl.record import pages
 from memctl.record.change import Change, Delete, Write, rewords
 from memctl.record.errors import InvalidRecord
@@ -14,7 +16,7 @@ from memctl.store.memory import Memory
 from memctl.team import guard
 from memctl.write import credentials
 
-PASSING = "remove it, or allow it with `memctl commit --allow-secret`"  # the hint for a file with a credential
+SECRET_HINT = "remove it, or allow it with `memctl commit --allow-secret`"  # the hint for a file with a credential
 
 
 def is_ours(path: str, code: str) -> bool:
@@ -35,9 +37,9 @@ def objection(
 ) -> tuple[str, str] | None:
     """Return why a file changed by hand is not committed, with a hint; None if nothing speaks against it.
 
-    Reasons are: the file is invalid or no regular file; it has what looks like a credential, unless `allow_secret`; it
-    changes the text of an accepted decision, unless `allow_accepted`; it is in a section of another agent's; with
-    `strict` it lacks something.
+    Reasons are: the file is invalid or no regular file; it is a rendered document; it has what looks like a credential,
+    unless `allow_secret`; it changes the text of an accepted decision, unless `allow_accepted`; it is in a section of
+    another agent's; with `strict` it lacks something.
     """
     why, hint = "", "fix the file first"
     try:
@@ -51,26 +53,33 @@ def objection(
                 parse(text, path)
                 if not allow_accepted and before is not None and rewords(before, text, path):
                     why = f"{memory.tracked(path)} is accepted: its text can't be changed any more"
-                    hint = "`git restore` it and supersede it, or fix a slip with --allow-accepted"
+                    hint = "`git restore` it and supersede it, or correct a slip with --allow-accepted"
             else:
-                _refuse_broken(text, path)
+                _refuse_broken(text, path, before)
             change = Change(op="commit", title="", writes=(Write(path, text, before),))
             if not allow_secret:
                 credentials.refuse(change)
             guard.refuse_manual_edits(memory, change)
             if strict and (lack := advice(memory, path)):
-                why, hint = f"{memory.tracked(path)}: {lack}", "--strict refuses that"
+                why, hint = f"{memory.tracked(path)}: {lack}", "correct that, or commit without --strict"
         elif (before := text_in_head(memory, path)) is not None:
             guard.refuse_manual_edits(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
     except InvalidRecord as error:
         why = f"{memory.prefix}/{error}"
     except CredentialFound as error:
-        why, hint = f"{memory.tracked(path)}: {error.message}", PASSING
+        why, hint = f"{memory.tracked(path)}: {error.message}", SECRET_HINT
     except MemctlError as error:
         why, hint = f"{memory.tracked(path)}: {error.message}", error.hint or hint
     except OSError as error:
         why = f"{memory.tracked(path)}: {error.strerror}"
     return (why, hint) if why else None
+
+
+def _is_edited_document(path: str, text: str, before: str | None) -> bool:
+    """Return whether a file with the text `text`, and in HEAD `before`, is a rendered document that a person edited."""
+    if not path.startswith(f"{FOLDER}/") or before is None:
+        return False
+    return generated_header.split(before) is not None and not documents.is_intact(text)
 
 
 def advice(memory: Memory, path: str) -> str:
@@ -84,8 +93,13 @@ def advice(memory: Memory, path: str) -> str:
     return "".join(hints.hints_for(memory, Change(op="commit", title="", writes=(write,))))
 
 
-def _refuse_broken(text: str, path: str) -> None:
-    """Raise InvalidRecord for a session's page or a checkpoint that nobody can read."""
+def _refuse_broken(text: str, path: str, before: str | None) -> None:
+    """Raise MemctlError for a session's page or checkpoint that nobody can read, and for an edited document."""
+    if _is_edited_document(path, text, before):
+        raise MemctlError(
+            "this is a rendered document, and the next rendering would lose what was edited in it",
+            "make the edit in the record or page that it shows, then `memctl render --force`",
+        )
     from memctl.record import checkpoint, session_page
 
     if session_page.is_page(path) or session_page.is_trail(path):

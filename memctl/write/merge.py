@@ -65,16 +65,18 @@ def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "", apart: 
 
 
 def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preference) -> MergeResult:
+    """Merge versions with LF line ends; the parameters are those of `merge`."""
     base, ours, theirs = map(_side, (base_text, ours_text, theirs_text))
     if ours is None or theirs is None:
-        return _plain(base_text, ours_text, theirs_text, prefer)
+        return _merge_as_lines(base_text, ours_text, theirs_text, prefer)
     if ours.values.get("memory_id") != theirs.values.get("memory_id"):
-        # Two records that share their path, or of which Git took the one for the other, renamed: records are alike.
-        return msgspec.structs.replace(_plain("", ours_text, theirs_text, prefer), notes=_APART)
+        # Two records that share a path, or one that Git took for the other, renamed, because records are alike.
+        return msgspec.structs.replace(_merge_as_lines("", ours_text, theirs_text, prefer), notes=_APART)
     if base is None:  # both added it, or an inner merge of a criss-cross left its markers
         # The count before both sides is unknown, but not more than the smaller one.
         count = {COUNT: min(side.values.get(COUNT, 0) for side in (ours, theirs))} if base_text else {}
-        # Every handoff was offered first: of one that another branch brought over to answer it, that is the base.
+        # Every handoff was offered first. If one side brought it over from another branch to answer it, the offer is
+        # the base.
         offered = (side for side in (ours, theirs) if side.values.get("status") == OFFERED)
         base = next(offered, _Side({}, count, ""))
     head, in_head, by_order = _merge_heads(base, ours, theirs, prefer)
@@ -82,13 +84,13 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
     order = [field.heading.casefold() for field in kind.fields] if kind else []
     body, in_body = merge_bodies(base.rest, ours.rest, theirs.rest, order, prefer)
     text = f"---\n{head}---\n{body}"
-    found = (*in_head, *in_body)
-    if (prefer or not found) and _side(text) is None:
-        return _plain(base_text, ours_text, theirs_text, prefer)
+    conflicts = (*in_head, *in_body)
+    if (prefer or not conflicts) and _side(text) is None:
+        return _merge_as_lines(base_text, ours_text, theirs_text, prefer)
     notes = tuple(f"{one.key} is {one.kept}, no longer {one.lost}" for one in by_order)
     if prefer:
-        return MergeResult(text, (), notes, (*by_order, *found))
-    return MergeResult(text, tuple(one.key for one in found), notes, tuple(by_order))
+        return MergeResult(text, (), notes, (*by_order, *conflicts))
+    return MergeResult(text, tuple(one.key for one in conflicts), notes, tuple(by_order))
 
 
 def _side(text: str) -> _Side | None:
@@ -103,9 +105,11 @@ def _side(text: str) -> _Side | None:
     return _Side(lines, {key: value for key, value in values.items() if value is not None and value != []}, rest)
 
 
-def _plain(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult:
-    """Return a merge of lines; with a preferred side, of whole files, unless that side can't be read and
-    the other can."""
+def _merge_as_lines(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult:
+    """Merge versions as plain lines.
+
+    If they conflict and a side is preferred, that side's whole text wins, unless only the other one can be read.
+    """
     text, count = tree_merge.merge_texts(base, ours, theirs)
     # Lines that don't touch can still break each other: the same key twice is no conflict for Git.
     broken = _side(text) is None and _side(ours) is not None and _side(theirs) is not None
@@ -122,8 +126,11 @@ def _plain(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult
 def _merge_heads(
     base: _Side, ours: _Side, theirs: _Side, prefer: Preference
 ) -> tuple[str, list[LostValue], list[LostValue]]:
-    """Return the front matter of a merge, what conflicts in it (or gave way), and what gave way by the order of
-    statuses."""
+    """Merge the front matter of two versions, and return it with two lists of values.
+
+    The first has the values in conflict, or with `prefer` those that gave way. The second has statuses that gave way to
+    one that is further on.
+    """
     head = ""
     conflicts: list[LostValue] = []
     by_order: list[LostValue] = []
@@ -159,17 +166,17 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
     was, mine, yours = (side.values.get(key) for side in (base, ours, theirs))
     # A side that changed lines and no value has changed comments: its lines are kept.
     swap = not one or (equal_values(yours, was) and not equal_values(mine, was))
-    kept, others, current = (other, one, yours) if swap else (one, other, mine)
+    winner, others, current = (other, one, yours) if swap else (one, other, mine)
     if value is not CONFLICT and not equal_values(value, current):
         try:
-            kept = frontmatter.split(frontmatter_edit.replace(f"---\n{kept}---\n", {key: value}, ()))[0]
+            winner = frontmatter.split(frontmatter_edit.replace(f"---\n{winner}---\n", {key: value}, ()))[0]
         except ValueError:  # memctl can't write this key
             value = CONFLICT
     if value is CONFLICT:
         return f"<<<<<<< ours\n{one}=======\n{other}>>>>>>> theirs\n", value
-    known = {*before.split("\n"), *kept.split("\n")}
+    known = {*before.split("\n"), *winner.split("\n")}
     added = [line for line in others.split("\n") if line.startswith("#") and line not in known]
-    return kept + "".join(f"{line}\n" for line in added), value
+    return winner + "".join(f"{line}\n" for line in added), value
 
 
 _ITEM = re.compile(r"[-*+][ \t]")
@@ -206,16 +213,15 @@ def merge_bodies(
         parts[name], conflict = _merge_section(was, mine, yours, prefer)
         if conflict:
             title = name.strip("\n") or "the text before the first heading"
-            conflicts[name] = _lost(title, was, mine, yours, parts[name], prefer)
+            conflicts[name] = _lost_value(title, was, mine, yours, parts[name], prefer)
     parts = {name: text for name, text in parts.items() if text or not name}
     end = ours if ours.strip("\n") else theirs
     text = _join_parts(parts, one, other, () if prefer else conflicts) + end[len(end.rstrip("\n")) :]
     return text, list(conflicts.values())
 
 
-def _lost(name: str, base: str, ours: str, theirs: str, result: str, prefer: Preference) -> LostValue:
-    """Return the lines that one side wrote under a heading and that are not in the result, and what the other wrote
-    there."""
+def _lost_value(name: str, base: str, ours: str, theirs: str, result: str, prefer: Preference) -> LostValue:
+    """Return the lines of the losing side under a heading that the result lacks, and what stands there instead."""
     loser, winner = (ours, theirs) if prefer == "theirs" else (theirs, ours)
     known, there = base.split("\n"), result.split("\n")
     gone = [line for line in loser.split("\n") if line.strip() and line not in there and line not in known]
@@ -224,19 +230,18 @@ def _lost(name: str, base: str, ours: str, theirs: str, result: str, prefer: Pre
 
 
 def _sections(rest: str) -> dict[str, str]:
-    """Return the parts of a body by their headings; of several with one heading the later ones have line ends behind
-    it."""
-    found: dict[str, str] = {}
+    """Return the parts of a body by heading; a repeated heading gets one more line end each time."""
+    sections: dict[str, str] = {}
     for part in headings.split(rest):
         name = (part.heading.casefold() or "##") if part.is_headed else ""
-        while name in found:
+        while name in sections:
             name += "\n"
-        found[name] = part.text
-    return found
+        sections[name] = part.text
+    return sections
 
 
 def _join_parts(parts: dict[str, str], ours: dict[str, str], theirs: dict[str, str], conflicts: Collection[str]) -> str:
-    """Return the parts of a body one after the other, as far apart as in one of its versions."""
+    """Join the parts of a body, with as many line ends between two as one of the versions has there."""
     text, last = "", next(reversed(parts), "")
     for name, content in parts.items():
         if name == last:
@@ -250,7 +255,7 @@ def _join_parts(parts: dict[str, str], ours: dict[str, str], theirs: dict[str, s
 
 
 def _merge_section(base: str, ours: str, theirs: str, prefer: Preference) -> tuple[str, bool]:
-    """Return one part of a body, and whether it is in conflict."""
+    """Merge one part of a body; return it, and whether it is in conflict."""
     if ours == theirs or theirs == base:
         return ours, False
     if ours == base:
@@ -269,9 +274,9 @@ def _merge_section(base: str, ours: str, theirs: str, prefer: Preference) -> tup
 
 
 def _list_items(text: str) -> tuple[str, list[str]] | None:
-    """Return a part of a body that is nothing but a list: the text above the items, and each with all of its lines.
+    """Return a part of a body that is only a list: the text above it, and the items, each with all of its lines.
 
-    A numbered list is none: its items have an order, which a union would not keep.
+    Returns None for any other part, such as a numbered list: a union of items would not keep its order.
     """
     above, items = "", []
     for line in text.split("\n") if text else ():
@@ -321,12 +326,13 @@ def _is_list(value: Any) -> bool:
 
 
 def _stamps(base: Values, ours: Values, theirs: Values) -> list[str]:
-    """Return one stamp a file: if both sides reviewed it, that of the page that was changed later, else ours.
+    """Return the merged stamps of a page, one for each file.
 
-    What the file itself will hold is not known yet; if neither stamp is for that, the page counts as suspect.
+    If both sides reviewed a file, the stamp of the page that was changed later is taken, else ours. What the merged
+    file contains is not known yet; if neither stamp fits, the page counts as suspect.
     """
     was, *sides = ({str(item).rsplit(" ", 1)[0]: item for item in v.get("reviewed", ())} for v in (base, ours, theirs))
-    is_later = _later("timestamp", base, ours, theirs) == theirs.get("timestamp") != ours.get("timestamp")
+    is_later = _latest_time("timestamp", base, ours, theirs) == theirs.get("timestamp") != ours.get("timestamp")
     found = []
     for path in {**sides[0], **sides[1]}:
         stamps = [side.get(path) for side in (reversed(sides) if is_later else sides)]
@@ -335,14 +341,14 @@ def _stamps(base: Values, ours: Values, theirs: Values) -> list[str]:
     return found
 
 
-def _both_counts(key: str, base: Values, ours: Values, theirs: Values) -> Any:
+def _sum_of_counts(key: str, base: Values, ours: Values, theirs: Values) -> Any:
     before, one, other = (values.get(key, 0) for values in (base, ours, theirs))
     if any(type(count) is not int for count in (before, one, other)):
         return CONFLICT
     return max(0, one + other - before)
 
 
-def _later(key: str, _: Values, ours: Values, theirs: Values) -> Any:
+def _latest_time(key: str, _: Values, ours: Values, theirs: Values) -> Any:
     found = [values[key] for values in (ours, theirs) if key in values]
     try:
         return max(found, key=lambda value: timestamps.parse(str(value)))
@@ -350,12 +356,12 @@ def _later(key: str, _: Values, ours: Values, theirs: Values) -> Any:
         return CONFLICT
 
 
-def _either(key: str, _: Values, ours: Values, theirs: Values) -> Any:
+def _any_true(key: str, _: Values, ours: Values, theirs: Values) -> Any:
     found = [values.get(key, False) for values in (ours, theirs)]
     return any(found) if all(isinstance(value, bool) for value in found) else CONFLICT
 
 
-def _furthest(key: str, _: Values, ours: Values, theirs: Values) -> Any:
+def _furthest_status(key: str, _: Values, ours: Values, theirs: Values) -> Any:
     kind = KINDS.get(str(ours.get("memory_type")))
     one, other = (kind.step(str(values.get(key))) if kind else None for values in (ours, theirs))
     if one is None or other is None or one.rank == other.rank:
@@ -363,18 +369,18 @@ def _furthest(key: str, _: Values, ours: Values, theirs: Values) -> Any:
     return (ours if one.rank > other.rank else theirs)[key]
 
 
-def _who_came_later(key: str, base: Values, ours: Values, theirs: Values) -> Any:
-    last = _later("timestamp", base, ours, theirs) if "timestamp" in ours and "timestamp" in theirs else CONFLICT
+def _latest_agent(key: str, base: Values, ours: Values, theirs: Values) -> Any:
+    last = _latest_time("timestamp", base, ours, theirs) if "timestamp" in ours and "timestamp" in theirs else CONFLICT
     found = [values.get(key) for values in (ours, theirs) if values.get("timestamp") == last]
     return found[0] if len(found) == 1 else CONFLICT
 
 
 _Rule = Callable[[str, Values, Values, Values], Any]
 _RECORD_RULES: dict[str, _Rule] = {
-    "status": _furthest,
-    "is_archived": _either,
-    "archived_at": _later,
-    COUNT: _both_counts,
-    "last_accessed": _later,
+    "status": _furthest_status,
+    "is_archived": _any_true,
+    "archived_at": _latest_time,
+    COUNT: _sum_of_counts,
+    "last_accessed": _latest_time,
 }
-_PAGE_RULES: dict[str, _Rule] = {"timestamp": _later, "agent_id": _who_came_later}  # from the last change of a page
+_PAGE_RULES: dict[str, _Rule] = {"timestamp": _latest_time, "agent_id": _latest_agent}  # from the last change of a page

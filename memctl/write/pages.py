@@ -10,7 +10,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import history
 from memctl.pages import freshness
-from memctl.pages.navigate import refuse_broken, refuse_doubled
+from memctl.pages.navigate import refuse_broken, refuse_duplicate
 from memctl.record import content_fields, frontmatter, frontmatter_edit, ids, pages
 from memctl.record.change import Change, Delete, Write
 from memctl.record.errors import InvalidRecord
@@ -46,9 +46,9 @@ def set_project(snapshot: Snapshot, text: PageText, author: Author) -> Change:
     if page is None:
         values = {"title": snapshot.config.project, **text.values}
         _refuse(PROJECT, values, pages.PROJECT_PATH)
-        write = _new_page(snapshot, PROJECT, pages.PROJECT_PATH, values, text, author)
+        write = _create_page(snapshot, PROJECT, pages.PROJECT_PATH, values, text, author)
     else:
-        write = _changed_page(snapshot, page, text, author)
+        write = _edit_page(snapshot, page, text, author)
     return Change(op="project", title=f"{PROJECT_ID} ({_summary(text)})", ids=(PROJECT_ID,), writes=(write,))
 
 
@@ -70,17 +70,19 @@ def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, form
         raise MemctlError(
             "a title is missing", f"`memctl {kind.name} add TITLE …`, or a text that begins with `# TITLE`"
         )
-    values = {**text.values, "title": title, "id": text.values.get("id") or _next_marker(snapshot, kind, former)}
+    used = _used_numbers(snapshot, kind)
+    free = id_collisions.free_numbers(kind, (*used, *map(pages.number_at, former)))
+    values = {**text.values, "title": title, "id": text.values.get("id") or next(free)}
     if kind is DETAIL:
         _refuse_unknown_section(snapshot, values.get("section"))
     marker = str(values["id"])
     path = f"{kind.folder}/{marker[1:]}{'-' + slug if (slug := ids.slug(title)) else ''}.md"
     _refuse(kind, values, path)
-    if marker[1:] in _numbers_given(snapshot, kind):
+    if marker[1:] in used:
         if snapshot.outline.find(marker) is None:
             refuse_broken(snapshot, marker)
         raise MemctlError(f"{marker} already exists", f"`memctl {kind.name} edit {marker} …` changes it")
-    write = _new_page(snapshot, kind, path, values, text, author)
+    write = _create_page(snapshot, kind, path, values, text, author)
     return Change(op=f"add-{kind.name}", title=f"{marker} {title}", ids=(marker,), writes=(write,))
 
 
@@ -89,7 +91,7 @@ def edit(snapshot: Snapshot, marker: str, kind: PageKind, text: PageText, author
     page = find(snapshot, marker, kind)
     if "section" in text.values:
         _refuse_unknown_section(snapshot, text.values["section"])
-    write = _changed_page(snapshot, page, text, author)
+    write = _edit_page(snapshot, page, text, author)
     title = f"{page.id} ({_summary(text)}) {text.values.get('title', page.title)}"
     return Change(op=f"edit-{kind.name}", title=title, ids=(page.id,), writes=(write,))
 
@@ -120,13 +122,14 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
         broken = [ref.reference for ref in freshness.references(snapshot, page) if ref.state != freshness.FOUND]
         if broken:
             raise MemctlError(
-                f"{page.id} refers to what is not there: {', '.join(broken[:5])}",
+                f"{page.id} refers to missing or ambiguous files: {', '.join(broken[:5])}",
                 f"fix {snapshot.prefix}/{page.path} first; `memctl impact --all` names candidates",
             )
-        values = {"reviewed": freshness.stamps(snapshot, page)}
+        values: dict[str, Any] = {"reviewed": freshness.stamps(snapshot, page)}
         is_overview = page.kind is PROJECT and page.timestamp != author.now  # the project's page refers to no file
         if values["reviewed"] != page.reviewed or is_overview:
-            writes.append(_rewritten(snapshot, page, {**values, "timestamp": author.now, "agent_id": author.name}))
+            old, values = snapshot.read(page.path), {**values, "timestamp": author.now, "agent_id": author.name}
+            writes.append(Write(page.path, frontmatter_edit.replace(old, values, pages.ORDER), old))
     named = tuple(page.id for page in found)
     return Change(op="review", title=" ".join(named), ids=named, writes=tuple(writes))
 
@@ -138,15 +141,19 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
     page can't be read.
     """
     wanted = "§" + marker.strip().removeprefix("§")
-    known = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
-    refuse_doubled(snapshot, wanted)
-    if found := [page for page in known if page.id == wanted]:
+    pages_of_kind = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
+    refuse_duplicate(snapshot, wanted)
+    if found := [page for page in pages_of_kind if page.id == wanted]:
         return found[0]
     what = kind.name if kind else "page"
     if kind is None or wanted.startswith(f"§{kind.level}."):
         refuse_broken(snapshot, wanted)
-    names = ", ".join(page.id for page in known)
-    hint = f"there are {names}" if known else f"`memctl {what if kind else 'section'} add TITLE` makes one"
+    names = ", ".join(page.id for page in pages_of_kind)
+    hint = (
+        f"there {'is' if len(pages_of_kind) == 1 else 'are'} {names}"
+        if pages_of_kind
+        else f"`memctl {what if kind else 'section'} add TITLE` makes one"
+    )
     raise MemctlError(f"there is no {what} {wanted}", hint)
 
 
@@ -163,45 +170,43 @@ def with_content(kind: PageKind, body: str, text: PageText) -> str:
     return body
 
 
-def _next_marker(snapshot: Snapshot, kind: PageKind, former: Iterable[str]) -> str:
-    return next(id_collisions.free_numbers(kind, (*_numbers_given(snapshot, kind), *map(pages.number_at, former))))
-
-
-def _numbers_given(snapshot: Snapshot, kind: PageKind) -> set[str]:
-    """Return the numbers that files of pages have in their names, those that can't be read among them."""
+def _used_numbers(snapshot: Snapshot, kind: PageKind) -> set[str]:
+    """Return the numbers in the file names of a level's pages, also of pages that can't be read."""
     numbers = map(pages.number_at, snapshot.names(kind.folder))
     return {number for number in numbers if number.startswith(f"{kind.level}.")}
 
 
 def _is_below(section: str | None, marker: str) -> bool:
+    """Return whether a record's section is the marker itself or a heading below it."""
     return section is not None and (section == marker or section.startswith(marker + "."))
 
 
 def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:
+    """Raise MemctlError if `marker` is empty or not that of a section."""
     if marker in (None, "", "§"):
         if not snapshot.outline.sections:
-            raise MemctlError("a section is missing", "`memctl section add TITLE` makes one")
+            raise MemctlError("there is no section yet", "`memctl section add TITLE` makes one")
         first = snapshot.outline.sections[0].id
-        raise MemctlError("a section is missing", f"`--section {first}` says whose details these are")
+        raise MemctlError("a section is missing", f"`--section {first}` names the section that the details belong to")
     find(snapshot, str(marker), SECTION)
 
 
-def _new_page(
+def _create_page(
     snapshot: Snapshot, kind: PageKind, path: str, values: Mapping[str, Any], text: PageText, author: Author
 ) -> Write:
-    """Return a new page's file; its values are known to be right."""
+    """Return the Write of a new page, whose values are known to be valid."""
     body = with_content(kind, _clean_body(text.body or ""), text)
-    given = {name: values.get(name) for name in pages.ORDER}
-    given |= {"timestamp": author.now, "agent_id": author.name}
+    front = {name: values.get(name) for name in pages.ORDER}
+    front |= {"timestamp": author.now, "agent_id": author.name}
     if kind is PROJECT:
-        given["id"] = None  # its path says it
-    draft = frontmatter.compose(given, body)
+        front["id"] = None  # its path says it
+    draft = frontmatter.compose(front, body)
     stamped = freshness.stamps(snapshot, _parse_page(snapshot, draft, path))
-    return Write(path, frontmatter.compose({**given, "reviewed": stamped}, body))
+    return Write(path, frontmatter.compose({**front, "reviewed": stamped}, body))
 
 
-def _changed_page(snapshot: Snapshot, page: Page, text: PageText, author: Author) -> Write:
-    """Return a page's file with some values, content fields or its whole body changed, and nothing else."""
+def _edit_page(snapshot: Snapshot, page: Page, text: PageText, author: Author) -> Write:
+    """Return the Write that changes some values, content fields or the whole body of a page, and nothing else."""
     old = snapshot.read(page.path)
     body = page.body if text.body is None else _clean_body(text.body)
     new = _with_body(old, with_content(page.kind, body, text))
@@ -216,13 +221,8 @@ def _changed_page(snapshot: Snapshot, page: Page, text: PageText, author: Author
     return Write(page.path, frontmatter_edit.replace(new, {"reviewed": stamped}, pages.ORDER), old)
 
 
-def _rewritten(snapshot: Snapshot, page: Page, values: Mapping[str, Any]) -> Write:
-    old = snapshot.read(page.path)
-    return Write(page.path, frontmatter_edit.replace(old, values, pages.ORDER), old)
-
-
 def _parse_page(snapshot: Snapshot, text: str, path: str) -> Page:
-    """Return the page that a text is about to become."""
+    """Return the page that a text would be; raises MemctlError if it is not valid."""
     try:
         return pages.parse(text, path)
     except InvalidRecord as error:
@@ -245,6 +245,7 @@ def _clean_body(text: str) -> str:
 
 
 def _refuse(kind: PageKind, values: Mapping[str, Any], path: str) -> None:
+    """Raise MemctlError, naming each value of a page that is not valid."""
     shown = {name: value for name, value in values.items() if value is not None}
     shown.setdefault("id", PROJECT_ID)
     if wrong := pages.problems(kind, shown, path):
@@ -252,6 +253,7 @@ def _refuse(kind: PageKind, values: Mapping[str, Any], path: str) -> None:
 
 
 def _summary(text: PageText) -> str:
+    """Return the names of what is set on a page, for a commit's subject."""
     words = [
         f"completion {value} %" if name == "completion_percentage" else name for name, value in text.values.items()
     ]

@@ -10,8 +10,8 @@ from memctl.store.memory import Memory
 def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
     """Finish what was interrupted, and return the changes that are still pending, oldest first.
 
-    Finished are a move of the worktree, a write (its files get their new text unless they were edited since), and a
-    commit that was made without deleting its journal entry. Changes undone outside memctl are marked, and with `remark`
+    That may be a move of the worktree; a write, whose files get their new text unless they were edited since; and a
+    commit after which the journal entry was not deleted. Changes undone outside memctl are marked, and with `remark`
     reported once. Raises MemctlError if a move can't be finished.
     """
     if (memory.repository.private / place.MOVE).exists():
@@ -54,7 +54,7 @@ def drop_replaced(entries: list[PendingEntry]) -> list[PendingEntry]:
 
 
 def _finish(memory: Memory, entry: PendingEntry) -> PendingEntry | None:
-    """Write the files of a change that was killed, and return it as they are then; forget it if none is left."""
+    """Write the files of a change whose process was killed, and return its entry; None if no file is left to commit."""
     if entry.stage != WRITING:
         return entry
     rest = journal.remaining_change(memory.folder, entry)

@@ -28,7 +28,7 @@ from memctl.write.commit import Outcome
 from memctl.write.redact_file import GIVEN, Secrets
 
 _SHORTEST = 6  # characters of a given text; shorter ones also occur in words that are no secret
-_REASON = "a credential is taken out"
+_REASON = "a credential is removed"
 
 
 class Redaction(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Redaction(msgspec.Struct, frozen=True):
 
 
 class _Plan(msgspec.Struct):
-    """What is to be replaced; it is found out under the lock."""
+    """What a redaction replaces, and where; it is found under the lock."""
 
     references: Sequence[str]
     start: Path
@@ -99,13 +99,15 @@ def redact(
         erased = _erase(plan, held, options)  # copies that the write itself made
     gone = tuple(dict.fromkeys((*plan.erased.files, *(file for file in erased.files if file.exists()))))
     erased = Erasure(gone, erased.failed)
-    counts = {write.path: _count(write.old or "", plan.secrets) for write in _all(plan)}
+    writes = (*plan.writes.values(), *plan.loose.values())
+    counts = {write.path: _count(write.old or "", plan.secrets) for write in writes}
     named = tuple(path for path in load.disk(memory).names("") if redact_file.is_in_name(path, plan.secrets))
-    staged = _staged(memory, plan, dry_run=options.dry_run)
+    staged = _staged_files(memory, plan, dry_run=options.dry_run)
     return Redaction(plan.secrets, outcome, counts, tuple(plan.loose), named, erased, staged, agreed, failed)
 
 
 def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
+    """Find the secrets and return the Change that replaces them; raises MemctlError. The caller holds the lock."""
     snapshot = load.disk(memory)
     named = [path for reference in plan.references for path in paths_of(memory, snapshot, reference, plan.start)]
     texts = _texts(snapshot)
@@ -115,19 +117,21 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
     if any(
         redact_file.redact_text(text, plan.secrets) != text for text in (options.reason, memory.actor, memory.session)
     ):
-        raise MemctlError("the reason, the agent's name or that of the session contains what is to be redacted")
+        raise MemctlError("the reason, the agent's name or the session's name contains the text to redact")
     for path, old in texts.items():
         text = redact_file.redact(path, old, plan.secrets)
         if text == old:
             continue
         if redact_file.is_readable(path, old) and not redact_file.is_readable(path, text):
-            raise MemctlError(f"{memory.tracked(path)} would be unreadable without it", "remove it in an editor")
+            raise MemctlError(
+                f"{memory.tracked(path)} would be unreadable without the text to redact", "remove it in an editor"
+            )
         is_loose = codes.get(path) == "!!" or not manual_edits.is_ours(path, codes.get(path, ""))
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
     if options.no_commit:
-        _refuse_on_the_ref(memory, plan.writes)
+        _refuse_session_files(memory, plan.writes)
     if not options.dry_run:  # before the write: after a kill the file still shows what to redact
-        _redact_waiting(memory, plan.secrets)
+        _redact_pending(memory, plan.secrets)
         plan.erased = _erase(plan, memory.repository.shared / "lock", options)
     named_ids = [ids.id_in_path(path) or path for path in plan.writes if path in named or not named]
     title = ", ".join(dict.fromkeys(named_ids or plan.writes))
@@ -148,33 +152,33 @@ def paths_of(memory: Memory, snapshot: Snapshot, reference: str, start: Path) ->
     wanted = reference.strip()
     known = set(snapshot.names(""))
     if version := checkpoint.version_in(wanted):
-        found = [path for path in (version.path, version.page) if path in known]
+        paths = [path for path in (version.path, version.page) if path in known]
     elif wanted.startswith("§"):
         page = snapshot.outline.find(wanted)
-        found = [getattr(page, "path", "")] if page else []
+        paths = [getattr(page, "path", "")] if page else []
     else:
-        found = _paths(memory, snapshot, known, wanted, start)
-    if not found:
+        paths = _paths(memory, snapshot, known, wanted, start)
+    if not paths:
         hint = "give the id of a record, checkpoint or session, a § marker, or the path of a file below .memory/"
         raise MemctlError(f"there is nothing called {reference!r} in the memory", hint, USAGE)
-    return found
+    return paths
 
 
-def _paths(memory: Memory, snapshot: Snapshot, known: set[str], wanted: str, start: Path) -> list[str]:
-    session = [path for path in (session_page.path_of(wanted), session_page.trail_of(wanted)) if path in known]
-    for path in (wanted, wanted.removeprefix(f"{memory.prefix}/"), _below(memory, start, wanted)):
-        if path in known:
+def _paths(memory: Memory, snapshot: Snapshot, names: set[str], name: str, start: Path) -> list[str]:
+    session = [path for path in (session_page.path_of(name), session_page.trail_of(name)) if path in names]
+    for path in (name, name.removeprefix(f"{memory.prefix}/"), _below(memory, start, name)):
+        if path in names:
             return [path]
-    broken = [fault.path for fault in snapshot.faults if ids.id_in_path(fault.path) == wanted.upper()]
-    if session or broken or "/" in wanted:
+    broken = [fault.path for fault in snapshot.faults if ids.id_in_path(fault.path) == name.upper()]
+    if session or broken or "/" in name:
         return session or broken
-    return [snapshot.resolve(wanted).path]
+    return [snapshot.resolve(name).path]
 
 
-def _below(memory: Memory, start: Path, given: str) -> str:
-    """Return the path below `.memory/` of a file that is named from a folder, "" if it is none."""
+def _below(memory: Memory, start: Path, name: str) -> str:
+    """Return the path below `.memory/` of a file that is named from the folder `start`, "" if it is elsewhere."""
     try:
-        return Path(os.path.realpath(start / given)).relative_to(memory.folder).as_posix()
+        return Path(os.path.realpath(start / name)).relative_to(memory.folder).as_posix()
     except ValueError:
         return ""
 
@@ -191,7 +195,7 @@ def _texts(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _find(plan: _Plan, named: Iterable[str], texts: dict[str, str]) -> None:
-    """Find the secrets in the files that are named, and in all that have one of these; documents only repeat them."""
+    """Find the secrets in the named files, and in all files that share one of them, except in rendered documents."""
     ahead, seen = list(named), set[str]()
     while True:
         for path in ahead:
@@ -213,7 +217,7 @@ def _find(plan: _Plan, named: Iterable[str], texts: dict[str, str]) -> None:
 
 
 def _find_staged(memory: Memory, plan: _Plan, named: Sequence[str]) -> None:
-    """Find the secrets in the staged texts of files, which may be on the disk no longer."""
+    """Find the secrets in the staged texts of files, which the disk may no longer have."""
     entries = index.entries(memory.repository, *map(memory.tracked, named)) if named else []
     contents = trees.blobs(memory.repository, [entry.blob for entry in entries if entry.is_regular], files.MAX_BYTES)
     for entry in entries:
@@ -221,8 +225,8 @@ def _find_staged(memory: Memory, plan: _Plan, named: Sequence[str]) -> None:
         plan.secrets = redact_file.find(path, (content or b"").decode(errors="replace")) | plan.secrets
 
 
-def _staged(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
-    """Return the files of which Git's index has a text with a secret, but for those that the commit would replace."""
+def _staged_files(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
+    """Return the files whose text in Git's index has a secret, without those that a commit will replace."""
     forms = [form for secret in plan.secrets for form in redact_file.forms(secret)]
     replaced = {memory.tracked(path) for path in plan.writes} if dry_run else set()
     return tuple(
@@ -230,8 +234,8 @@ def _staged(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
     )
 
 
-def _refuse_on_the_ref(memory: Memory, paths: Iterable[str]) -> None:
-    """Raise MemctlError for a file that is on the ref of sessions alone, where each change is a commit."""
+def _refuse_session_files(memory: Memory, paths: Iterable[str]) -> None:
+    """Raise MemctlError for a file that only the ref of sessions has, where each change is a commit."""
     for path in paths:
         if path.startswith(sessions_ref.FOLDERS) and not os.path.lexists(memory.folder / path):
             raise MemctlError(
@@ -240,8 +244,8 @@ def _refuse_on_the_ref(memory: Memory, paths: Iterable[str]) -> None:
             )
 
 
-def _redact_waiting(memory: Memory, secrets: Secrets) -> None:
-    """Redact the changes that wait for their commit, or the commit that takes a secret out would bring one in."""
+def _redact_pending(memory: Memory, secrets: Secrets) -> None:
+    """Redact the changes that wait for their commit, which would otherwise commit the secret."""
     for entry in journal.entries(memory.pending):
         change = redact_file.redact_change(entry.change, secrets)
         if change != entry.change:
@@ -261,7 +265,7 @@ def _replace_loose(memory: Memory, plan: _Plan) -> None:
 
 
 def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions) -> tuple[str, str]:
-    """Take secrets out of the state that agents share: the commit, and why that could not be done."""
+    """Redact the state that agents share; return the commit's id, and the reason if that failed ("" for none)."""
 
     def step(state: State) -> Step:
         redacted = {
@@ -272,27 +276,21 @@ def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions
     try:
         outcome = ref_state.update(memory, step, Terms(options.reason, options.dry_run or options.no_commit))
         if options.no_commit and outcome.is_changed:
-            why = (
-                f"it still has it, since each change of {ref(memory)} is a commit; redact it again without --no-commit"
-            )
-            return "", why
+            why = f"the text is still there, since each change of {ref(memory)} is a commit"
+            return "", f"{why}; redact it again without --no-commit"
     except MemctlError as error:
         return "", redact_file.redact_text(error.message, secrets)
     return outcome.commit or ("would be made" if outcome.is_changed else ""), ""
 
 
 def _folders(memory: Memory) -> list[Path]:
-    """Return where memctl keeps what is in no commit: for all worktrees, and for each."""
+    """Return memctl's folders in the Git directory: that of all worktrees, and one for each worktree."""
     worktrees = sorted((memory.repository.common_dir / "worktrees").glob("*/memctl"))
     return [memory.repository.shared, *worktrees]
 
 
-def _all(plan: _Plan) -> list[Write]:
-    return [*plan.writes.values(), *plan.loose.values()]
-
-
 def _count(text: str, secrets: Secrets) -> int:
-    """Return how often a text has secrets; those within others are not counted again."""
+    """Return how many secrets of a text are replaced; a secret within another one is not counted."""
     redacted = redact_file.redact_text(text, secrets)
     markers = {credentials.MARK.format(rule) for rule in secrets.values()}
     return sum(redacted.count(marker) - text.count(marker) for marker in markers)

@@ -25,7 +25,7 @@ from memctl.text.credentials import values as credentials_values
 Secrets = dict[str, str]  # the text of each secret, and the rule that found it
 _AROUND = " \t\n\"'`"  # what may surround a secret: YAML needs its quotes
 _PASSES = 8  # passes over one text
-_TELLING = 10  # characters of a secret that must be in a file name; names of records are cut
+_LEAST_LENGTH = 10  # characters of a secret that must be in a file name; names of records are cut
 GIVEN = credentials.GIVEN
 
 
@@ -47,9 +47,10 @@ def find(path: str, text: str) -> Secrets:
 
 
 def redact(path: str, text: str, secrets: Secrets) -> str:
-    """Return a file's text with each of `secrets` replaced: in front matter as YAML, in a checkpoint as JSON.
+    """Return a file's text with each of `secrets` replaced. In front matter it stays YAML, in a checkpoint JSON.
 
-    `path`, the file's below `.memory/`, tells which it is. An unedited document gets a header that fits its new text.
+    `path` is relative to `.memory/` and tells what kind of file it is. A document that was not edited by hand gets a
+    header that fits its new text.
     """
     if not any(form in text for secret in secrets for form in forms(secret)):
         return text
@@ -82,7 +83,7 @@ def is_common(secret: str) -> bool:
 
 
 def _redact_where_found(text: str, words: Collection[str]) -> str:
-    """Return a text with some secrets replaced where a rule says that they are one, and nowhere else."""
+    """Return a text with the secrets `words` replaced only where a rule finds them."""
     spans = [span for span in credentials.find(text) if text[span.start : span.end].strip(_AROUND) in words]
     for span in reversed(spans):
         text = f"{text[: span.start]}{credentials.MARK.format(span.rule)}{text[span.end :]}"
@@ -106,8 +107,8 @@ def forms(secret: str) -> tuple[str, ...]:
 
 def is_in_name(path: str, secrets: Secrets) -> bool:
     """Return whether a file's name contains a secret as names are written: small letters, dashes between words."""
-    slugs = (re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")[:_TELLING] for secret in secrets)
-    return any(len(slug) == _TELLING and slug in path.lower() for slug in slugs)
+    slugs = (re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")[:_LEAST_LENGTH] for secret in secrets)
+    return any(len(slug) == _LEAST_LENGTH and slug in path.lower() for slug in slugs)
 
 
 def redact_change(change: Change, secrets: Secrets) -> Change:
@@ -141,10 +142,10 @@ def _without_credentials(write: Write) -> str:
     """Return the text of a file without credentials: all at once or, if that leaves it unreadable, one by one."""
     text = write.text
     for _ in range(_PASSES):  # a replacement may reveal a credential that was next to another
-        found = _new(write, text)
-        if not found:
+        new = _new_secrets(write, text)
+        if not new:
             return text
-        several = [found, *({secret: found[secret]} for secret in sorted(found, key=len, reverse=True))]
+        several = [new, *({secret: new[secret]} for secret in sorted(new, key=len, reverse=True))]
         before = text
         for secrets in several:
             redacted = redact(write.path, text, secrets)
@@ -152,21 +153,21 @@ def _without_credentials(write: Write) -> str:
                 redacted = _redact_to_size(text, secrets)
             if is_readable(write.path, redacted) or not is_readable(write.path, text):
                 text = redacted
-                if secrets is found:
+                if secrets is new:
                     break
         if text == before:
             break
-    if left := _new(write, text):
+    if left := _new_secrets(write, text):
         rules = ", ".join(sorted(set(left.values())))
         raise MemctlError(
-            f"{write.path} is not written: it has what looks like a credential ({rules}) where it needs a text",
-            "take it out of what the page is made from",
+            f"{write.path} is not written: a text that it can't do without looks like a credential ({rules})",
+            "remove the credential from what the page is made from",
         )
     return text
 
 
-def _new(write: Write, text: str) -> Secrets:
-    """Return the secrets of a text that the file did not have before, but for those in its name."""
+def _new_secrets(write: Write, text: str) -> Secrets:
+    """Return the secrets of a text that the file did not have before, without those in its name."""
     found = find(write.path, text)
     before = find(write.path, write.old) if found and write.old else {}
     known = f"{write.old or ''}\n{write.path.replace('/', '-')}"
@@ -178,12 +179,12 @@ def _new(write: Write, text: str) -> Secrets:
 
 
 def _redact_to_size(text: str, secrets: Secrets) -> str:
-    """Redact the values of a checkpoint so that none gets longer: a mark is cut where there is no room for it."""
+    """Redact the values of a checkpoint, cutting a mark that would make its value longer."""
     return _with_values(text, lambda one: redact_text(one, secrets)[: len(one)])
 
 
 def _with_values(text: str, changed: Callable[[str], str]) -> str:
-    """Return a checkpoint with all texts in it replaced by what a function makes of them."""
+    """Return a checkpoint with all texts in it replaced by the results of `changed`."""
     return json.dumps(map_texts(json.loads(text), changed), ensure_ascii=False, indent=2) + "\n"
 
 
@@ -206,7 +207,7 @@ def is_readable(path: str, text: str) -> bool:
 
 
 def _redact_head(text: str, secrets: Secrets) -> str:
-    """Redact the values of a front matter; what can't be read as one is left to be redacted as any other text."""
+    """Redact the values of a front matter; a text without readable front matter is returned unchanged."""
     try:
         values, _ = frontmatter.read(text)
     except FrontMatterError:

@@ -36,10 +36,10 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class UnclearReference(msgspec.Struct, frozen=True):
-    """A reference to a shared name of which nobody knows for sure what it means: its file, line and name.
+    """A reference to a shared name whose target is uncertain: its file, line and name.
 
     `path` is the file's path after the renumbering. `taken_for` is the title of the record, page or heading that keeps
-    the name, so that the reference means it from then on.
+    the name, and that the reference therefore means from then on.
     """
 
     path: str
@@ -61,38 +61,39 @@ class Rewriting:
             holders, key=lambda holder: holder.now != holder.name
         ):  # the holder that keeps the name comes first
             self._by_name.setdefault(holder.name, []).append(holder)
-        self._of_file = {(holder.path, holder.origin.mark): holder for holder in holders if not holder.origin.line}
-        self._moving = {key: holder for key, holder in self._of_file.items() if holder.moves}
+        things = {(holder.path, holder.origin.mark): holder for holder in holders if not holder.origin.line}
+        self._moving = {key: holder for key, holder in things.items() if holder.moves}
         self._headings = {holder.origin: holder for holder in holders if holder.origin.line}
         self._files = files
         self._by_key = {(file.path, file.mark): file for file in files}
         self._found = {(file.path, file.mark): list(self._references(file)) for file in files}
-        self._near = self._look(history)
+        self._possible = self._possible_targets(history)
         self._renamed = _file_names(self._moving.values())
         self.unclear: list[UnclearReference] = []
 
-    def _look(self, history: History) -> dict[tuple[Origin, str], list[Holder]]:
-        """Whom the writer of a name can have meant, by the text around it: those who were there before it.
+    def _possible_targets(self, history: History) -> dict[tuple[Origin, str], list[Holder]]:
+        """Return which holders the writer of a name can have meant, by the writer's origin and the name.
 
-        If none was, somebody wrote of what was still to be made: then those whose makers had that before them.
+        They are the holders in the writer's history that had no later name there. If there are none, the name was
+        written before it was given: then they are the holders whose own history has the writer's text.
         """
-        asked = {
+        uses = {
             (_writer(file, found), found.name) for file in self._files for found in self._found[file.path, file.mark]
         }
-        if not asked:
+        if not uses:
             return {}
         holders = [holder for sharing in self._by_name.values() for holder in sharing]
         things = [holder.origin for holder in holders]
         knew = history.visible_to(
-            {writer for writer, _ in asked}, {*things, *(one.until for one in holders if one.until)}
+            {writer for writer, _ in uses}, {*things, *(one.until for one in holders if one.until)}
         )
         near = {
-            (w, n): [h for h in self._by_name[n] if h.origin in knew[w] and h.until not in knew[w]] for w, n in asked
+            (w, n): [h for h in self._by_name[n] if h.origin in knew[w] and h.until not in knew[w]] for w, n in uses
         }
-        early = {writer for (writer, _), known in near.items() if not known}
+        early = {writer for (writer, _), candidates in near.items() if not candidates}
         if early:
             later = history.visible_to(things, early)
-            for writer, name in (key for key, known in near.items() if not known):
+            for writer, name in (key for key, candidates in near.items() if not candidates):
                 near[writer, name] = [one for one in self._by_name[name] if writer in later[one.origin]]
         return near
 
@@ -103,13 +104,14 @@ class Rewriting:
         """
         for file in self._files:
             moving = self._moving.get((file.path, file.mark))
-            yield file, moving, self._rewritten(file, moving)
+            yield file, moving, self._rewrite(file, moving)
 
     def _references(self, file: MemoryFile) -> Iterator[Reference]:
+        """Yield the references in a file to shared names."""
         found = [(match, name) for match in REFERENCE.finditer(file.text) if (name := self._name(match[0]))]
         if not found and not (file.record and self._is_linked(file.record)):
             return
-        skipped = _skipped(file)
+        skipped = _skipped_spans(file)
         for match, name in found:
             if not any(start <= match.start() < end for start, end in skipped):
                 line = file.text.count("\n", 0, match.start()) + 1
@@ -123,21 +125,22 @@ class Rewriting:
         return any(name in self._by_name for key in OTHER_END for name in getattr(record, key))
 
     def _name(self, text: str) -> str:
-        """Return the shared name that a reference begins with: a heading belongs to its page; "" if there is none."""
+        """Return the shared name that a text begins with, "" for none; a heading's number begins with its page's."""
         if text in self._by_name or not text.startswith("§"):
             return text if text in self._by_name else ""
         page = ".".join(text.split(".")[:2])
         return page if page in self._by_name else ""
 
-    def _rewritten(self, file: MemoryFile, moving: Holder | None) -> str:
+    def _rewrite(self, file: MemoryFile, moving: Holder | None) -> str:
+        """Return the new text of a file; `moving` is the holder that gives it a new path, None for none."""
         text = file.text
         links: dict[str, list[str]] = {}
-        for found in reversed(self._found[file.path, file.mark]):  # from the end: earlier places stay valid
-            meant = self._holders_of(file, found)
-            if found.key:
-                links.setdefault(found.key, [])
+        for reference in reversed(self._found[file.path, file.mark]):  # from the end: earlier places stay valid
+            meant = self._holders_of(file, reference)
+            if reference.key:
+                links.setdefault(reference.key, [])
             elif meant:
-                text = text[: found.start] + meant[0].now + text[found.end :]
+                text = text[: reference.start] + meant[0].now + text[reference.end :]
         values: dict[str, object] = {key: self._links(file, key) for key in links}
         text = self._with_headings(file, moving, text)
         for old, new in self._renamed.items():
@@ -149,6 +152,7 @@ class Rewriting:
         return frontmatter_edit.replace(text, values, ORDER if file.record else pages.ORDER) if values else text
 
     def _links(self, file: MemoryFile, key: str) -> list[str]:
+        """Return the new ids in a link field of a record."""
         names: list[str] = []
         found = {one.name: one for one in self._found[file.path, file.mark] if one.key == key}
         for name in getattr(file.record, key):
@@ -157,7 +161,7 @@ class Rewriting:
         return list(dict.fromkeys(names))
 
     def _with_headings(self, file: MemoryFile, moving: Holder | None, text: str) -> str:
-        """Return the numbers that the headings of a page have written in them, brought into line."""
+        """Return a page's text with the numbers that its headings contain replaced by their new ones."""
         if moving is not None and file.record is None:
             pattern = rf"^(## +§?){re.escape(moving.name[1:])}(?=\.[0-9])"
             text = re.sub(pattern, rf"\g<1>{moving.now[1:]}", text, flags=re.MULTILINE)
@@ -168,14 +172,17 @@ class Rewriting:
                 text = "\n".join(lines)
         return text
 
-    def _holders_of(self, file: MemoryFile, found: Reference) -> list[Holder]:
-        """Whom a reference means: of links it may be several, since both sides may have linked a record of theirs."""
-        sharing = self._by_name[found.name]
-        if heading := self._headings.get(Origin(file.path, found.line)):
+    def _holders_of(self, file: MemoryFile, reference: Reference) -> list[Holder]:
+        """Return the holders that a reference means, [] if that is unclear.
+
+        A link may mean several, since both sides of a merge may have linked a record of theirs.
+        """
+        sharing = self._by_name[reference.name]
+        if heading := self._headings.get(Origin(file.path, reference.line)):
             return [heading]
-        known = self._near[_writer(file, found), found.name]
-        if found.key and file.record:
-            meant = self._linked(file, found)
+        known = self._possible[_writer(file, reference), reference.name]
+        if reference.key and file.record:
+            meant = self._link_targets(file, reference)
         else:
             own = [holder for holder in sharing if (holder.path, holder.origin.mark) == (file.path, file.mark)]
             given = [holder for holder in sharing if holder.path == handoff.record_path(file.path)]  # in its package
@@ -184,14 +191,14 @@ class Rewriting:
             kept = next(holder for holder in sharing if holder.now == holder.name)
             moving = self._moving.get((file.path, file.mark))
             path = id_collisions.new_path(moving) if moving else file.path
-            one = UnclearReference(path, found.line, found.name, kept.title)
+            one = UnclearReference(path, reference.line, reference.name, kept.title)
             self.unclear += [one] if one not in self.unclear else []
         return meant
 
-    def _linked(self, file: MemoryFile, found: Reference) -> list[Holder]:
-        """Return the targets that a link may mean: those that link back to its record, else those its writer knew."""
-        sharing, near = self._by_name[found.name], self._near[_writer(file, found), found.name]
-        back = [(self._links_to(holder, OTHER_END[found.key], file), holder) for holder in sharing]
+    def _link_targets(self, file: MemoryFile, reference: Reference) -> list[Holder]:
+        """Return the holders that a link may mean: those that link back, or else those that its writer knew."""
+        sharing, near = self._by_name[reference.name], self._possible[_writer(file, reference), reference.name]
+        back = [(self._links_to(holder, OTHER_END[reference.key], file), holder) for holder in sharing]
         surely = [holder for how, holder in back if how == _SURELY]
         perhaps = [holder for how, holder in back if how]
         if surely:
@@ -199,47 +206,45 @@ class Rewriting:
         return near if len(near) == 1 else perhaps if len(perhaps) == 1 else []
 
     def _links_to(self, holder: Holder, key: str, target: MemoryFile) -> int:
-        """Return whether a record has a link to that of another file, as far as its names tell."""
+        """Return how surely a holder links to the record of a file: 0, _PERHAPS or _SURELY."""
         key_of_file = (holder.path, holder.origin.mark)
         if target.record is None or holder.record is None:
             return 0
         linked = getattr(holder.record, key)
-        how = _SURELY if any(n in linked and n not in self._by_name for n in _names(target.record)) else 0
-        for found in self._found[key_of_file]:
-            if found.key == key and not how:
-                near = self._near[_writer(self._by_key[key_of_file], found), found.name]
-                meant = [(one.path, one.origin.mark) for one in near or self._by_name[found.name]]
+        names = (target.record.id, *target.record.aliases)
+        how = _SURELY if any(name in linked and name not in self._by_name for name in names) else 0
+        for reference in self._found[key_of_file]:
+            if reference.key == key and not how:
+                near = self._possible[_writer(self._by_key[key_of_file], reference), reference.name]
+                meant = [(one.path, one.origin.mark) for one in near or self._by_name[reference.name]]
                 if (target.path, target.mark) in meant:
                     how = _SURELY if len(meant) == 1 else _PERHAPS
         return how
 
 
-def _names(record: Record) -> tuple[str, ...]:
-    return (record.id, *record.aliases)
+def _writer(file: MemoryFile, reference: Reference) -> Origin:
+    """Return the origin of a reference: its line, or for a record without a file of its own, the side of the merge."""
+    return Origin(file.path, mark=file.mark) if file.apart else Origin(file.path, reference.line)
 
 
-def _writer(file: MemoryFile, found: Reference) -> Origin:
-    """Return where a reference comes from: its line, or if no file has that, the file as one side of a
-    merge added it."""
-    return Origin(file.path, mark=file.mark) if file.apart else Origin(file.path, found.line)
+def _skipped_spans(file: MemoryFile) -> list[tuple[int, int]]:
+    """Return the spans of a text that are not searched.
 
-
-def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
-    """Return the pieces that are not looked through: addresses of web pages, which are not ours to change, and of a
-    record's or page's front matter names of its own, and links."""
-    found = [match.span() for match in _ADDRESS.finditer(file.text)]
+    They are web addresses, and in the front matter the file's own names and, of a record, its links.
+    """
+    spans = [match.span() for match in _ADDRESS.finditer(file.text)]
     if file.record is None and pages.kind_at(file.path) is None:
-        return found
+        return spans
     keys, start = (*_OWN, *OTHER_END) if file.record else _OWN, len(frontmatter.FENCE) + 1
     with suppress(FrontMatterError):  # the file then has no names of its own
         for block in frontmatter_edit.blocks(file.text):
-            found += [(start, start + len(block.text))] if block.key in keys else []
+            spans += [(start, start + len(block.text))] if block.key in keys else []
             start += len(block.text)
-    return found
+    return spans
 
 
 def _line_of(text: str, key: str, name: str) -> int:
-    """Return the line of a name in a list of the front matter."""
+    """Return the line of a name in a list of the front matter, 1 if it is not found."""
     try:
         block = next(block for block in frontmatter_edit.blocks(text) if block.key == key)
     except (FrontMatterError, StopIteration):
@@ -248,6 +253,6 @@ def _line_of(text: str, key: str, name: str) -> int:
 
 
 def _file_names(moving: Iterable[Holder]) -> dict[str, str]:
-    """Return the names of files that change, without those that two records had at once."""
+    """Return the new names of renamed files by their old ones, without old names that two records share."""
     names = [(holder.path.rpartition("/")[2], id_collisions.new_path(holder).rpartition("/")[2]) for holder in moving]
     return {old: new for old, new in names if sum(old == other for other, _ in names) == 1}

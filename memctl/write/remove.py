@@ -24,7 +24,7 @@ from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.write import links, merge, recovery, transaction
 from memctl.write.commit import Outcome
-from memctl.write.edit import refuse_offered
+from memctl.write.edit import refuse_offered, rewrite
 
 
 def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:
@@ -38,7 +38,7 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
     refuse_offered(snapshot, records)
     gone = {record.path for record in records}
     packages = {package_path(record.path) for record in records if record.memory_type == HANDOFF.name}
-    packages = {path for path in packages if _is_there(snapshot, path)}
+    packages = {path for path in packages if _exists(snapshot, path)}
     writes: dict[str, Write] = {}
     for record in records:
         users = [user for user in links.linked_from(snapshot, record) if user.path not in gone]
@@ -47,12 +47,11 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
                 f"{record.id} is referred to by {', '.join(user.id for user in users)}",
                 "archive it instead, or remove those links in the same commit with --unlink",
             )
-        for write in links.without(snapshot, users, record):
-            if write.path in writes:
-                raise MemctlError(
-                    f"{ids.id_in_path(write.path)} refers to more than one of these", "delete them one by one"
-                )
-            writes[write.path] = write
+        for user in users:
+            if user.path in writes:
+                raise MemctlError(f"{user.id} refers to more than one of these records", "delete them one by one")
+            values = links.without_links(user, {record.id}, {record.memory_id})
+            writes[user.path] = rewrite(snapshot, user, values)
     title = f"{records[0].id} {records[0].title}" if len(records) == 1 else ", ".join(record.id for record in records)
     concerned = tuple(record.id for record in records) + tuple(ids.id_in_path(path) or "" for path in writes)
     return Change(
@@ -64,7 +63,8 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
     )
 
 
-def _is_there(snapshot: Snapshot, path: str) -> bool:
+def _exists(snapshot: Snapshot, path: str) -> bool:
+    """Return whether a Snapshot has a readable file at a path."""
     try:
         return bool(snapshot.read(path))
     except (FileNotFoundError, InvalidRecord):
@@ -94,8 +94,8 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     except InvalidRecord:
         current = ""  # invalid on disk; the restored text replaces it
     if revision is None and current is not None:
-        asked = reference.strip().upper()
-        there = f"{asked} is {identifier} now, and" if ids.kind_of(asked) and asked != identifier else identifier
+        name = reference.strip().upper()
+        there = f"{name} is {identifier} now, and" if ids.kind_of(name) and name != identifier else identifier
         raise MemctlError(
             f"{there} still exists", "give --at REV to restore an earlier version; `memctl log ID` lists them"
         )
@@ -109,7 +109,7 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
 
 
 def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) -> Change:
-    """Bring a deleted checkpoint back, and the page beside it if there was one; it never was any other."""
+    """Return the Change that restores a deleted checkpoint, with its page if it had one; it has only one version."""
     if sessions_ref.has(memory, version.path):
         raise MemctlError(f"{version.id} still exists", "a checkpoint is never changed")
     text = _file_at(memory, version.path, revision)
@@ -135,7 +135,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     if kind is None and wanted[:3] in BY_PREFIX:
         there = [*(record.path for record in snapshot.records), *(fault.path for fault in snapshot.faults)]
         if not any((ids.id_in_path(path) or "").startswith(wanted) for path in there):
-            return _deleted(memory, snapshot, wanted) or snapshot.resolve(reference).path
+            return _deleted_path(memory, snapshot, wanted) or snapshot.resolve(reference).path
     if kind is None or (found is not None and found.id == wanted):
         return snapshot.resolve(reference).path
     for fault in snapshot.faults:
@@ -151,21 +151,24 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     return snapshot.resolve(reference).path
 
 
-def _deleted(memory: Memory, snapshot: Snapshot, beginning: str) -> str:
-    """Return where the deleted record was whose id begins so, "" if there was none; raises MemctlError for several."""
+def _deleted_path(memory: Memory, snapshot: Snapshot, beginning: str) -> str:
+    """Return the last path of the deleted record whose id begins with `beginning`, "" if there is none.
+
+    Raises MemctlError if there are several.
+    """
     gone = history.paths_gone(memory.repository, memory.prefix, batches.latest(memory))
-    found = {name: path for path in gone[::-1] if (name := ids.id_in_path(path) or "").startswith(beginning)}
-    if len(found) > 1:
-        lines = "".join(f"\n  {name}" for name in sorted(found)[:_CANDIDATES])
+    paths = {name: path for path in gone[::-1] if (name := ids.id_in_path(path) or "").startswith(beginning)}
+    if len(paths) > 1:
+        lines = "".join(f"\n  {name}" for name in sorted(paths)[:_CANDIDATES])
         raise MemctlError(f"{beginning!r} may be any of these deleted records:{lines}", "give more of the id")
-    for name, path in found.items():
+    for name, path in paths.items():
         snapshot.withheld.refuse_record(name)
         return path[len(memory.prefix) + 1 :]
     return ""
 
 
 def _memory_id(memory: Memory, path: str) -> str:
-    """Return what a deleted record was known by, where Git last had it; "" if it was none there."""
+    """Return the memory_id of a deleted record in its last version in Git, "" if that is not a valid record."""
     try:
         return parse(text_at(memory, path, None), path)[0].memory_id
     except MemctlError:
@@ -185,23 +188,27 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
     return text
 
 
-def _beside(memory: Memory, path: str, revision: str | None = None) -> str:
-    """Return the commit beside HEAD that may have had a file: of the ref of sessions, now or as of a revision, or the
-    last one of the branch's batches; "" if there is none."""
+def _other_commit(memory: Memory, path: str, revision: str | None = None) -> str:
+    """Return the commit outside of HEAD's history that may have a file, "" if there is none.
+
+    For a file of a session it is the commit of the sessions' ref, now or as of a revision, otherwise that of the
+    branch's last batch.
+    """
     if not path.startswith(sessions_ref.FOLDERS):
         return "" if revision else batches.latest(memory)
     return sessions_ref.as_of(memory, revision) if revision else sessions_ref.head(memory)
 
 
 def _file_at(memory: Memory, path: str, revision: str | None) -> str:
+    """Return the text of a file at a revision, or with None its last text in Git. Raises MemctlError."""
     tracked = memory.tracked(path)
     if revision is None:
-        found = history.last_version(memory.repository, tracked, _beside(memory, path))
+        found = history.last_version(memory.repository, tracked, _other_commit(memory, path))
         if found is None:
             raise MemctlError(f"Git never had {tracked}", "it was deleted before it was committed")
         blob = found[1]
     else:
-        commits = [memory.repository.resolve(revision), _beside(memory, path, revision)]
+        commits = [memory.repository.resolve(revision), _other_commit(memory, path, revision)]
         folder = tracked.rpartition("/")[0]
         entries = (entry for commit in commits if commit for entry in trees.entries(memory.repository, commit, folder))
         blob = next((entry.blob for entry in entries if entry.path == tracked), "")
@@ -222,59 +229,60 @@ _CANDIDATES = 5  # deleted records that a message names
 _SHOWN = 200  # lines of a difference that a message shows
 
 
-def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> list[Outcome]:
-    """Write changes that were undone outside memctl again, and commit each with its own message; return the outcomes.
+def reinstate(memory: Memory, record_ids: Sequence[str], *, dry_run: bool = False) -> list[Outcome]:
+    """Write changes again that were undone outside memctl, and commit each with its own message; return the outcomes.
 
-    `wanted` are the ids of their records (none: all undone changes). If a file has another text now, both are merged.
-    Raises MemctlError with both texts if a change can't be merged; then nothing is written.
+    `record_ids` are the ids of their records (none: all undone changes). If a file has another text now, both are
+    merged. Raises MemctlError with both texts if a change can't be merged; then nothing is written.
     """
-    entries = _chosen(memory, wanted, dry_run=dry_run)
+    entries = _select_undone(memory, record_ids, dry_run=dry_run)
     texts: dict[str, str | None] = {}
-    changes = [_on_top(memory, entry, texts) for entry in entries]
+    changes = [_rebase(memory, entry, texts) for entry in entries]
     if dry_run:
         return [Outcome(change) for change in changes]
     outcomes = []
     for entry in entries:
         # Credentials that were allowed in the first write are allowed again.
         options = WriteOptions(allow_secret=True, discard=True)
-        outcomes.append(transaction.carry_out(memory, lambda _, entry=entry: _on_top(memory, entry, {}), options))  # type: ignore[misc]
+        outcomes.append(transaction.carry_out(memory, lambda _, entry=entry: _rebase(memory, entry, {}), options))  # type: ignore[misc]
         journal.drop(entry)
     return outcomes
 
 
-def forget(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> list[Change]:
+def forget(memory: Memory, record_ids: Sequence[str], *, dry_run: bool = False) -> list[Change]:
     """Delete the journal entries of changes that were undone outside memctl, and return the changes.
 
-    `wanted` are the ids of their records (none: all undone changes).
+    `record_ids` are the ids of their records (none: all undone changes).
     """
-    entries = _chosen(memory, wanted, dry_run=dry_run)
+    entries = _select_undone(memory, record_ids, dry_run=dry_run)
     for entry in () if dry_run else entries:
         journal.drop(entry)
     return [entry.change for entry in entries]
 
 
-def _chosen(memory: Memory, wanted: Sequence[str], *, dry_run: bool) -> list[PendingEntry]:
-    """Return the undone changes of some ids, or all; raises MemctlError for an id that none is of."""
+def _select_undone(memory: Memory, record_ids: Sequence[str], *, dry_run: bool) -> list[PendingEntry]:
+    """Return the undone changes of some records (no ids: all); raises MemctlError for an id that has none."""
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
             recovery.recover(memory, remark=False)
         undone = [entry for entry in entry_state.open_entries(memory) if entry.undone]
-    for one in wanted:
-        if not any(_is_of(entry, one) for entry in undone):
+    for one in record_ids:
+        if not any(_concerns(entry, one) for entry in undone):
             raise MemctlError(f"no change of {one} was undone outside memctl", "`memctl status` lists those that were")
-    return [entry for entry in undone if not wanted or any(_is_of(entry, one) for one in wanted)]
+    return [entry for entry in undone if not record_ids or any(_concerns(entry, one) for one in record_ids)]
 
 
-def _is_of(entry: PendingEntry, wanted: str) -> bool:
+def _concerns(entry: PendingEntry, prefix: str) -> bool:
+    """Return whether a change concerns a record whose id begins with `prefix`."""
     names = entry.change.ids or (entry.change.title,)
-    return any(name.upper().startswith(wanted.upper()) for name in names)
+    return any(name.upper().startswith(prefix.upper()) for name in names)
 
 
-def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -> Change:
-    """Return a change as it is on top of `texts` by path (and of the disk for other paths), which are then those after
-    it.
+def _rebase(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -> Change:
+    """Return a change as it applies to the current files, with both edits merged where a file has changed.
 
-    Raises MemctlError with both texts of each file that can't have both.
+    `texts` are the texts by path after changes that are planned before this one; the change's own are added. Other
+    files are read from the disk. Raises MemctlError with both texts of each file that can't be merged.
     """
     clashes: list[str] = []
     writes, deletes = [], []
@@ -304,7 +312,7 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
 
 
 def _merge_change(write: Write, now: str | None) -> str | None:
-    """Return the text that a file has with the change too; None if that is unknown."""
+    """Return the text of a file with the change as well as later edits; None if they can't be merged."""
     if now in (write.old, write.text):
         return write.text
     if now is None or write.old is None:
@@ -314,9 +322,9 @@ def _merge_change(write: Write, now: str | None) -> str | None:
 
 
 def _difference(name: str, one: tuple[str, str | None], other: tuple[str, str | None]) -> list[str]:
-    """Return how two texts of a file differ, each given with what it is."""
+    """Return the difference of two texts of a file as lines; each text comes with a word for what it is."""
     (before, old), (after, new) = one, other
     lines = (old or "").splitlines(), (new or "").splitlines()
-    found = list(unified_diff(*lines, f"{name} ({before})", f"{name} ({after})", lineterm=""))
-    more = [f"… and {len(found) - _SHOWN:,} more lines"] if len(found) > _SHOWN else []
-    return [*found[:_SHOWN], *more]
+    diff = list(unified_diff(*lines, f"{name} ({before})", f"{name} ({after})", lineterm=""))
+    more = [f"… and {len(diff) - _SHOWN:,} more lines"] if len(diff) > _SHOWN else []
+    return [*diff[:_SHOWN], *more]

@@ -45,7 +45,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         memory.remarks += [f"warning: {line}" for line in documents.unreadable_remarks(memory, snapshot, found)]
         change = commit.with_author(memory, Change(op="render", title="the documents"))
         if not memory.config.docs:
-            outcome = _take_out_of_git(memory, change, making, force=force)
+            outcome = _untrack_documents(memory, change, making, force=force)
             texts, found = documents.render_differing(memory, making, compare(making, force=force), facts=True)
             documents.write_documents(memory, texts)
             files.replace(files.locate(memory.folder, UNTRACKED), documents.IGNORE_ALL)
@@ -55,7 +55,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         documents.remove_ignore_rule(memory)
         changed = tuple(texts)
         dirty = entry_state.uncommitted(memory)
-        if (text := _attributes_to_be(memory, dirty)) is not None:
+        if (text := _updated_attributes(memory, dirty)) is not None:
             files.replace(files.locate(memory.folder, _ATTRIBUTES), text)
             changed = (*changed, _ATTRIBUTES)
             dirty = entry_state.uncommitted(memory)
@@ -69,9 +69,9 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
             hint = f"`git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then go on with the {operation[2:]}"
             return Outcome(change, pending=f"{operation} is under way", hint=hint, documents=paths), found
         if any(not path.startswith(f"{FOLDER}/") for path in ours):
-            why = "they show uncommitted changes of the memory"
-            return Outcome(change, pending=why, hint="`memctl commit` commits both", documents=paths), found
-        return _committed(memory, change, paths), found
+            why = "the documents show edits that are not committed"
+            return Outcome(change, pending=why, hint="`memctl commit` commits the edits, too", documents=paths), found
+        return _commit_documents(memory, change, paths), found
 
 
 def complete_merge(memory: Memory) -> str:
@@ -86,7 +86,7 @@ def complete_merge(memory: Memory) -> str:
     return index.remake_merge(memory.repository)
 
 
-def _committed(memory: Memory, change: Change, paths: Sequence[str]) -> Outcome:
+def _commit_documents(memory: Memory, change: Change, paths: Sequence[str]) -> Outcome:
     try:
         name = commit.commit_paths(memory, dict.fromkeys(paths), [change])
         return Outcome(change, commit=name, documents=tuple(paths))
@@ -96,8 +96,8 @@ def _committed(memory: Memory, change: Change, paths: Sequence[str]) -> Outcome:
         return Outcome(change, pending=error.message, hint="`memctl commit` tries again", documents=tuple(paths))
 
 
-def _take_out_of_git(memory: Memory, change: Change, making: Renderer, *, force: bool) -> Outcome:
-    """Delete the documents that Git has, in a commit; those edited by hand only with `force`."""
+def _untrack_documents(memory: Memory, change: Change, making: Renderer, *, force: bool) -> Outcome:
+    """Delete the documents that Git has, in one commit; those edited by hand only with `force`."""
     known = [entry.path for entry in index.entries(memory.repository, memory.tracked(FOLDER))]
     ours = {f"{FOLDER}/{name}" for name in (*making.names(), SOURCES)} if force else set()
     tracked = [path[len(memory.prefix) + 1 :] for path in known]
@@ -105,14 +105,14 @@ def _take_out_of_git(memory: Memory, change: Change, making: Renderer, *, force:
     if not paths:
         return Outcome(change)
     documents.write_documents(memory, dict.fromkeys(paths))
-    return _committed(memory, change, paths)
+    return _commit_documents(memory, change, paths)
 
 
-def _attributes_to_be(memory: Memory, dirty: Mapping[str, str]) -> str | None:
-    """Return the `.gitattributes` with what a memory of an earlier memctl lacks; None if nothing is to be written.
+def _updated_attributes(memory: Memory, dirty: Mapping[str, str]) -> str | None:
+    """Return the new text of `.gitattributes`, None if it needs no change.
 
-    Other lines stay. A file that has rules for those files itself, has edits that are
-    in no commit, or is none of memctl's, is left alone.
+    A memory of an earlier memctl gets the lines that it lacks; other lines stay. A file is left alone if it has such
+    rules already, has uncommitted edits, or was not written by memctl.
     """
     old = documents.on_disk(memory, _ATTRIBUTES)
     if old is None:

@@ -1,13 +1,13 @@
 """`renumber`: giving each record, page and heading that shares a name a new name, and correcting the references.
 
-A reference means that one of two things with a shared name which its writer could know: the other was not in the
+If two things share a name, a reference means the one that its writer could know, since the other was not in the
 writer's history. A link between records says more, since both ends have it. References that stay unclear are reported
 and left unchanged; they then mean the thing that kept the name.
 
-What a renumbering within a merge wrote is staged, so that `git commit` concludes the merge with it, provided that each
-of its files was on disk as it was staged (or in conflict). Otherwise somebody is working on a file, and nothing is
-staged. The merge's commit then contains the renumbering, which needs no commit of its own; `git merge --abort` takes
-both back.
+During a merge the files that a renumbering wrote are staged, so that `git commit` concludes the merge with them,
+provided that each file was on disk as it was staged (or in conflict). Otherwise somebody is working on a file, and
+nothing is staged. The merge's commit then contains the renumbering, which needs no commit of its own; `git merge
+--abort` takes both back.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
     strayed = [item for item in apart if item.base is not None]
     apart = [item for item in apart if item.base is None]
     records = list(_records(snapshot, apart))
-    returned = _renamed_back(snapshot)
+    returned = _returned_files(snapshot)
     records = [file for file in records if file.path not in returned]
     holders = id_collisions.of_records([file.record for file in records if file.record])
     holders += [*id_collisions.of_pages(snapshot, history), *id_collisions.of_headings(snapshot, history)]
     if not holders and not apart:
         return Renumbering(Change(op=RENUMBER, title="nothing"), returned=tuple(returned.items()))
     given = _packages(apart, holders)
-    others = [file for file in _others(snapshot) if file.path not in given]
+    others = [file for file in _other_files(snapshot) if file.path not in given]
     rewriting = Rewriting(holders, [*records, *others], history)
     packages = id_collisions.packages(holders)
     old: dict[str, str] = {}
@@ -100,7 +100,7 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
             new[path] = text
         if path != file.path and not file.apart:
             old[file.path] = file.text
-    lost = tuple(_bring_home(snapshot, strayed, new))
+    lost = tuple(_merge_strayed(snapshot, strayed, new))
     writes = tuple(Write(path, text, _text(snapshot, path)) for path, text in sorted(new.items()))
     deletes = tuple(Delete(path, text) for path, text in sorted(old.items()) if path not in new)
     renamed = tuple(holder for holder in holders if holder.moves)
@@ -108,10 +108,13 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
     return Renumbering(change, renamed, tuple(rewriting.unclear), tuple(returned.items()), lost)
 
 
-def _bring_home(
+def _merge_strayed(
     snapshot: Snapshot, strayed: Sequence[SeparateRecord], new: dict[str, str]
 ) -> Iterator[tuple[str, LostValue]]:
-    """Merge what one side made of records into their own files; what of it was replaced by what those say."""
+    """Merge versions of records that Git put into another record's file into the records' own files, in `new`.
+
+    Yields the values that gave way to those in the records' own files, each with the path.
+    """
     paths = {record.memory_id: record.path for record in snapshot.records}
     for item in strayed:
         path = paths[parse(item.text, item.path)[0].memory_id]
@@ -120,8 +123,8 @@ def _bring_home(
         yield from ((path, one) for one in merged.lost)
 
 
-def _renamed_back(snapshot: Snapshot) -> dict[str, str]:
-    """Return the files of records from before they were renamed, each with the id that its record has now."""
+def _returned_files(snapshot: Snapshot) -> dict[str, str]:
+    """Return the files of records from before they were renamed, each with its record's present id."""
     now = {(record.memory_id, alias): record.id for record in snapshot.records for alias in record.aliases}
     pairs = ((record.path, now.get((record.memory_id, record.id))) for record in snapshot.records)
     return {path: identifier for path, identifier in pairs if identifier}
@@ -147,14 +150,14 @@ def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateReco
                 files.decode(contents[blob] or b"", path) if blob else None
                 for blob in (sides.base, sides.ours, sides.theirs)
             )
-            known = [parse(text or "", path)[0].memory_id for text in texts]
-            if len(set(known)) < len(known):
+            memory_ids = [parse(text or "", path)[0].memory_id for text in texts]
+            if len(set(memory_ids)) < len(memory_ids):
                 continue
             before = parse(base, path)[0].memory_id if base else ""
-            if before in known and before not in homes:
+            if before in memory_ids and before not in homes:
                 continue  # one side deleted it, and only a person can tell whether it is to stay
             packages = _packages_of_both(memory, unmerged, contents, path)
-            for text, memory_id, package in zip(texts, known, packages, strict=True):
+            for text, memory_id, package in zip(texts, memory_ids, packages, strict=True):
                 found.append(SeparateRecord(path, text or "", package, base if memory_id == before else None))
     return found
 
@@ -162,7 +165,10 @@ def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateReco
 def _packages_of_both(
     memory: Memory, unmerged: Mapping[str, Sides], contents: Mapping[str, bytes | None], path: str
 ) -> tuple[str | None, str | None]:
-    """Return the packages of both sides, of handoffs in one path; the same for both if they are not in conflict."""
+    """Return the text of a handoff's package on both sides of a merge, None for none.
+
+    Both sides have the same text if the package is not in conflict.
+    """
     package = package_path(path)
     sides = unmerged.get(memory.tracked(package))
     if sides:
@@ -175,7 +181,7 @@ def _packages_of_both(
 
 
 def _packages(apart: Sequence[SeparateRecord], holders: Sequence[Holder]) -> dict[str, str]:
-    """Return the packages of handoffs that had one path, each beside its own record, with the id that it has now."""
+    """Return the packages of handoffs that shared a path, by their new paths and with the new ids."""
     found = {}
     for item in apart:
         record = parse(item.text, item.path)[0]
@@ -197,8 +203,8 @@ def _records(snapshot: Snapshot, apart: Sequence[SeparateRecord]) -> Iterator[Me
         yield MemoryFile(item.path, item.text, parse(item.text, item.path)[0], apart=True)
 
 
-def _others(snapshot: Snapshot) -> Iterator[MemoryFile]:
-    """Pages, what is written of sessions and tasks, and packages; documents are rendered from the rest."""
+def _other_files(snapshot: Snapshot) -> Iterator[MemoryFile]:
+    """Yield the other files with references: pages, pages of sessions, checkpoints and packages of handoffs."""
     for page in snapshot.outline.pages:
         yield MemoryFile(page.path, snapshot.read(page.path))
     packages = filter(handoff.record_path, snapshot.names(HANDOFF.folder))
@@ -215,7 +221,7 @@ def _text(snapshot: Snapshot, path: str) -> str | None:
 
 
 def _commit_change(holders: Sequence[Holder]) -> Change:
-    """Return what the commit says: who was renamed, and who keeps the name."""
+    """Return a Change without files that says what was renamed, and what keeps each name."""
     renamed = [holder for holder in holders if holder.moves]
     kept = {holder.name: holder.title for holder in holders if holder.now == holder.name}
     names = [f"{holder.name} -> {holder.now}" for holder in renamed[:_SHOWN]]
@@ -253,7 +259,7 @@ def stage_merge(memory: Memory) -> StagedMerge | None:
             return None
         paths = tuple(dict.fromkeys(path for entry in entries for path in entry.change.paths))
         held = _staged_texts(memory, paths)
-        if odd := [path for entry in entries for path in _edited(memory, entry.change, held)]:
+        if odd := [path for entry in entries for path in _unstageable_files(memory, entry.change, held)]:
             return StagedMerge(why=f"{memory.tracked(odd[0])} has changes that are not staged")
         try:
             commits.update_index(memory.repository, [memory.tracked(path) for path in paths])
@@ -279,8 +285,11 @@ def _staged_texts(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | 
     }
 
 
-def _edited(memory: Memory, change: Change, held: Mapping[str, str | None]) -> list[str]:
-    """Return the files of a change that had something else on disk than in the index before it, or have by now."""
+def _unstageable_files(memory: Memory, change: Change, held: Mapping[str, str | None]) -> list[str]:
+    """Return the files of a change that must not be staged.
+
+    They had other contents on the disk than in the index before the change, or have by now.
+    """
     old = {write.path: write.old for write in change.writes} | {one.path: one.old for one in change.deletes}
     new = {write.path: write.text for write in change.writes}
     found = []
@@ -292,6 +301,7 @@ def _edited(memory: Memory, change: Change, held: Mapping[str, str | None]) -> l
 
 
 def _on_disk(memory: Memory, path: str) -> str | None:
+    """Return the text of a file, None if it is missing, "" if it is not text."""
     try:
         return files.read(memory.folder, path)
     except (FileNotFoundError, NotADirectoryError):
@@ -301,7 +311,7 @@ def _on_disk(memory: Memory, path: str) -> str | None:
 
 
 def _render(memory: Memory) -> str:
-    """Have the staged documents show what is staged, as our hook has; what went wrong, or ""."""
+    """Render and stage the documents of what is staged, as memctl's Git hook does; return a warning, "" for none."""
     try:
         documents.render_index(memory)
         return ""
@@ -324,23 +334,23 @@ class RenumberingResult(msgspec.Struct, frozen=True):
 
 def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
     """Give records and pages that share an id new ids, and rewrite the references. Raises MemctlError."""
-    made: list[Renumbering] = []
+    renumberings: list[Renumbering] = []
 
     def plan(_: object) -> Change:
         history = Authorship(memory.repository, memory.prefix)
         snapshot = load.disk(memory)
-        made.append(renumber(snapshot, history, conflicting_records(memory, snapshot)))
-        return made[0].change
+        renumberings.append(renumber(snapshot, history, conflicting_records(memory, snapshot)))
+        return renumberings[0].change
 
     outcome = transaction.carry_out(memory, plan, options)
     within = None if options.dry_run or options.no_commit else stage_merge(memory)
-    settled = [] if options.dry_run else _settle_ownership(memory, made[0])
-    return RenumberingResult(made[0], outcome, within, tuple(settled))
+    settled = [] if options.dry_run else _settle_ownership(memory, renumberings[0])
+    return RenumberingResult(renumberings[0], outcome, within, tuple(settled))
 
 
-def _settle_ownership(memory: Memory, made: Renumbering) -> list[str]:
-    """Let the reasons of ownerships have the new ids of handoffs."""
-    if not any(one.record and one.record.memory_type == HANDOFF.name for one in made.renamed):
+def _settle_ownership(memory: Memory, renumbering: Renumbering) -> list[str]:
+    """Write the new ids of handoffs into the reasons of ownerships; return a line for each."""
+    if not any(one.record and one.record.memory_type == HANDOFF.name for one in renumbering.renamed):
         return []
     try:
         return [f"ownership: {line}" for line in handoffs.settle(memory).lines]

@@ -9,7 +9,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import edited_hooks, hook_commits, refs, tree_merge
 from memctl.git.tree_merge import Leaf
-from memctl.record.change import Change, Delete, Write
+from memctl.record.change import Change, Write
 from memctl.store import commit_message, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.sessions_ref import FOLDERS, REF
@@ -37,16 +37,14 @@ def split(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Chang
 
     beside = tuple(write for write in change.writes if goes_there(write))
     here = tuple(write for write in change.writes if write not in beside)
-    deletes = [delete for delete in change.deletes if not _is_only(memory, delete, there)]
+    deletes = [
+        delete for delete in change.deletes if delete.path not in there or os.path.lexists(memory.folder / delete.path)
+    ]
     gone = tuple(delete for delete in change.deletes if delete.path in there)
     return (
         msgspec.structs.replace(change, writes=here, deletes=tuple(deletes)),
         msgspec.structs.replace(change, writes=beside, deletes=gone),
     )
-
-
-def _is_only(memory: Memory, delete: Delete, there: set[str]) -> bool:
-    return delete.path in there and not os.path.lexists(memory.folder / delete.path)
 
 
 def commit(memory: Memory, change: Change) -> str:

@@ -60,7 +60,8 @@ def plan_documents(memory: Memory, value: str) -> Change:
 def _documents_lines(repository: Repository, docs: str) -> str:
     """Return the lines of config.yaml that set `docs`, and with `default-branch` the name of that branch.
 
-    It is named, for the clones of builds mostly do not know it: what origin/HEAD is, else the branch of HEAD.
+    It is named because the clones in which builds run mostly don't know it. It is what origin/HEAD names, else HEAD's
+    branch.
     """
     if docs != configuration.DEFAULT_BRANCH:
         return f"docs: {docs}\n"
@@ -69,7 +70,7 @@ def _documents_lines(repository: Repository, docs: str) -> str:
 
 
 def _refuse_absent(repository: Repository, folder: Path) -> None:
-    """Raise MemctlError if Git has a memory at a folder, and it is not checked out: it would be written over."""
+    """Raise MemctlError if Git has a memory at a folder that is not checked out, and would be overwritten."""
     config = f"{folder.relative_to(repository.top).as_posix()}/{CONFIG}"
     tracked = bool(git.read(["ls-files", "-z", "--", config], repository.top))
     if tracked or (repository.has_head() and git.read(["ls-tree", "HEAD", "--", config], repository.top)):

@@ -109,7 +109,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
 
 def _settle(memory: Memory) -> None:
-    """Bring a batch in step with HEAD before the write; what keeps it from a commit keeps nobody from recording."""
+    """Bring a batch in step with HEAD. If it can't be committed, remarks say so, and the write goes on."""
     settled = commit.sync_batch(memory)
     if settled and settled.pending:
         memory.remarks += [
@@ -119,7 +119,7 @@ def _settle(memory: Memory) -> None:
 
 
 def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOptions, variables: Variables) -> Outcome:
-    """Commit what waits, of which the last change has just been written, unless that is left to `memctl commit`."""
+    """Commit the waiting changes, the last of which was just written, unless that is left to `memctl commit`."""
     if not options.no_commit:
         return commit.commit_waiting(memory, waiting, waiting[-1], variables)
     _, warning = documents.refresh(memory, [waiting[-1].change])
@@ -138,7 +138,7 @@ def check(memory: Memory, change: Change, options: WriteOptions) -> None:
         if len(write.text.encode(errors="surrogatepass")) > files.MAX_BYTES and change.op != REDACT:
             raise MemctlError(
                 f"{write.path} would have more than {files.MAX_BYTES:,} bytes",
-                "keep the long part elsewhere and link it",
+                "move the long part to another file and link to it",
             )
         if (
             files.is_record_path(write.path, BY_FOLDER) and change.op != REDACT
@@ -156,19 +156,19 @@ def check(memory: Memory, change: Change, options: WriteOptions) -> None:
 
 
 def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str, ...]:
-    """Return what there is to say of the records of a change, for options that ask for it; raises MemctlError if
-    `strict`."""
+    """Return hints on the records of a change, if `options` ask for them; raises MemctlError if they are strict."""
     if options.strict is None:
         return ()
     from memctl.write import hints  # for a person who writes
 
     found = hints.hints_for(memory, change, with_advice=not options.strict)
     if found and options.strict:
-        raise MemctlError("\n".join(found), "--strict refuses that, and nothing was written")
+        raise MemctlError("\n".join(found), "nothing was written; correct that, or leave out --strict")
     return found
 
 
 def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
+    """Raise MemctlError if a change would discard text that no commit has."""
     gone = {delete.path for delete in change.deletes} | {
         w.path for w in change.writes if w.old and change.op == "restore"
     }
@@ -183,7 +183,7 @@ def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
 def _refuse_controls(change: Change) -> None:
     """Raise MemctlError, naming the field, if a change adds a control character to a record or page.
 
-    Lines that a file had before are not complained of again, nor what is brought back as it was.
+    Lines that a file had before pass, and so does a version that is restored.
     """
     if change.op == "restore":
         return

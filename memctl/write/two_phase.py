@@ -32,7 +32,7 @@ Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """A step that was begun and moves ownership, then writes the record of this.
+    """A step that has begun: it moves the ownership of sections, then writes the record of that.
 
     `commit` is the commit of the coordination state that moves ownership ("" for none), `remote` the remote at which it
     moves first, and `change` the Change that writes the record. If ownership has moved, the change is still to be
@@ -126,12 +126,13 @@ def _folder(memory: Memory) -> Path:
 
 
 def _forget(noted: list[tuple[Path, Intent]]) -> None:
+    """Delete the notes of steps, and empty the list."""
     while noted:
         noted.pop()[0].unlink(missing_ok=True)
 
 
 def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: WriteOptions) -> Outcome:
-    """Commit the record now that ownership has moved; if that is refused, take everything back."""
+    """Commit the record now that ownership has moved; if that is refused, undo the step and raise MemctlError."""
     change = intent.change
 
     def plan(sequence: Sequence) -> Change:
@@ -139,7 +140,7 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
             taken = sequence.take(HANDOFF, change.ids[0][4:14])
             if taken != [change.ids[0]]:
                 raise MemctlError(f"{change.ids[0]} was taken by another process meanwhile", "try again")
-        return _rebased(memory, change)
+        return _rebase(memory, change)
 
     try:
         written = write(memory, plan, options)
@@ -150,7 +151,7 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
         return written
     back = msgspec.structs.replace(intent, back=True)
     journal.put(file, back)
-    _take_back(memory, back)
+    _undo_step(memory, back)
     file.unlink(missing_ok=True)
     raise MemctlError(
         f"no section was handed over, because the record can't be committed: {why}", hint or "fix that, then try again"
@@ -158,12 +159,13 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
 
 
 def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
+    """Finish or undo the interrupted steps, as `recover` does; the caller holds the coordination lock."""
     lines = []
     for file, intent in unfinished_steps(memory):
         if intent.remote and not ask_remote and (intent.back or not _has_moved(memory, intent)):
             continue
         if intent.back:
-            _take_back(memory, intent)
+            _undo_step(memory, intent)
         is_done = not intent.back and _finish(memory, write, intent)
         file.unlink(missing_ok=True)
         step = f"{intent.change.op} {intent.change.title}"
@@ -172,12 +174,12 @@ def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
 
 
 def _finish(memory: Memory, write: Writing, intent: Intent) -> bool:
-    """Write the record of a step if the ownership has moved; else nothing has happened, and nothing will: False."""
+    """Write the record of a step if its ownership has moved; return whether it has. If not, nothing was changed."""
     if intent.remote and not _has_moved(memory, intent):
         remote_state.fetch_and_merge_locked(memory, intent.remote)
     if not _has_moved(memory, intent):
         return False
-    write(memory, lambda _: _rebased(memory, intent.change), WriteOptions(allow_secret=True))
+    write(memory, lambda _: _rebase(memory, intent.change), WriteOptions(allow_secret=True))
     return True
 
 
@@ -188,16 +190,21 @@ def _has_moved(memory: Memory, intent: Intent) -> bool:
     return refs.contains(memory.repository, memory.repository.tip(coordination_ref.ref(memory)), intent.commit)
 
 
-def _take_back(memory: Memory, intent: Intent) -> None:
-    """Undo a step: the files get their old texts, and entries of the shared state that it made their old values."""
-    _abandon(memory, intent.change)
+def _undo_step(memory: Memory, intent: Intent) -> None:
+    """Undo a step: restore the old texts of its files, and the old values that it replaced in the shared state.
+
+    Values that somebody else has changed since stay.
+    """
+    _undo_pending(memory, intent.change)
     if intent.commit:
         before = ref_state.at(memory, refs.parent(memory.repository, intent.commit)).state
-        plan = _undone(before, ref_state.at(memory, intent.commit).state, intent)
+        plan = _undo_plan(before, ref_state.at(memory, intent.commit).state, intent)
         remote_state.update_locked(memory, intent.remote or None, plan, Terms())
 
 
-def _undone(before: State, after: State, intent: Intent) -> Plan:
+def _undo_plan(before: State, after: State, intent: Intent) -> Plan:
+    """Return a plan that restores the values of the state `before` a step where they are still those `after` it."""
+
     def plan(state: State) -> Step:
         values = {}
         for name in ("section_ownership_map", "active_agents"):
@@ -208,13 +215,14 @@ def _undone(before: State, after: State, intent: Intent) -> Plan:
                 now.pop(key, None)
                 now |= {key: old[key]} if key in old else {}
             values[name] = now
-        return Step(state.with_(**values), "undo", f"{intent.change.op} {intent.change.ids[0]}: it has no record")
+        what = f"{intent.change.op} {intent.change.ids[0]}, whose record was not written"
+        return Step(state.with_(**values), "undo", what)
 
     return plan
 
 
-def _abandon(memory: Memory, change: Change) -> None:
-    """Undo a change that waits for its commit: its files get their old texts, and it waits no more.
+def _undo_pending(memory: Memory, change: Change) -> None:
+    """Undo a change that waits for its commit: restore the old texts of its files, and delete its journal entry.
 
     A file that was edited since is left alone.
     """
@@ -236,8 +244,8 @@ def _on_disk(memory: Memory, path: str) -> str | None:
         return None
 
 
-def _rebased(memory: Memory, change: Change) -> Change:
-    """Return a change on top of what its files hold by now; what they hold already is no change."""
+def _rebase(memory: Memory, change: Change) -> Change:
+    """Return a change as it applies to the current texts of its files."""
     writes = []
     for write in change.writes:
         now, text = _on_disk(memory, write.path), write.text

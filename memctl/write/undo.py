@@ -1,4 +1,4 @@
-"""Undoing a change: a new change takes back what its commit did to the memory."""
+"""Undoing a change: a new change reverts what its commit did to the memory."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ UNDO, SYNC = "undo", "sync"
 # Operations that an undo of files would not revert: a credential would come back, ownership would not change.
 _HANDS = "sections may have changed hands with it"
 _ELSEWHERE = {
-    REDACT: "it took a credential out",
-    SYNC: "it merged",
+    REDACT: "it removed a credential",
+    SYNC: "it is the merge of a sync",
     **dict.fromkeys(("handoff", "accept", "decline", "withdraw"), _HANDS),
 }
 _RENDERED = "docs/"
@@ -37,8 +37,8 @@ def undo(memory: Memory, revision: str | None) -> Change:
     if waiting := [entry for entry in entry_state.open_entries(memory) if not entry.undone]:
         name = entry_state.describe(waiting[-1])
         raise MemctlError(f"{name} waits for its commit", "`memctl commit` makes it, then it can be undone")
-    commit = _resolve_commit(memory, revision) if revision else _latest(memory)
-    _refuse_others(memory, commit)
+    commit = _resolve_commit(memory, revision) if revision else _latest_change(memory)
+    _refuse_irreversible(memory, commit)
     before = trees.blob_ids(memory.repository, f"{commit.commit}^", commit.paths)
     after = trees.blob_ids(memory.repository, commit.commit, commit.paths)
     texts = trees.blobs(memory.repository, {*before.values(), *after.values()}, files.MAX_BYTES)
@@ -48,7 +48,7 @@ def undo(memory: Memory, revision: str | None) -> Change:
         if path == tracked or path.startswith(_RENDERED):
             continue
         old, new = (_text(texts.get(side.get(tracked, "")), path) for side in (before, after))
-        text, now = _taken_back(memory, path, old, new), _now(memory, path)
+        text, now = _without_change(memory, path, old, new), _current_text(memory, path)
         if text is not None:
             writes.append(Write(path, text, now))
         elif now is not None:
@@ -64,17 +64,18 @@ def undo(memory: Memory, revision: str | None) -> Change:
 
 
 def _resolve_commit(memory: Memory, revision: str) -> Commit:
+    """Return the commit of a revision; raises MemctlError if it does not change the memory."""
     full = memory.repository.resolve(revision)
-    found = history.commits(memory.repository, [memory.prefix], full, limit=1)
-    if not found or found[0].commit != full:
+    commits = history.commits(memory.repository, [memory.prefix], full, limit=1)
+    if not commits or commits[0].commit != full:
         raise MemctlError(f"{revision} changes nothing of the memory", "`memctl log` lists the commits that do")
-    return found[0]
+    return commits[0]
 
 
-def _latest(memory: Memory) -> Commit:
+def _latest_change(memory: Memory) -> Commit:
     """Return the latest change of the memory that is not undone: each undo goes one further back.
 
-    A sync's merge is none: what it brought are changes of their own.
+    The merge of a sync does not count, because the changes that it brought are commits of their own.
     """
     for most in (_FEW, None):
         undone: set[str] = set()
@@ -87,7 +88,8 @@ def _latest(memory: Memory) -> Commit:
     raise MemctlError("there is no change to undo", "`memctl log` lists the changes")
 
 
-def _refuse_others(memory: Memory, commit: Commit) -> None:
+def _refuse_irreversible(memory: Memory, commit: Commit) -> None:
+    """Raise MemctlError for a commit that an undo of files would not revert."""
     short = commit.commit[:_SHORT]
     if not commit.trailers.ops:
         raise MemctlError(
@@ -98,11 +100,11 @@ def _refuse_others(memory: Memory, commit: Commit) -> None:
         if op in _ELSEWHERE:
             raise MemctlError(f"{short} ({commit.subject}) can't be undone: {_ELSEWHERE[op]}", _OTHER)
     if memory.tracked(CONFIG) in commit.paths and "init" in commit.trailers.ops:
-        raise MemctlError(f"{short} set the memory up", f"`git revert {short}` removes the whole memory")
+        raise MemctlError(f"{short} created the memory", f"`git revert {short}` removes the whole memory")
 
 
-def _renumbered(memory: Memory, path: str, text: str) -> str:
-    """Return the id that the record of a file has now, "" if it has no other."""
+def _current_id(memory: Memory, path: str, text: str) -> str:
+    """Return the present id of a record that was renumbered since, given an earlier text; "" if it was not."""
     from memctl.store import load
 
     try:
@@ -118,19 +120,19 @@ def _text(content: bytes | None, path: str) -> str | None:
     return None if content is None else files.decode(content, path)
 
 
-def _now(memory: Memory, path: str) -> str | None:
+def _current_text(memory: Memory, path: str) -> str | None:
     try:
         return files.read(memory.folder, path)
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def _taken_back(memory: Memory, path: str, old: str | None, new: str | None) -> str | None:
-    """Return the text that a file has without a change that made `new` of `old`; None if it is gone then.
+def _without_change(memory: Memory, path: str, old: str | None, new: str | None) -> str | None:
+    """Return a file's current text without the change from `old` to `new`; None if the file is then gone.
 
-    Raises MemctlError if somebody has changed the same since.
+    Raises MemctlError if somebody has changed the same places since.
     """
-    now = _now(memory, path)
+    now = _current_text(memory, path)
     if now == new:
         return old
     if now is not None and new is not None and old is not None:
@@ -138,9 +140,9 @@ def _taken_back(memory: Memory, path: str, old: str | None, new: str | None) -> 
         if not merged.conflicts:
             return merged.text
     name = ids.id_in_path(path) or memory.tracked(path)
-    if now is None and new is not None and (renamed := _renumbered(memory, path, new)):
+    if now is None and new is not None and (renamed := _current_id(memory, path, new)):
         hint = f"`memctl delete {renamed}` deletes it" if old is None else f"`memctl log {renamed}` lists its changes"
         raise MemctlError(f"{name} is {renamed} now, since two clones gave out the same id", hint)
     raise MemctlError(
-        f"{name} was changed since, in the same places", f"`memctl log {name}` shows by what; undo that first"
+        f"{name} was changed since, in the same places", f"`memctl log {name}` lists the later changes; undo them first"
     )

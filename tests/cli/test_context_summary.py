@@ -81,7 +81,7 @@ def test_check_lists_what_breaks_the_rules(memctl: Memctl) -> None:
         "violations"
     ]
     assert [one["line"] for one in found] == [0]
-    assert "where 20 are allowed" in found[0]["message"]
+    assert "at most 20 are allowed" in found[0]["message"]
 
 
 def test_context_summary_needs_no_memory(memctl: Memctl, tmp_path: Path) -> None:

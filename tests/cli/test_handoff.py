@@ -484,7 +484,7 @@ def test_an_offer_with_sections_stays_until_it_is_answered(
 ) -> None:
     made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
     refused = memctl(command, made, code=1).err
-    assert f"{made} is offered with §2.1" in refused
+    assert f"{made} still offers §2.1" in refused
     assert f"`memctl handoff withdraw {made}`" in refused
     bob("handoff", "decline", made, "--reason", "No time")
     memctl(command, made)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Memctl, git, process
 from tests.test_architecture import loaded_by
-from tests.write.test_documents import prepared
+from tests.write.test_documents import run_commands
 
 DETAILS = "Intro to §2.1.\n\n## Schema\n\nTables, see DEC-2025-11-04-001.\n\n## Queues\n\nNone.\n"
 
@@ -35,7 +35,7 @@ def made(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("detail", "add", "Tokens", "--section", "2.1", *code, "--file", str(details)),
         ("decide", "Use PostgreSQL", "--section", "2.1", "--rationale", "It has transactions."),
     )
-    prepared(folder, writes)
+    run_commands(folder, writes)
     return folder
 
 

@@ -59,7 +59,7 @@ def test_documents_of_uncommitted_edits_are_rendered_and_stay_pending(pages: Pat
     held = memctl("render")
     assert DOCUMENT in held.out
     assert "# 2.1 Paying" in (pages / DOCUMENT).read_text()
-    assert "commit pending: they show uncommitted changes of the memory" in held.err
+    assert "commit pending: the documents show edits that are not committed" in held.err
     assert git(pages, "rev-parse", "HEAD") == head
     memctl("commit")
     committed = git(pages, "show", "--format=", "--name-only", "HEAD").split("\n")

@@ -320,7 +320,7 @@ def test_a_started_session_is_summarized_from_git_at_its_end(
     assert memctl("session", "list").out.split()[0] == "refunds"
     assert memctl("session", "list", "--json").data["sessions"][0]["path"] == ".memory/sessions/refunds.md"
     assert memctl("session", "show", "refunds", "--json").data["files"]["Files Modified"][0]["action"] == "created"
-    assert "1 session summed up, the last ended 2025-11-04T14:32:00Z" in memctl("rehydrate").out
+    assert "1 session summarized, the last ended 2025-11-04T14:32:00Z" in memctl("rehydrate").out
 
 
 def test_unknown_session_is_refused_with_a_hint(repo: Path, memctl: Memctl) -> None:

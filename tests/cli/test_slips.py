@@ -118,6 +118,7 @@ def test_a_dry_run_in_a_bare_repository_says_that_it_is_one(tmp_path: Path, memc
     [
         "# Choose a database\n\n## Decision\n\n<!-- What was decided. -->\n\n## Rationale\n\n- \n",
         "# {short title}\n\n## Context\n\nA problem\n",
+        "---\ntitle: A form\n---\n<!-- a\nnote -->\n<!-- another -->\n# {short title}\n\n## Context\n\nA problem\n",
     ],
 )
 def test_unfilled_template_is_refused(repo: Path, memctl: Memctl, text: str) -> None:

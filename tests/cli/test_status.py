@@ -127,3 +127,11 @@ def test_cached_last_session_follows_its_page_and_the_sessions_ref(
     assert shown() == ("one", "2025-11-05")
     file.write_text(page(16))
     assert shown() == ("one", "2025-11-16")
+
+
+def test_long_intent_of_the_last_session_is_shortened(repo: Path, memctl: Memctl) -> None:
+    file = repo / ".memory/sessions/one.md"
+    file.parent.mkdir(exist_ok=True)
+    plan = f"Implement the plan. {'Add a helper and call it everywhere. ' * 30}"
+    file.write_text(f"---\nsession_id: one\nended: 2025-11-03T12:00:00Z\n---\n\n## Session Intent\n\n- {plan}\n")
+    assert "  session   2025-11-03T12:00:00Z Implement the plan.\n" in memctl("status").out

@@ -62,13 +62,13 @@ def record(memctl: Memctl, identifier: str) -> dict[str, Any]:
     return found
 
 
-def imported(memctl: Memctl, folder: Path) -> dict[str, str]:
+def import_folder(memctl: Memctl, folder: Path) -> dict[str, str]:
     """The ids of what an import adds, by file."""
     files: dict[str, str] = memctl("import", "adr", str(folder), "--json").data["files"]
     return files
 
 
-def exported(memctl: Memctl, folder: Path, *options: str) -> dict[str, str]:
+def export_folder(memctl: Memctl, folder: Path, *options: str) -> dict[str, str]:
     memctl("export", "adr", str(folder), *options)
     return {name: data.decode() for name, data in texts(folder).items()}
 
@@ -88,14 +88,14 @@ def test_a_folder_is_imported_in_one_commit_and_exported_unchanged(
 def test_unusual_files_are_exported_unchanged(memctl: Memctl, tmp_path: Path) -> None:
     names = {f"{number:04d}-odd.md": text for number, text in enumerate(ODD.values(), start=7)}
     folder = put(tmp_path / "in", names)
-    assert len(imported(memctl, folder)) == len(ODD)
+    assert len(import_folder(memctl, folder)) == len(ODD)
     memctl("export", "adr", str(tmp_path / "out"))
     assert texts(tmp_path / "out") == texts(folder)
-    assert imported(memctl, folder) == {}
+    assert import_folder(memctl, folder) == {}
 
 
 def test_sections_become_the_fields_of_a_decision(memctl: Memctl) -> None:
-    madr = imported(memctl, EXAMPLES / "madr")
+    madr = import_folder(memctl, EXAMPLES / "madr")
     content = record(memctl, madr["0001-choose-a-message-broker.md"])["content"]
     assert content["context"].startswith("Orders, mails and stock")
     assert content["rationale"].startswith("* Nobody here")
@@ -107,7 +107,7 @@ def test_sections_become_the_fields_of_a_decision(memctl: Memctl) -> None:
     assert "### Confirmation" in content["decision"]
     assert "validation_criteria" not in content
     assert record(memctl, madr["0002-use-the-database-as-a-queue.md"])["content"]["validation_criteria"][:3] == "Ten"
-    nygard = imported(memctl, EXAMPLES / "nygard")
+    nygard = import_folder(memctl, EXAMPLES / "nygard")
     third = record(memctl, nygard["0003-send-mail-from-a-queue.md"])
     assert third["content"]["expected_impact"] == "A mail may come a minute late."
     assert "## Alternatives weighed" in third["body"]
@@ -117,7 +117,7 @@ def test_sections_become_the_fields_of_a_decision(memctl: Memctl) -> None:
 
 def test_superseding_files_are_linked_at_both_ends(memctl: Memctl) -> None:
     for form, old, new in (("nygard", 2, 4), ("madr", 1, 2)):
-        ids = {int(file[:4]): identifier for file, identifier in imported(memctl, EXAMPLES / form).items()}
+        ids = {int(file[:4]): identifier for file, identifier in import_folder(memctl, EXAMPLES / form).items()}
         assert record(memctl, ids[old])["superseded_by"] == [ids[new]]
         assert record(memctl, ids[new])["supersedes"] == [ids[old]]
         assert record(memctl, ids[old])["status"] == "superseded"
@@ -127,7 +127,7 @@ def test_superseding_links_are_read_from_a_list_of_links(memctl: Memctl, tmp_pat
     links = "# B\n\n## Links <!-- optional -->\n\n* Supersedes [ADR-0001](0001-a.md)\n"
     prose = "# C\n\n## More Information\n\nThis supersedes [ADR-0002](0002-b.md) in spirit.\n"
     folder = put(tmp_path / "in", {"0001-a.md": "# A\n", "0002-b.md": links, "0003-c.md": prose})
-    ids = imported(memctl, folder)
+    ids = import_folder(memctl, folder)
     assert record(memctl, ids["0001-a.md"])["superseded_by"] == [ids["0002-b.md"]]
     assert record(memctl, ids["0002-b.md"])["status"] == "accepted"
 
@@ -155,7 +155,7 @@ def test_a_status_names_the_other_record_in_many_ways(
 ) -> None:
     form = "# {}\n\n## Status\n\n{}\n\n## Context\n\nC\n"
     folder = put(tmp_path / "in", {"0001-a.md": form.format("1. A", old), "0002-b.md": form.format("2. B", new)})
-    ids = imported(memctl, folder)
+    ids = import_folder(memctl, folder)
     first = record(memctl, ids["0001-a.md"])
     assert first["status"] == status
     assert first["superseded_by"] == ([ids["0002-b.md"]] if is_linked else [])
@@ -175,7 +175,7 @@ def test_record_without_a_date_gets_that_of_its_first_commit(
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2024-05-06T07:08:09Z")
     git(repo, "commit", "-qam", "second")
     monkeypatch.delenv("GIT_COMMITTER_DATE")
-    ids = imported(memctl, folder)
+    ids = import_folder(memctl, folder)
     assert record(memctl, ids["0001-a.md"])["timestamp"] == "2023-05-06T07:08:09Z"
     assert ids["0002-b.md"] == "DEC-2023-05-06-002"
     assert record(memctl, ids["0003-c.md"])["timestamp"] == "2025-11-04T14:32:00Z"
@@ -185,7 +185,7 @@ def test_importing_again_adds_nothing_and_a_changed_file_is_left_alone(
     repo: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
     folder = put(tmp_path / "in", {name: text.decode() for name, text in texts(EXAMPLES / "nygard").items()})
-    ids = imported(memctl, folder)
+    ids = import_folder(memctl, folder)
     before = commits(repo)
     again = memctl("import", "adr", str(folder))
     assert "nothing to change" in again.err
@@ -204,12 +204,12 @@ def test_importing_again_adds_nothing_and_a_changed_file_is_left_alone(
 def test_a_new_file_supersedes_an_existing_decision(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     form = "# {}\n\nDate: 2024-01-01\n\n## Status\n\nAccepted\n\n{}## Context\n\nC\n"
     folder = put(tmp_path / "in", {"0001-a.md": form.format("1. A", ""), "0002-b.md": form.format("2. B", "")})
-    ids = imported(memctl, folder)
+    ids = import_folder(memctl, folder)
     before = commits(repo)
     put(folder, {"0003-c.md": form.format("3. C", "Supersedes [1. A](0001-a.md)\n\nSupersedes ADR-2\n\n")})
     changed = form.format("2. B", "").replace("Accepted\n", "Superseded by [3. C](0003-c.md)\n")
     put(folder, {"0002-b.md": changed})  # as adr-tools does it
-    ids |= imported(memctl, folder)
+    ids |= import_folder(memctl, folder)
     assert commits(repo) == before + 1
     for old in ("0001-a.md", "0002-b.md"):
         assert record(memctl, ids[old])["superseded_by"] == [ids["0003-c.md"]]
@@ -277,7 +277,7 @@ def test_titles_and_statuses_are_read_from_any_usual_place(memctl: Memctl, tmp_p
             "0004-use-x.md": "<!-- MD025 -->\n# {short title of the choice}\n\n## Context\n\n{Describe it}\n",
         },
     )
-    ids = imported(memctl, folder)
+    ids = import_folder(memctl, folder)
     found = {name: record(memctl, identifier) for name, identifier in ids.items()}
     assert {name: (one["title"], one["status"]) for name, one in found.items()} == {
         "0002-keep-carts.md": ("Keep carts", "deprecated"),
@@ -287,15 +287,15 @@ def test_titles_and_statuses_are_read_from_any_usual_place(memctl: Memctl, tmp_p
         "locks.md": ("Locks", "accepted"),
     }
     assert found["0002-keep-carts.md"]["timestamp"] == "2024-02-01T00:00:00Z"
-    assert texts(folder).items() >= {n: d.encode() for n, d in exported(memctl, tmp_path / "out").items()}.items()
+    assert texts(folder).items() >= {n: d.encode() for n, d in export_folder(memctl, tmp_path / "out").items()}.items()
     for name, title in (("adr013-use-node-fetch.md", "Use it"), ("locks.md", "Lock"), ("0003-word.md", "Words")):
         memctl("edit", ids[name], "--allow-accepted", "--title", title)
     memctl("edit", ids["0003-word.md"], "--status", "proposed")
-    files = exported(memctl, tmp_path / "out")
+    files = export_folder(memctl, tmp_path / "out")
     assert 'title: "ADR013: Use it"' in files["adr013-use-node-fetch.md"]
     assert files["locks.md"].startswith("# Lock\n\n## Context")
     assert files["0003-word.md"] == "# Words\n\n**Proposed**\n\n## Context\n\nC\n"
-    assert imported(memctl, folder) == {}
+    assert import_folder(memctl, folder) == {}
 
 
 def test_a_credential_is_imported_only_with_the_option(memctl: Memctl, tmp_path: Path) -> None:
@@ -304,15 +304,15 @@ def test_a_credential_is_imported_only_with_the_option(memctl: Memctl, tmp_path:
     memctl("import", "adr", str(folder), "--allow-secret")
 
 
-def test_an_edit_is_exported_and_the_rest_is_kept(memctl: Memctl, tmp_path: Path) -> None:
-    ids = imported(memctl, EXAMPLES / "nygard") | imported(memctl, EXAMPLES / "madr")
+def test_export_after_an_edit_changes_only_that_part(memctl: Memctl, tmp_path: Path) -> None:
+    ids = import_folder(memctl, EXAMPLES / "nygard") | import_folder(memctl, EXAMPLES / "madr")
     nygard, madr = ids["0003-send-mail-from-a-queue.md"], ids["0003-write-prices-as-integers.md"]
     sets = ("status=accepted", "title=Send mails later", "timestamp=2024-04-01", "rationale=It waits.")
     memctl("edit", nygard, *[part for value in sets[1:] for part in ("--set", value)])
     memctl("edit", nygard, "--set", sets[0])
     memctl("edit", madr, "--set", "rationale=* Books must balance")
     memctl("edit", madr, "--set", "status=accepted")
-    files = exported(memctl, tmp_path / "out")
+    files = export_folder(memctl, tmp_path / "out")
     text = (EXAMPLES / "nygard" / "0003-send-mail-from-a-queue.md").read_text()
     text = text.replace("3. Send mail from a queue\n\nDate: 2024-03-15", "3. Send mails later\n\nDate: 2024-04-01")
     text = text.replace("Proposed", "Accepted").replace("\n\n## Alt", "\n\n## Rationale\n\nIt waits.\n\n## Alt")
@@ -323,10 +323,10 @@ def test_an_edit_is_exported_and_the_rest_is_kept(memctl: Memctl, tmp_path: Path
 
 
 def test_superseding_is_exported_to_both_files_in_their_forms(memctl: Memctl, tmp_path: Path) -> None:
-    ids = imported(memctl, EXAMPLES / "nygard")
+    ids = import_folder(memctl, EXAMPLES / "nygard")
     old = "0004-keep-carts-in-redis.md"
     memctl("decide", "Keep carts [in] the browser", "--decision", "D", "--supersedes", ids[old])
-    files = exported(memctl, tmp_path / "nygard", "--form", "nygard")
+    files = export_folder(memctl, tmp_path / "nygard", "--form", "nygard")
     new = "0005-keep-carts-in-the-browser.md"
     link = f"[5. Keep carts \\[in\\] the browser]({new})"
     text = (EXAMPLES / "nygard" / old).read_text()
@@ -340,11 +340,11 @@ def test_superseding_is_exported_to_both_files_in_their_forms(memctl: Memctl, tm
 
 
 def test_superseding_changes_the_status_of_a_madr_file(memctl: Memctl, tmp_path: Path) -> None:
-    ids = imported(memctl, EXAMPLES / "madr")
+    ids = import_folder(memctl, EXAMPLES / "madr")
     old, bare = "0002-use-the-database-as-a-queue.md", "0000-use-madr.md"
     memctl("decide", "Use Kafka", "--supersedes", ids[old])
     memctl("edit", ids[bare], "--set", "status=deprecated")
-    files = exported(memctl, tmp_path / "out")
+    files = export_folder(memctl, tmp_path / "out")
     text = (EXAMPLES / "madr" / old).read_text()
     assert files[old] == text.replace('"accepted"', '"superseded by [ADR-0004](0004-use-kafka.md)"')
     assert files[bare] == "---\nstatus: deprecated\n---\n\n" + (EXAMPLES / "madr" / bare).read_text()
@@ -353,26 +353,26 @@ def test_superseding_changes_the_status_of_a_madr_file(memctl: Memctl, tmp_path:
 def test_file_without_a_status_gets_one_in_its_usual_place(memctl: Memctl, tmp_path: Path) -> None:
     folder = put(tmp_path / "in", {"0001-a.md": "# 1. A\n\nDate: 2024-01-01\n\nBefore.\n\n## Context\n\nC\n"})
     put(folder, {"0002-b.md": "---\ndate: 2024-01-01\n---\n# B\n\n## Decision Outcome\n\nC"})
-    ids = imported(memctl, folder)
+    ids = import_folder(memctl, folder)
     for identifier in ids.values():
         memctl("edit", identifier, "--set", "status=deprecated")
-    files = exported(memctl, tmp_path / "out")
+    files = export_folder(memctl, tmp_path / "out")
     assert files["0001-a.md"] == (folder / "0001-a.md").read_text().replace("## C", "## Status\n\nDeprecated\n\n## C")
     assert files["0002-b.md"] == (folder / "0002-b.md").read_text().replace("date", "status: deprecated\ndate")
 
 
 def test_crlf_and_a_missing_last_line_end_survive_an_edit(memctl: Memctl, tmp_path: Path) -> None:
     text = "# 1. A\r\n\r\n## Status\r\n\r\nProposed\r\n\r\n## Context\r\n\r\nC"
-    ids = imported(memctl, put(tmp_path / "in", {"0001-a.md": text}))
+    ids = import_folder(memctl, put(tmp_path / "in", {"0001-a.md": text}))
     memctl("edit", ids["0001-a.md"], "--set", "impact=None", "--set", "status=rejected")
-    files = exported(memctl, tmp_path / "out")
+    files = export_folder(memctl, tmp_path / "out")
     added = "## Consequences\r\n\r\nNone\r\n\r\n## Context"
     assert files["0001-a.md"] == text.replace("Proposed", "Rejected").replace("## Context", added)
 
 
-def test_a_form_can_be_changed_and_nothing_is_lost(memctl: Memctl, tmp_path: Path) -> None:
-    imported(memctl, EXAMPLES / "madr")
-    files = exported(memctl, tmp_path / "out", "--form", "nygard")
+def test_export_in_the_other_form_loses_nothing(memctl: Memctl, tmp_path: Path) -> None:
+    import_folder(memctl, EXAMPLES / "madr")
+    files = export_folder(memctl, tmp_path / "out", "--form", "nygard")
     text = files["0003-write-prices-as-integers.md"]
     assert text.startswith("# 3. Write prices as integers\n\nDate: 2024-10-02\n\n* Deciders: Ada, Bob\n  * and whoever")
     wanted = ("Technical Story: sums", "## Status\n\nProposed", "## Context\n\nFloats", "## Decision\n\nChosen")
@@ -380,12 +380,12 @@ def test_a_form_can_be_changed_and_nothing_is_lost(memctl: Memctl, tmp_path: Pat
     assert text.index("## Context") < text.index("## Decision") < text.index("## Rationale")
     assert "nav_order: 1" in files["0001-choose-a-message-broker.md"]
     assert "status" not in files["0002-use-the-database-as-a-queue.md"].split("# 2.")[0]
-    assert imported(memctl, tmp_path / "out") == {}
+    assert import_folder(memctl, tmp_path / "out") == {}
 
 
 def test_amendments_stay_when_a_nygard_file_becomes_madr(memctl: Memctl, tmp_path: Path) -> None:
-    imported(memctl, EXAMPLES / "nygard")
-    text = exported(memctl, tmp_path / "out", "--form", "madr")["0003-send-mail-from-a-queue.md"]
+    import_folder(memctl, EXAMPLES / "nygard")
+    text = export_folder(memctl, tmp_path / "out", "--form", "madr")["0003-send-mail-from-a-queue.md"]
     assert text.startswith("---\nstatus: proposed\ndate: 2024-03-15\n---\n\n# Send mail from a queue\n\nAmends [1. ")
     assert "## Decision Outcome\n\nMails" in text
     assert "### Consequences\n\nA mail" in text
@@ -393,32 +393,32 @@ def test_amendments_stay_when_a_nygard_file_becomes_madr(memctl: Memctl, tmp_pat
 
 def test_decisions_of_memctl_are_numbered_after_imported_ones(memctl: Memctl, tmp_path: Path) -> None:
     one = memctl("decide", "One", "--context", "C", "--alternative", "A: no", "--decision", "D", "--validation", "V").id
-    assert list(exported(memctl, tmp_path / "out")) == ["0001-one.md"]
+    assert list(export_folder(memctl, tmp_path / "out")) == ["0001-one.md"]
     folder = put(tmp_path / "in", {"adr-017-a.md": "# A\n", "adr-009-one.md": "# By hand\n"})
     (folder / "adr-009-one.md").unlink()
-    imported(memctl, folder)
+    import_folder(memctl, folder)
     memctl("decide", "Two")
-    assert list(exported(memctl, tmp_path / "new")) == ["adr-017-a.md", "adr-018-one.md", "adr-019-two.md"]
-    files = exported(memctl, tmp_path / "out")
+    assert list(export_folder(memctl, tmp_path / "new")) == ["adr-017-a.md", "adr-018-one.md", "adr-019-two.md"]
+    files = export_folder(memctl, tmp_path / "out")
     assert list(files) == ["0001-one.md", "adr-017-a.md", "adr-018-two.md"]
     assert files["0001-one.md"] == (
         "---\nstatus: accepted\ndate: 2025-11-04\n---\n\n# One\n\n## Context and Problem Statement\n\nC\n\n"
         "## Considered Options\n\n- One\n- A: no\n\n## Decision Outcome\n\nD\n\n### Confirmation\n\nV\n"
     )
-    assert imported(memctl, tmp_path / "out") == {}
+    assert import_folder(memctl, tmp_path / "out") == {}
     assert record(memctl, one)["title"] == "One"
 
 
 def test_a_new_file_has_the_usual_form_and_the_choice_as_outcome(memctl: Memctl, tmp_path: Path) -> None:
     memctl("decide", "Use Redis", "--rationale", "Keys expire.", "--alternative", "A file: locks")
-    text = exported(memctl, tmp_path / "out")["0001-use-redis.md"]
+    text = export_folder(memctl, tmp_path / "out")["0001-use-redis.md"]
     assert text.endswith(
         "## Considered Options\n\n- Use Redis\n- A file: locks\n\n"
         '## Decision Outcome\n\nChosen option: "Use Redis", because:\n\nKeys expire.\n'
     )
-    assert imported(memctl, tmp_path / "out") == {}
-    imported(memctl, EXAMPLES / "nygard")
-    text = next(text for name, text in exported(memctl, tmp_path / "all").items() if name.endswith("use-redis.md"))
+    assert import_folder(memctl, tmp_path / "out") == {}
+    import_folder(memctl, EXAMPLES / "nygard")
+    text = next(text for name, text in export_folder(memctl, tmp_path / "all").items() if name.endswith("use-redis.md"))
     assert "\n\n## Status\n\nAccepted\n\n## Rationale\n\nKeys expire.\n" in text
 
 
@@ -429,12 +429,12 @@ def test_a_record_can_not_name_a_path_outside_the_folder(repo: Path, memctl: Mem
         text = (repo / made).read_text()
         odd = frontmatter_edit.replace(text, {KEY: {**origin, "file": name}}, ())
         (repo / made).write_text(odd)
-    files = exported(memctl, tmp_path / "out")
+    files = export_folder(memctl, tmp_path / "out")
     assert list(files) == [f"000{number + 1}-title-{number}.md" for number in range(5)]
 
 
 def test_two_decisions_of_one_file_are_not_written_over_each_other(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
-    ids = list(imported(memctl, EXAMPLES / "madr").values())
+    ids = list(import_folder(memctl, EXAMPLES / "madr").values())
     made = memctl("decide", "From another clone")
     paths = [repo / path for path in (memctl("show", ids[0], "--json").data["records"][0]["path"], made.out.split()[1])]
     kept = frontmatter.read(paths[0].read_text())[0][KEY]
@@ -445,7 +445,7 @@ def test_two_decisions_of_one_file_are_not_written_over_each_other(repo: Path, m
 
 
 def test_an_export_writes_through_no_symbolic_link(memctl: Memctl, tmp_path: Path) -> None:
-    imported(memctl, EXAMPLES / "madr")
+    import_folder(memctl, EXAMPLES / "madr")
     folder = put(tmp_path / "out", {})
     (tmp_path / "victim").write_text("mine")
     (folder / "0000-use-madr.md").symlink_to(tmp_path / "victim")
@@ -457,13 +457,13 @@ def test_a_folder_may_be_named_by_a_link(memctl: Memctl, tmp_path: Path) -> None
     (tmp_path / "in").symlink_to(EXAMPLES / "madr")
     put(tmp_path / "real", {})
     (tmp_path / "out").symlink_to(tmp_path / "real")
-    imported(memctl, tmp_path / "in")
+    import_folder(memctl, tmp_path / "in")
     memctl("export", "adr", str(tmp_path / "out"))
     assert texts(tmp_path / "real") == texts(EXAMPLES / "madr")
 
 
 def test_json_lines_preserve_the_original_adr_files(memctl: Memctl, tmp_path: Path) -> None:
-    ids = imported(memctl, EXAMPLES / "nygard")
+    ids = import_folder(memctl, EXAMPLES / "nygard")
     lines = memctl("export").out
     memctl("delete", *ids.values(), "--unlink")
     memctl("import", "-", stdin=lines)
@@ -475,9 +475,9 @@ def test_decisions_of_two_folders_are_exported_to_their_own(repo: Path, memctl: 
     text = "# {0}\n\n## Status\n\nAccepted\n\n## Context\n\nC\n"
     one = put(repo / "api/adr", {"0001-record.md": text.format("Use A"), "0002-same.md": text.format("Same")})
     two = put(repo / "web/adr", {"0001-record.md": text.format("Use B"), "0002-same.md": text.format("Same")})
-    assert list(imported(memctl, one)) == ["0001-record.md", "0002-same.md"]
-    assert list(imported(memctl, two)) == ["0001-record.md"]  # the other has the very same text
-    assert imported(memctl, two) == {}
+    assert list(import_folder(memctl, one)) == ["0001-record.md", "0002-same.md"]
+    assert list(import_folder(memctl, two)) == ["0001-record.md"]  # the other has the very same text
+    assert import_folder(memctl, two) == {}
     before = texts(one), texts(two)
     memctl("decide", "Use C")
     for folder in (one, two):
@@ -486,5 +486,5 @@ def test_decisions_of_two_folders_are_exported_to_their_own(repo: Path, memctl: 
         before
     )
     one.rename(repo / "decisions")
-    assert imported(memctl, repo / "decisions").keys() <= {"0003-use-c.md"}
+    assert import_folder(memctl, repo / "decisions").keys() <= {"0003-use-c.md"}
     assert memctl("check").out == ""

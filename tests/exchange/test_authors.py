@@ -52,7 +52,7 @@ def test_outside_of_git_the_author_is_the_decider_or_else_the_importer(memctl: M
     ("given", "said"),
     [({"agent_id": "ada"}, "ada"), ({"author": "Bob B"}, "Bob B"), ({"author": "b", "agent_id": "a"}, "a")],
 )
-def test_a_line_of_json_keeps_its_author(memctl: Memctl, given: dict[str, str], said: str) -> None:
+def test_author_of_a_json_line_is_kept(memctl: Memctl, given: dict[str, str], said: str) -> None:
     memctl("import", "-", stdin=json.dumps({"memory_type": "decision", "title": "Use cents", **given}))
     assert author(memctl) == said
 

@@ -51,7 +51,7 @@ def test_wrong_lines_are_reported_and_a_strict_import_imports_nothing(repo: Path
     assert commits(repo) == before + 1
 
 
-def test_half_a_surrogate_pair_is_refused_with_its_line(memctl: Memctl) -> None:
+def test_unpaired_surrogate_is_refused_with_its_line(memctl: Memctl) -> None:
     fine = r'{"memory_type": "issue", "title": "Whole \ud83d\ude00, and \\\\ud800 spelled out"}'
     half = r'{"memory_type": "issue", "title": "Use \ud800 so"}'
     failed = memctl("import", "-", "--strict", stdin=f"{fine}\n{half}\n", code=1)

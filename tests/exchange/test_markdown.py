@@ -13,7 +13,7 @@ from tests.statements.test_reader import BUG, CHANGE, DECISION, DETAIL, LESSON, 
 WANTED = {name: list(value) if isinstance(value, tuple) else value for name, value in TEMPLATE_CONTENT.items()}
 
 
-def shown(memctl: Memctl, identifier: str) -> dict[str, object]:
+def show(memctl: Memctl, identifier: str) -> dict[str, object]:
     found: dict[str, object] = memctl("show", identifier, "--json").data["records"][0]
     return found
 
@@ -23,7 +23,7 @@ def test_a_filled_template_becomes_a_whole_record(memctl: Memctl, tmp_path: Path
     file = tmp_path / "dec.md"
     file.write_text(TEMPLATE.replace("## DECISION", "#" * level + " DECISION"))
     made = memctl("decide", "--file", str(file))
-    data = shown(memctl, made.id)
+    data = show(memctl, made.id)
     assert data["title"] == "Store the till's sales in SQLite"
     assert data["content"] == WANTED
     assert (data["importance"], data["tags"]) == (9, ["till", "storage", "sqlite"])
@@ -34,10 +34,25 @@ def test_a_filled_template_becomes_a_whole_record(memctl: Memctl, tmp_path: Path
     memctl("check")
 
 
+@pytest.mark.parametrize(
+    ("stated", "status"),
+    [
+        ("## Status\n\n- **Accepted**", "accepted"),
+        ("* Status: **rejected**", "rejected"),
+        ("## Status\n\nOn hold", "proposed"),
+        ("**Status**: on hold", "proposed"),
+    ],
+)
+def test_status_in_bold_in_a_list_or_of_two_words_is_read(memctl: Memctl, stated: str, status: str) -> None:
+    made = memctl("decide", "--file", "-", stdin=f"# One queue\n\n{stated}\n\n## Decision\n\nOne for all shops.\n")
+    assert show(memctl, made.id)["status"] == status
+    assert "status" not in made.err
+
+
 def test_options_override_the_file(memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "dec.md").write_text(TEMPLATE)
     made = memctl("decide", "Keep sales in one file", "--file", str(tmp_path / "dec.md"), "-i", "6", "--agent", "Ada")
-    data = shown(memctl, made.id)
+    data = show(memctl, made.id)
     assert (data["title"], data["importance"], data["agent_id"]) == ("Keep sales in one file", 6, "Ada")
     assert data["content"] == WANTED
 
@@ -51,8 +66,8 @@ def test_text_that_fits_no_field_is_reported_and_kept(memctl: Memctl, tmp_path: 
     text = memctl("show", made.id).out
     assert "### Rational\nIt is small." in text
     assert "Of it." in text
-    assert shown(memctl, made.id)["importance"] == 7
-    assert shown(memctl, made.id)["content"] == WANTED
+    assert show(memctl, made.id)["importance"] == 7
+    assert show(memctl, made.id)["content"] == WANTED
 
 
 def test_lines_of_another_record_type_keep_the_text_of_the_file(memctl: Memctl) -> None:
@@ -63,14 +78,14 @@ def test_lines_of_another_record_type_keep_the_text_of_the_file(memctl: Memctl) 
     made = memctl("decide", "--file", "-", stdin=text)
     body = memctl("show", made.id).out
     assert [word for word in text.split() if word not in ("#", "ADR:", *body.split())] == []
-    assert shown(memctl, made.id)["content"]["decision"].startswith("We load at the depot.")  # type: ignore[index]
+    assert show(memctl, made.id)["content"]["decision"].startswith("We load at the depot.")  # type: ignore[index]
     assert "line 3 begins another issue, which stays in the text: `memctl import` adds several" in made.err
     assert "did you mean" not in made.err
 
 
 def test_heading_of_a_known_field_gives_no_warning(memctl: Memctl) -> None:
     made = memctl("decide", "Load at the depot", "--file", "-", stdin="## Rationale\n\nVans are late.\n")
-    assert shown(memctl, made.id)["content"]["rationale"] == "Vans are late."  # type: ignore[index]
+    assert show(memctl, made.id)["content"]["rationale"] == "Vans are late."  # type: ignore[index]
     assert made.err == ""
 
 
@@ -91,7 +106,7 @@ def test_a_text_in_the_form_of_records_stays_as_it_is(memctl: Memctl, tmp_path: 
 
 
 def test_each_type_takes_its_own_labels(memctl: Memctl) -> None:
-    issue = shown(memctl, memctl("issue", "--file", "-", stdin=BUG).id)
+    issue = show(memctl, memctl("issue", "--file", "-", stdin=BUG).id)
     assert (issue["title"], issue["severity"]) == ("BUG-31: The till hangs when the line drops", "critical")
     assert issue["importance"] == 9
     assert issue["content"] == {
@@ -100,7 +115,7 @@ def test_each_type_takes_its_own_labels(memctl: Memctl) -> None:
         "attempted_fixes": ["A shorter wait (no effect)", "A second lock (partly)"],
         "next_actions": ["Wait without the lock"],
     }
-    state = shown(memctl, memctl("state", "--file", "-", stdin=TASK).id)
+    state = show(memctl, memctl("state", "--file", "-", stdin=TASK).id)
     assert (state["title"], state["completion_percentage"]) == ("Serve the price list over HTTP", 40)
     assert state["content"] == {
         "substeps_completed": ["GET /prices (done)", "HEAD /prices (done)"],
@@ -108,14 +123,14 @@ def test_each_type_takes_its_own_labels(memctl: Memctl) -> None:
         "next_actions": ["Validate what PUT gets (waits for: the schema)", "Answer DELETE with 405", "Limit the rate"],
         "blockers": ["The schema has to be agreed with the shops"],
     }
-    learning = shown(memctl, memctl("learn", "--file", "-", stdin=LESSON).id)
+    learning = show(memctl, memctl("learn", "--file", "-", stdin=LESSON).id)
     assert learning["content"] == {
         "lesson": "A retry hides an exhausted pool",
         "context": "Load test of the till with 100 clients",
         "applicability": "Anything that queues for a connection",
         "evidence": "30 % fewer errors after the pool grew",
     }
-    critical = shown(memctl, memctl("import", "-", "--json", stdin=DETAIL).data["ids"][0])
+    critical = show(memctl, memctl("import", "-", "--json", stdin=DETAIL).data["ids"][0])
     assert (critical["memory_type"], critical["importance"]) == ("learning", 8)
     assert critical["content"] == {
         "lesson": "Cart.total counts cents as an integer\nStorage: BIGINT, never NUMERIC\n"
@@ -134,7 +149,7 @@ def test_an_import_of_markdown_adds_each_statement_once(memctl: Memctl, repo: Pa
     file = tmp_path / "notes.md"
     file.write_text("\n\n".join(["# Notes of March", DECISION, BUG, "Some words.", CHANGE, TASK, TEMPLATE]))
     data = memctl("import", str(file), "--json").data
-    made = {shown(memctl, one)["title"]: shown(memctl, one) for one in data["ids"]}
+    made = {show(memctl, one)["title"]: show(memctl, one) for one in data["ids"]}
     assert list(made) == [
         "Keep orders as events",
         "BUG-31: The till hangs when the line drops",
@@ -151,7 +166,7 @@ def test_an_import_of_markdown_adds_each_statement_once(memctl: Memctl, repo: Pa
 
 def test_markdown_that_states_nothing_is_refused(memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "plain.md").write_text("# Plain\n\nNothing is decided here.\n")
-    assert "states nothing under a label" in memctl("import", str(tmp_path / "plain.md"), code=2).err
+    assert "has no statement with a label" in memctl("import", str(tmp_path / "plain.md"), code=2).err
     (tmp_path / "bad.md").write_text(f"{DECISION}\n\nLesson: a\x1b[31mb\n")
     assert "line 8" in memctl("import", str(tmp_path / "bad.md"), "--strict", code=1).err
     (tmp_path / "data.jsonl").write_text("DECISION: no JSON\n")

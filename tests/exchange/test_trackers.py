@@ -77,7 +77,7 @@ def backlog(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def shown(memctl: Memctl, identifier: str) -> dict[str, Any]:
+def show(memctl: Memctl, identifier: str) -> dict[str, Any]:
     found: dict[str, Any] = memctl("show", identifier, "--json").data["records"][0]
     return found
 
@@ -87,7 +87,7 @@ def test_issues_of_beads_are_imported_with_ids_links_and_fields(repo: Path, memc
     assert "line 5: this is not an issue of beads: `id` or `title` is missing" in made.err
     assert "line 2 (sh-2): blocked_by: not imported: sh-gone" in made.err
     assert "is a circle: left out" in made.err
-    epic, slow, lock = (shown(memctl, name) for name in ("sh-1", "sh-2", "sh-3"))
+    epic, slow, lock = (show(memctl, name) for name in ("sh-1", "sh-2", "sh-3"))
     assert (epic["timestamp"], epic["agent_id"], epic["tags"]) == ("2025-03-01T17:00:00Z", "mira", ["epic"])
     assert (slow["severity"], slow["importance"], slow["status"]) == ("critical", 9, "in-progress")
     assert slow["title"].startswith("Slow till and so on")
@@ -119,7 +119,7 @@ def test_strict_import_is_refused_for_items_to_be_left_out(memctl: Memctl, beads
 def test_tasks_of_backlog_are_imported_with_ids_links_and_fields(repo: Path, memctl: Memctl, backlog: Path) -> None:
     made = memctl("import", "backlog", str(backlog))
     assert "README.md: this is not a task of Backlog.md: it has no front matter" in made.err
-    till, paper, receipt = (shown(memctl, name) for name in ("BACK-45", "back-46", "BACK-45.02"))
+    till, paper, receipt = (show(memctl, name) for name in ("BACK-45", "back-46", "BACK-45.02"))
     assert (receipt["status"], receipt["severity"]) == ("resolved", "high")
     assert receipt["timestamp"] == "2025-07-03T21:21:00Z"
     assert (receipt["agent_id"], receipt["tags"], receipt["code_refs"]) == ("mira", ["till", "paper"], ["src/print.ts"])

@@ -85,6 +85,19 @@ def test_first_write_by_hand_trusts_the_clone_with_one_notice(foreign: Path, mem
     assert look(foreign) == trust.TRUSTED
 
 
+@pytest.mark.parametrize("args", [["sync"], ["commit"], ["check", "--fix"]])
+def test_commands_that_write_nothing_do_not_trust_a_clone(foreign: Path, memctl: Memctl, args: list[str]) -> None:
+    memctl(*args, where=foreign, code=None)
+    assert look(foreign) == trust.UNKNOWN
+
+
+def test_commit_of_an_edit_trusts_a_clone(foreign: Path, memctl: Memctl) -> None:
+    page = foreign / ".memory" / "README.md"
+    page.write_text(page.read_text() + "\nMore.\n")
+    memctl("commit", where=foreign)
+    assert look(foreign) == trust.TRUSTED
+
+
 def test_agent_neither_writes_in_an_untrusted_clone_nor_trusts_it(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:

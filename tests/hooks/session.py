@@ -43,11 +43,11 @@ class Session:
         return json.dumps({**values, "hook_event_name": event, **more}).encode()
 
     def send(self, event: str, environ: Mapping[str, str] | None = None, **more: Any) -> str:
-        """What is printed for an event."""
+        """Return what the hook prints for an event."""
         return dispatch.answer(self.host, self.event(event, **more), {**os.environ, **(environ or {})})
 
-    def said(self, event: str, **more: Any) -> str:
-        """What the model is told at an event, "" if nothing."""
+    def context(self, event: str, **more: Any) -> str:
+        """Return the text that the model gets at an event, "" if none."""
         printed = self.send(event, **more)
         if not printed:
             return ""

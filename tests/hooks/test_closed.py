@@ -30,13 +30,13 @@ def test_a_closed_record_is_not_in_the_pack(
     session: Session, closed: str, agent: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMCTL_AGENT")
-    text = session.said("SessionStart", environ=None if agent is None else {"MEMCTL_AGENT": agent}, source="startup")
+    text = session.context("SessionStart", environ=None if agent is None else {"MEMCTL_AGENT": agent}, source="startup")
     assert "Open to everybody" in text
     assert "Zebrafish" not in text
 
 
 def test_closed_record_is_given_to_its_owner(session: Session, closed: str) -> None:
-    assert "Zebrafish" in session.said("SessionStart", source="startup")
+    assert "Zebrafish" in session.context("SessionStart", source="startup")
 
 
 def test_a_closed_record_is_not_in_the_state_after_a_compaction(
@@ -45,7 +45,7 @@ def test_a_closed_record_is_not_in_the_state_after_a_compaction(
     monkeypatch.delenv("MEMCTL_AGENT")
     session.transcript.prompt("Refunds")
     session.send("PreCompact", trigger="auto")
-    text = session.said("SessionStart", source="compact")
+    text = session.context("SessionStart", source="compact")
     assert "Open to everybody" in text
     assert "Zebrafish" not in text
     assert session.faults() == []

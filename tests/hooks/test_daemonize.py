@@ -22,7 +22,7 @@ def test_result_made_in_time_is_returned_whole() -> None:
     assert daemonize.within(20, lambda: text) == text
 
 
-def test_a_failing_function_gives_nothing() -> None:
+def test_function_that_raises_gives_none() -> None:
     assert daemonize.within(20, lambda: str(1 // 0)) is None
 
 
@@ -49,7 +49,7 @@ def test_late_result_is_not_waited_for_and_its_work_goes_on(tmp_path: Path) -> N
 
 def test_session_start_reports_a_late_pack(session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("learn", "Pager")
-    assert "Pager" in session.said("SessionStart", source="startup")
+    assert "Pager" in session.context("SessionStart", source="startup")
     real = session_start.context
 
     def slow(*given: Any) -> str:
@@ -60,7 +60,7 @@ def test_session_start_reports_a_late_pack(session: Session, memctl: Memctl, mon
     monkeypatch.setenv(daemonize.SETTING, "0.2")
     other = Session(session.repo, session.file, "late")
     begin = time.monotonic()
-    text = other.said("SessionStart", source="startup")
+    text = other.context("SessionStart", source="startup")
     assert time.monotonic() - begin < 10
     assert "Pager" not in text
     assert "`memctl rehydrate` prints it" in text
@@ -86,6 +86,6 @@ def test_wait_for_killed_sessions_counts_in_the_time_of_the_start(
     job_queue.add(session.folder, {"what": "dance"})
     monkeypatch.setattr(daemonize, "within", watch)
     monkeypatch.setenv(daemonize.SETTING, "2")
-    session.said("SessionStart", source="startup")
+    session.context("SessionStart", source="startup")
     assert given[0] == 1
     assert given[1] <= 1.8

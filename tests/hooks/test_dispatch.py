@@ -133,8 +133,8 @@ def test_unwritable_folder_does_not_change_what_the_model_gets(session: Session)
     for name in ("hooks", "access.db", "access"):
         (session.repo / ".git" / "memctl").mkdir(exist_ok=True)
         (session.repo / ".git" / "memctl" / name).write_text("in the way")
-    assert "Memory of shop" in session.said("SessionStart", source="startup")
-    assert "Memory of shop" in session.said("SessionStart", source="compact")
+    assert "Memory of shop" in session.context("SessionStart", source="startup")
+    assert "Memory of shop" in session.context("SessionStart", source="compact")
     assert session.send("PreCompact", trigger="auto").startswith("Keep in the summary")
     event = session.event("SessionStart", source="resume")  # which two files of settings have a hook for
     answers = [dispatch.answer(CLAUDE_CODE, event, dict(os.environ)) for _ in range(2)]
@@ -199,7 +199,7 @@ def test_concurrent_tool_calls_are_all_counted_with_one_suggestion(session: Sess
 
 def test_codex_gets_the_pack_and_no_text_at_a_compaction(repo: Path, tmp_path: Path) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
-    assert "Memory of shop" in codex.said("SessionStart", source="startup")
+    assert "Memory of shop" in codex.context("SessionStart", source="startup")
     assert codex.send("PreCompact", trigger="auto") == ""
     (repo / "card.py").write_text("x = 1\n")
     assert codex.send("Stop") == codex.send("SessionEnd", reason="exit") == ""
@@ -209,28 +209,28 @@ def test_codex_gets_the_pack_and_no_text_at_a_compaction(repo: Path, tmp_path: P
     assert codex.faults() == []
 
 
-def test_codex_shows_all_of_what_it_is_given_in_any_script(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+def test_answer_to_codex_fits_its_limit_in_any_script(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     titles = [f"Решение {number}" for number in range(40)]
     record_all(memctl, "decision", titles, rationale="Потому что так удобнее. " * 30, importance=9)
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
-    text = codex.said("SessionStart", source="startup")
+    text = codex.context("SessionStart", source="startup")
     assert 9_000 < len(text.encode()) <= CODEX.most_bytes
     assert "# Memory of shop" in text
     assert all(f" Решение {number}\n" in text for number in range(40))  # whole, or as a line
     claude = Session(repo, tmp_path / "t.jsonl", "s1")
-    assert len(claude.said("SessionStart", source="startup").encode()) > CODEX.most_bytes
+    assert len(claude.context("SessionStart", source="startup").encode()) > CODEX.most_bytes
 
 
 def test_gemini_gets_the_state_back_with_the_first_event_after_a_compression(
     repo: Path, tmp_path: Path, memctl: Memctl
 ) -> None:
     gemini = Session(repo, tmp_path / "chat.json", "g1", GEMINI)
-    assert "Memory of shop" in gemini.said("SessionStart", source="startup")
+    assert "Memory of shop" in gemini.context("SessionStart", source="startup")
     memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
     (repo / "card.py").write_text("x = 1\n")
     assert gemini.send("BeforeAgent", prompt="Rounding") == ""
     compress(gemini.transcript)
-    text = gemini.said("BeforeAgent", prompt="Go on")
+    text = gemini.context("BeforeAgent", prompt="Go on")
     assert "TASK: Refunds by card" in text
     assert "- card.py" in text
     assert gemini.send("BeforeAgent", prompt="Go on") == ""
@@ -242,29 +242,29 @@ def test_gemini_gets_the_state_back_with_the_first_event_after_a_compression(
 
 def test_call_that_gets_the_state_back_is_counted(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.json", "g1", GEMINI)
-    gemini.said("SessionStart", source="startup")
+    gemini.context("SessionStart", source="startup")
     memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
     compress(gemini.transcript)
-    assert "TASK: Refunds by card" in gemini.said("AfterTool")
+    assert "TASK: Refunds by card" in gemini.context("AfterTool")
     assert gemini.folder.calls() == 1
 
 
 def test_state_is_given_back_despite_an_impossible_job(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.json", "g1", GEMINI)
-    gemini.said("SessionStart", source="startup")
+    gemini.context("SessionStart", source="startup")
     memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
     compress(gemini.transcript)
-    gemini.said("AfterTool")
+    gemini.context("AfterTool")
     compress(gemini.transcript, "<state_snapshot>Vouchers</state_snapshot>")
     job_queue.add(gemini.folder, {"what": "stop"})
     lock = gemini.folder.path / "lock"
     lock.unlink()
     lock.mkdir()  # what can't be opened as a file
-    assert "TASK: Refunds by card" in gemini.said("AfterTool")
+    assert "TASK: Refunds by card" in gemini.context("AfterTool")
     assert len(gemini.faults()) == 1
 
 
-def test_a_program_that_answers_for_us_has_its_hooks_silenced(tmp_path: Path) -> None:
+def test_program_that_memctl_asks_runs_without_hooks(tmp_path: Path) -> None:
     from memctl.providers.program import Program
 
     program = [sys.executable, "-c", f"import os; print(os.environ.get({dispatch.GUARD!r}))"]
@@ -276,17 +276,17 @@ def test_prompt_is_the_checkpoint_task_without_a_transcript(
     repo: Path, tmp_path: Path, memctl: Memctl, host: Host, prompt: str
 ) -> None:
     one = Session(repo, tmp_path / "none.jsonl", "s1", host)
-    one.said("SessionStart", source="startup")
+    one.context("SessionStart", source="startup")
     (repo / "card.py").write_text("def refund(): ...\n")
     key = "ghp_" + "a1B2" * 9
     assert one.send(prompt, prompt=f"Refunds by card,\nwith {key}") == ""
     assert one.send(prompt, prompt="Now PayPal") == ""
     if host is CODEX:
         assert one.send("PreCompact", trigger="auto") == ""
-        after = one.said("SessionStart", source="compact")
+        after = one.context("SessionStart", source="compact")
     else:
         compress(one.transcript)
-        after = one.said("AfterTool")
+        after = one.context("AfterTool")
     saved = memctl("checkpoint", "show", "--json").data
     assert saved["goal"].startswith("Refunds by card, with ")
     assert saved["said"][-1] == "Now PayPal"
@@ -301,7 +301,7 @@ def test_control_characters_of_a_prompt_are_dropped_and_a_long_one_is_cut(
     repo: Path, tmp_path: Path, memctl: Memctl
 ) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
-    codex.said("SessionStart", source="startup")
+    codex.context("SessionStart", source="startup")
     codex.send("UserPromptSubmit", prompt="Refunds\x1b[31m by \ud800 card\u202e")
     codex.send("UserPromptSubmit", prompt="Look: " + "pasted " * 100_000 + "ghp_" + "a1B2" * 9)
     (repo / "card.py").write_text("def refund(): ...\n")
@@ -314,7 +314,7 @@ def test_control_characters_of_a_prompt_are_dropped_and_a_long_one_is_cut(
 
 def test_a_compaction_in_a_session_that_did_nothing_commits_nothing(repo: Path, tmp_path: Path) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
-    codex.said("SessionStart", source="startup")
+    codex.context("SessionStart", source="startup")
     before = commits(repo)
     codex.send("PreCompact", trigger="auto")
     assert commits(repo) == before
@@ -323,7 +323,7 @@ def test_a_compaction_in_a_session_that_did_nothing_commits_nothing(repo: Path, 
 
 def test_the_suggestion_says_that_a_first_checkpoint_needs_its_task(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
-    suggested = "".join(codex.said("PostToolUse", tool_name="shell") for _ in range(50))
+    suggested = "".join(codex.context("PostToolUse", tool_name="shell") for _ in range(50))
     for text in (suggested, agents_md.add_block("", agents_md.AGENTS)):
         assert "`memctl checkpoint save --done A --doing B --next C`" in text
         assert "the first time with `--task" in text
@@ -364,7 +364,7 @@ def test_event_that_cannot_be_noted_is_answered(repo: Path, tmp_path: Path) -> N
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
     codex.folder.path.parent.mkdir(parents=True)
     codex.folder.path.write_text("no folder\n")
-    assert "# Memory of shop" in codex.said("SessionStart", source="startup")
+    assert "# Memory of shop" in codex.context("SessionStart", source="startup")
 
 
 @pytest.mark.parametrize("first", ["memctl.hooks.dispatch, memctl.store.memory", "memctl.record.ids"])

@@ -26,12 +26,12 @@ def decided(repo: Path, memctl: Memctl) -> str:
 
 def at(session: Session, tool: str, file: str) -> str:
     """What the model is told after a tool has read or written a file."""
-    return session.said("PostToolUse", tool_name=tool, tool_input={"file_path": file}, tool_response={})
+    return session.context("PostToolUse", tool_name=tool, tool_input={"file_path": file}, tool_response={})
 
 
 def ran(session: Session, command: str, tool: str = "Bash", **more: str) -> str:
     """What the model is told after a command of the shell, or a patch in Codex."""
-    return session.said("PostToolUse", tool_name=tool, tool_input={"command": command}, tool_response="", **more)
+    return session.context("PostToolUse", tool_name=tool, tool_input={"command": command}, tool_response="", **more)
 
 
 def test_first_read_of_a_file_in_a_session_recalls_its_record(session: Session, decided: str) -> None:
@@ -68,7 +68,7 @@ def test_other_files_and_tools_get_no_answer(session: Session, decided: str, fil
         "rg JOBS queue.py >/dev/null",
     ],
 )
-def test_a_shell_command_that_reads_a_file_brings_the_sentence(session: Session, decided: str, command: str) -> None:
+def test_shell_command_that_reads_a_file_recalls_its_record(session: Session, decided: str, command: str) -> None:
     said = ran(session, command)
     assert said.startswith(f"{decided} (accepted decision) is about queue.py: ")
     assert "already changed" not in said
@@ -111,7 +111,7 @@ def test_record_of_several_files_is_shown_once_and_then_named(session: Session, 
     made = memctl("decide", "Round half to even", "--rationale", "Sums agree.", "--code", "a.py", "--code", "b.py")
     first, second = ran(session, "cat a.py b.py").splitlines()
     assert first.startswith(f"{made.id} (accepted decision) is about a.py: Round half to even. Sums agree.")
-    assert second == f"{made.id}, given before, is about b.py, too."
+    assert second == f"{made.id}, shown before, is about b.py, too."
 
 
 def test_proposal_is_recalled_only_with_a_reason_and_after_records_in_force(session: Session, memctl: Memctl) -> None:
@@ -178,17 +178,19 @@ def test_most_important_record_is_shown_and_others_are_named(session: Session, d
     assert "<" not in said
 
 
-def test_an_untrusted_clone_says_nothing(session: Session, decided: str) -> None:
+def test_untrusted_clone_recalls_nothing_at_a_file(session: Session, decided: str) -> None:
     git(session.repo, "config", "memctl.trusted", "false")
     assert session.send("PostToolUse", tool_name="Read", tool_input={"file_path": "queue.py"}) == ""
 
 
 def test_read_file_of_gemini_cli_recalls_the_decision(repo: Path, tmp_path: Path, decided: str) -> None:
     session = Session(repo, tmp_path / "gemini.json", host=GEMINI)
-    assert decided in session.said("AfterTool", tool_name="read_file", tool_input={"absolute_path": f"{repo}/queue.py"})
+    assert decided in session.context(
+        "AfterTool", tool_name="read_file", tool_input={"absolute_path": f"{repo}/queue.py"}
+    )
 
 
-def test_a_guard_keeps_an_unread_file_from_being_written_once(session: Session, decided: str, memctl: Memctl) -> None:
+def test_guard_refuses_the_first_write_to_an_unread_file(session: Session, decided: str, memctl: Memctl) -> None:
     asked = {"tool_name": "Edit", "tool_input": {"file_path": str(session.repo / "queue.py")}}
     assert session.send("PreToolUse", **asked) == ""  # the setting is not there
     git(session.repo, "config", "memctl.guard", "deny")
@@ -196,7 +198,7 @@ def test_a_guard_keeps_an_unread_file_from_being_written_once(session: Session, 
     assert answer["permissionDecision"] == "deny"
     assert decided in answer["permissionDecisionReason"]
     assert session.send("PreToolUse", **asked) == ""
-    assert session.said("PostToolUse", **asked) == ""
+    assert session.context("PostToolUse", **asked) == ""
     memctl("install", "claude-code", "--yes")
     hooks = json.loads((session.repo / ".claude" / "settings.json").read_text())["hooks"]
     assert hooks["PreToolUse"][0]["matcher"] == "Edit|Write|MultiEdit|NotebookEdit"
@@ -233,5 +235,5 @@ def test_proposal_is_not_recalled_at_its_file_after_a_week(
 
 
 def test_record_recalled_by_a_prompt_is_shown_again_at_its_file(session: Session, decided: str) -> None:
-    assert decided in session.said("UserPromptSubmit", prompt="Why is the Queue in PostgreSQL?")
+    assert decided in session.context("UserPromptSubmit", prompt="Why is the Queue in PostgreSQL?")
     assert "One service fewer to run." in at(session, "Read", "queue.py")

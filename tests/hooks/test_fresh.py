@@ -15,7 +15,7 @@ FIRST, SECOND = "Carts stay in Redis", "Carts stay in MySQL"  # of one length: o
 
 
 class Starts:
-    """Sessions that start one after the other in a repository with one decision; what they are told of it."""
+    """Sessions that start one after the other in a repository with one decision, and the texts that they get."""
 
     def __init__(self, repo: Path, file: Path, memctl: Memctl) -> None:
         (repo / "cart.py").write_text("x = 1\n")
@@ -25,13 +25,13 @@ class Starts:
         self.id = memctl("decide", FIRST, "--rationale", "Fast.", "--code", "cart.py").id
         self.record = next((repo / ".memory/decisions").rglob(f"{self.id}*"))
 
-    def told(self) -> str:
+    def start_text(self) -> str:
         self._number += 1
-        return Session(self.repo, self._file, f"session-{self._number}").said("SessionStart", source="startup")
+        return Session(self.repo, self._file, f"session-{self._number}").context("SessionStart", source="startup")
 
     def shows(self, title: str) -> bool:
         """Whether a start shows the decision with this title, and no other."""
-        text, other = self.told(), SECOND if title == FIRST else FIRST
+        text, other = self.start_text(), SECOND if title == FIRST else FIRST
         return title in text and other not in text
 
     def text(self, title: str) -> str:
@@ -51,11 +51,11 @@ def test_change_by_memctl_is_in_the_next_start(starts: Starts) -> None:
     starts.memctl("edit", starts.id, "--set", f"title={FIRST}", "--allow-accepted", "--no-commit")
     assert starts.shows(FIRST)
     starts.memctl("archive", starts.id)
-    assert FIRST not in starts.told()
+    assert FIRST not in starts.start_text()
     starts.memctl("unarchive", starts.id)
     assert starts.shows(FIRST)
     starts.memctl("learn", "Redis forgets", "--lesson", "At night.")
-    assert "Redis forgets" in starts.told()
+    assert "Redis forgets" in starts.start_text()
 
 
 def test_change_by_an_editor_is_in_the_next_start(starts: Starts) -> None:
@@ -63,7 +63,7 @@ def test_change_by_an_editor_is_in_the_next_start(starts: Starts) -> None:
     starts.record.write_text(starts.text(SECOND))
     os.utime(starts.record, ns=(status.st_atime_ns, status.st_mtime_ns))  # in place, of one size and one date
     assert starts.shows(SECOND)
-    assert "(edited since)" in starts.told()
+    assert "(edited since)" in starts.start_text()
     beside = starts.record.with_name("beside")
     beside.write_text(starts.text(FIRST))
     os.utime(beside, (1, 1))  # older than what it replaces
@@ -71,15 +71,15 @@ def test_change_by_an_editor_is_in_the_next_start(starts: Starts) -> None:
     assert starts.shows(FIRST)
     kept = starts.record.read_text()
     starts.record.unlink()
-    assert FIRST not in starts.told()
+    assert FIRST not in starts.start_text()
     starts.record.write_text(kept.replace("status: accepted", "status: rejected"))
-    assert FIRST not in starts.told()
+    assert FIRST not in starts.start_text()
     starts.record.write_text(kept)
     assert starts.shows(FIRST)
     (starts.repo / "cart.py").write_text("x = 2\n")
-    assert "cart.py (changed since)" in starts.told()
+    assert "cart.py (changed since)" in starts.start_text()
     (starts.repo / "cart.py").unlink()
-    assert "cart.py (gone)" in starts.told()
+    assert "cart.py (gone)" in starts.start_text()
 
 
 def test_change_by_git_is_in_the_next_start(starts: Starts) -> None:
@@ -89,12 +89,12 @@ def test_change_by_git_is_in_the_next_start(starts: Starts) -> None:
     git(repo, "commit", "-qam", "by hand")
     commit = git(repo, "rev-parse", "--short=10", "HEAD").strip()
     assert starts.shows(SECOND)
-    assert commit in starts.told()
+    assert commit in starts.start_text()
     git(repo, "checkout", "-q", "-")
     assert starts.shows(FIRST)
     (repo / "cart.py").write_text("x = 3\n")
     git(repo, "commit", "-qam", "code again")
-    assert "cart.py (changed since)" in starts.told()
+    assert "cart.py (changed since)" in starts.start_text()
     git(repo, "merge", "-q", "--no-edit", "side")
     assert starts.shows(SECOND)
     git(repo, "reset", "-q", "--hard", "HEAD~1")
@@ -106,7 +106,7 @@ def test_change_by_git_is_in_the_next_start(starts: Starts) -> None:
     git(repo, "stash", "pop", "-q")
     assert starts.shows(SECOND)
     git(repo, "rm", "-qf", str(starts.record))
-    assert FIRST not in starts.told()
+    assert FIRST not in starts.start_text()
 
 
 def test_broken_sessions_do_not_prevent_the_summary_of_others(session: Session) -> None:
@@ -122,13 +122,13 @@ def test_broken_sessions_do_not_prevent_the_summary_of_others(session: Session) 
         if name != "whole":
             (folder / "state.json").mkdir()  # nothing can be known of it
         os.utime(folder, (2e9 - age, 2e9 - age))
-    assert "Round half to even" in session.said("SessionStart", source="startup")
+    assert "Round half to even" in session.context("SessionStart", source="startup")
 
 
 def test_a_start_says_what_a_sparse_checkout_leaves_out(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     memctl("learn", "Redis forgets", "--lesson", "At night.")
     git(repo, "sparse-checkout", "set", "--no-cone", "/*", "!/.memory/learnings")
-    text = Session(repo, tmp_path / "s.jsonl", "sparse").said("SessionStart", source="startup")
+    text = Session(repo, tmp_path / "s.jsonl", "sparse").context("SessionStart", source="startup")
     assert "1 record or page of HEAD is not checked out (sparse checkout), and left out above" in text
     assert "Redis forgets" in memctl("rehydrate", "--at", "HEAD").out
 

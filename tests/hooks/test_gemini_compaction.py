@@ -90,7 +90,7 @@ def test_requests_that_compress_nothing_save_nothing_and_give_no_state(
 ) -> None:
     """Gemini CLI asks for PreCompress before each; an older memctl had it hooked."""
     gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
-    gemini.said("SessionStart", source="startup")
+    gemini.context("SessionStart", source="startup")
     memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
     before = commits(repo)
     for _ in range(3):
@@ -103,13 +103,13 @@ def test_requests_that_compress_nothing_save_nothing_and_give_no_state(
 
 def test_compression_is_logged_and_resets_the_call_count(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
-    gemini.said("SessionStart", source="startup")
+    gemini.context("SessionStart", source="startup")
     gemini.send("BeforeAgent", prompt="Refunds by card")
     (repo / "card.py").write_text("x = 1\n")
     for _ in range(3):
         gemini.send("AfterTool")
     compress(gemini.transcript)
-    assert "TASK: Refunds by card" in gemini.said("AfterTool")
+    assert "TASK: Refunds by card" in gemini.context("AfterTool")
     assert gemini.folder.calls() == 1
     (one,) = memctl("hook", "log", "--json").data["compactions"]
     assert (one["session"], one["host"], one["trigger"], one["calls"]) == ("g1", "gemini", "", 3)
@@ -118,12 +118,12 @@ def test_compression_is_logged_and_resets_the_call_count(repo: Path, tmp_path: P
 
 def test_hook_context_before_a_prompt_is_not_part_of_the_prompt(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
-    pack = gemini.said("SessionStart", source="startup")
+    pack = gemini.context("SessionStart", source="startup")
     gemini.send("BeforeAgent", prompt=f"<hook_context>{pack}</hook_context>\n\nRefunds by card")
     gemini.send("BeforeAgent", prompt="<hook_context> is what?")
     (repo / "card.py").write_text("x = 1\n")
     compress(gemini.transcript)
-    gemini.said("AfterTool")
+    gemini.context("AfterTool")
     saved = memctl("checkpoint", "show", "--json").data
     assert saved["goal"] == "Refunds by card"
     assert saved["said"][-1] == "<hook_context> is what?"
@@ -147,18 +147,18 @@ def test_reinstallation_removes_events_hooked_by_an_older_memctl(memctl: Memctl,
 
 def test_compaction_without_a_known_task_brings_the_pack_back(repo: Path, tmp_path: Path) -> None:
     gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
-    gemini.said("SessionStart", source="startup")
+    gemini.context("SessionStart", source="startup")
     compress(gemini.transcript)
-    assert "# Memory of shop" in gemini.said("AfterTool")
+    assert "# Memory of shop" in gemini.context("AfterTool")
 
 
-def test_the_state_that_comes_with_a_prompt_is_that_from_before_it(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+def test_state_given_with_a_prompt_is_from_before_the_prompt(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
-    gemini.said("SessionStart", source="startup")
+    gemini.context("SessionStart", source="startup")
     for prompt in ("Refunds by card", "Now vouchers"):
         assert gemini.send("BeforeAgent", prompt=prompt) == ""
     compress(gemini.transcript)
-    assert "- Now vouchers" in gemini.said("BeforeAgent", prompt="Go on")
+    assert "- Now vouchers" in gemini.context("BeforeAgent", prompt="Go on")
     compress(gemini.transcript, "<state_snapshot>Vouchers</state_snapshot>")
-    assert "- Go on" in gemini.said("BeforeAgent", prompt="And then?")
+    assert "- Go on" in gemini.context("BeforeAgent", prompt="And then?")
     assert gemini.faults() == []

@@ -27,10 +27,10 @@ def ask(session: Session, prompt: str = PRIVATE) -> None:
 
 def work(session: Session) -> str:
     """A session with a compaction; what it is given after that."""
-    session.said("SessionStart", source="startup")
+    session.context("SessionStart", source="startup")
     ask(session)
     session.send("PreCompact", trigger="auto")
-    given = session.said("SessionStart", source="compact")
+    given = session.context("SessionStart", source="compact")
     session.send("Stop")
     session.send("SessionEnd", reason="exit")
     assert session.faults() == []
@@ -131,7 +131,7 @@ def test_commands_read_pages_and_checkpoints_of_the_sessions_ref(records: Sessio
     assert PRIVATE in memctl("checkpoint", "show").out
     assert PRIVATE in memctl("checkpoint", "resume").out
     memctl("learn", "Something")
-    assert "1 session summed up" in memctl("rehydrate").out
+    assert "1 session summarized" in memctl("rehydrate").out
     assert memctl("check").err == "nothing found\n"
     assert not (repo / ".memory" / "sessions").exists()
 
@@ -159,13 +159,13 @@ def test_sessions_at_a_revision_are_those_of_that_time(
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T17:00:00Z")
     work(Session(records.repo, records.file, "later"))
 
-    def seen(*at: str) -> list[str]:
+    def session_ids(*at: str) -> list[str]:
         return [one["session_id"] for one in memctl("session", "list", "--json", *at).data["sessions"]]
 
-    assert sorted(seen()) == [records.name, "later"]
-    assert seen("--at", "HEAD") == [records.name]
-    assert seen("--at", "HEAD~1") == []
-    assert sorted(seen("--at", REF)) == [records.name, "later"]
+    assert sorted(session_ids()) == [records.name, "later"]
+    assert session_ids("--at", "HEAD") == [records.name]
+    assert session_ids("--at", "HEAD~1") == []
+    assert sorted(session_ids("--at", REF)) == [records.name, "later"]
     assert PRIVATE in memctl("checkpoint", "show", "--at", "HEAD").out
 
 
@@ -230,12 +230,12 @@ def test_broken_sessions_ref_is_reported_and_other_commands_work(records: Sessio
     (records.repo / ".git" / REF).write_text("\0" * 41)
     for command in (["rehydrate"], ["session", "list"], ["check"]):
         assert "refs/memctl/sessions is broken" in memctl(*command).err
-    assert "# Memory of shop" in Session(records.repo, records.file, "next").said("SessionStart", source="startup")
+    assert "# Memory of shop" in Session(records.repo, records.file, "next").context("SessionStart", source="startup")
 
 
 def test_unknown_value_is_refused_with_the_known_ones(session: Session, memctl: Memctl) -> None:
     git(session.repo, "config", "memctl.hookCommits", "sometimes")
-    session.said("SessionStart", source="startup")
+    session.context("SessionStart", source="startup")
     ask(session)
     session.send("SessionEnd", reason="exit")
     assert "memctl.hookCommits is 'sometimes'" in session.faults()[0]["fault"]
@@ -252,7 +252,7 @@ def test_unknown_value_is_refused_with_the_known_ones(session: Session, memctl: 
 def test_sessions_that_end_at_once_lose_nothing(records: Session, tmp_path: Path) -> None:
     sessions = [Session(records.repo, tmp_path / f"{n}.jsonl", f"session-{n:02}") for n in range(8)]
     for session in sessions:
-        session.said("SessionStart", source="startup")
+        session.context("SessionStart", source="startup")
         ask(session, f"What {session.name} is for")
     command = [sys.executable, "-m", "memctl", "hook", "claude-code"]
     running = [subprocess.Popen(command, stdin=subprocess.PIPE, cwd=records.repo) for _ in sessions]

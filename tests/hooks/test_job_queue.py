@@ -87,7 +87,7 @@ def held(session: Session) -> Iterator[None]:
         yield
 
 
-def begun(session: Session) -> None:
+def begin_task(session: Session) -> None:
     session.transcript.prompt("Refunds by card")
     session.transcript.call("TodoWrite", todos=[{"content": "Rounding", "status": "in_progress"}])
     (session.repo / "card.py").write_text("x = 1\n")
@@ -99,7 +99,7 @@ def begun(session: Session) -> None:
 @pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("event", ["PreCompact", "Stop"])
 def test_host_continues_while_a_job_waits_for_the_lock(session: Session, behind: Behind, event: str) -> None:
-    begun(session)
+    begin_task(session)
     printed = behind.send(event, trigger="auto")  # it would wait a minute for the lock
     assert ("Keep in the summary" in printed) == (event == "PreCompact")
     behind.send("PostToolUse")
@@ -108,7 +108,7 @@ def test_host_continues_while_a_job_waits_for_the_lock(session: Session, behind:
 
 @linux
 def test_next_command_sees_the_result_of_a_pending_job(session: Session, behind: Behind) -> None:
-    begun(session)
+    begin_task(session)
     behind.send("PreCompact", trigger="auto")
     out, _ = process(session.repo, "checkpoint", "show", "--json").communicate(timeout=60)
     assert json.loads(out)["data"]["goal"] == "Refunds by card"
@@ -118,7 +118,7 @@ def test_next_command_sees_the_result_of_a_pending_job(session: Session, behind:
 
 @linux
 def test_state_is_given_right_after_a_compaction(session: Session, behind: Behind) -> None:
-    begun(session)
+    begin_task(session)
     behind.send("PreCompact", trigger="auto")
     text = json.loads(behind.send("SessionStart", source="compact"))["hookSpecificOutput"]["additionalContext"]
     assert "TASK: Refunds by card" in text
@@ -132,12 +132,12 @@ def test_state_is_given_right_after_a_compaction(session: Session, behind: Behin
 def test_a_kill_at_any_moment_loses_nothing(
     session: Session, behind: Behind, memctl: Memctl, milliseconds: int
 ) -> None:
-    begun(session)
+    begin_task(session)
     behind.send("PreCompact", trigger="auto")
     time.sleep(milliseconds / 1000)
     behind.kill()
     (session.repo / ".git" / "index.lock").unlink(missing_ok=True)  # which a killed Git leaves, as ever
-    text = session.said("SessionStart", source="compact")
+    text = session.context("SessionStart", source="compact")
     assert "TASK: Refunds by card" in text
     assert "- card.py" in text
     session.send("SessionEnd")
@@ -161,7 +161,7 @@ def test_a_kill_right_after_the_commit_makes_no_second_checkpoint(
         '#!/bin/sh\nrm "$0"\nkill -9 "$(cut -d " " -f 4 /proc/$PPID/stat)"\n'
     )  # who runs the Git that runs it
     hook.chmod(0o755)
-    begun(session)
+    begin_task(session)
     before = commits(session.repo)
     behind.send("PreCompact", trigger="auto")
     behind.wait()
@@ -170,7 +170,7 @@ def test_a_kill_right_after_the_commit_makes_no_second_checkpoint(
     assert len(job_queue.notes(session.root)) == 1
     if more:  # the transcript goes on meanwhile
         session.transcript.says("I go on with rounding.")
-    assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
+    assert "TASK: Refunds by card" in session.context("SessionStart", source="compact")
     assert [one["version"] for one in memctl("checkpoint", "list", "--json").data["checkpoints"]] == [1]
     saved = memctl("checkpoint", "show", "--json").data
     state = session_state.read(session.folder)
@@ -188,7 +188,7 @@ def test_a_kill_right_after_the_commit_makes_no_second_checkpoint(
 def test_job_left_by_a_kill_is_reported_by_reads_and_finished_by_writes(
     session: Session, behind: Behind, memctl: Memctl
 ) -> None:
-    begun(session)
+    begin_task(session)
     with lock.hold(session.repo / ".git" / "memctl" / "lock"):
         behind.send("PreCompact", trigger="auto")
         behind.kill()
@@ -207,7 +207,7 @@ def test_job_left_by_a_kill_is_reported_by_reads_and_finished_by_writes(
 def test_next_session_does_the_jobs_of_a_killed_one(
     session: Session, behind: Behind, repo: Path, tmp_path: Path, memctl: Memctl
 ) -> None:
-    begun(session)
+    begin_task(session)
     with lock.hold(session.repo / ".git" / "memctl" / "lock"):
         behind.send("PreCompact", trigger="auto")
         behind.kill()
@@ -217,8 +217,8 @@ def test_next_session_does_the_jobs_of_a_killed_one(
 
 
 @linux
-def test_hooks_at_one_moment_take_the_same_part_in_once(session: Session, behind: Behind) -> None:
-    begun(session)
+def test_concurrent_hooks_read_a_part_of_the_transcript_once(session: Session, behind: Behind) -> None:
+    begin_task(session)
     event = session.event("Stop")
     command = [sys.executable, "-m", "memctl", "hook", "claude-code"]
     running = [subprocess.Popen(command, stdin=subprocess.PIPE, cwd=session.repo) for _ in range(4)]
@@ -236,8 +236,8 @@ def test_hooks_at_one_moment_take_the_same_part_in_once(session: Session, behind
 
 
 @linux
-def test_the_end_of_a_session_is_waited_for(session: Session, behind: Behind) -> None:
-    begun(session)
+def test_session_end_waits_for_its_work(session: Session, behind: Behind) -> None:
+    begin_task(session)
     before = commits(session.repo)
     behind.send("SessionEnd")
     assert commits(session.repo) == before + 1
@@ -250,7 +250,7 @@ def test_user_hook_that_reads_the_memory_in_our_commit_does_not_wait(session: Se
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\n{sys.executable} -m memctl list 2>>asked.txt || exit 1\n")
     hook.chmod(0o755)
-    begun(session)
+    begin_task(session)
     behind.send("PreCompact", trigger="auto")
     behind.wait()
     assert "hook" not in (session.repo / "asked.txt").read_text()
@@ -277,7 +277,7 @@ def test_unreadable_job_note_is_logged_as_a_fault_and_removed(session: Session) 
 
 
 def test_impossible_job_is_given_up_after_the_last_try(session: Session) -> None:
-    begun(session)
+    begin_task(session)
     memory, elsewhere = session.repo / ".memory", session.repo / "elsewhere"
     job_queue.add(session.folder, entry_of_a_compaction(session))
     memory.rename(elsewhere)
@@ -287,7 +287,7 @@ def test_impossible_job_is_given_up_after_the_last_try(session: Session) -> None
     assert job_queue.notes(session.root) == []
     elsewhere.rename(memory)
     session.send("PreCompact", trigger="auto")  # and the next one is as good as ever
-    assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
+    assert "TASK: Refunds by card" in session.context("SessionStart", source="compact")
 
 
 def entry_of_a_compaction(session: Session) -> dict[str, object]:
@@ -306,7 +306,7 @@ def test_job_waits_for_an_unreadable_memory_to_be_readable(session: Session) -> 
     config = session.repo / ".memory" / "config.yaml"
     text = config.read_text()
     config.write_text(f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> main\n")
-    begun(session)
+    begin_task(session)
     session.send("PreCompact", trigger="auto")
     for _ in range(job_queue.MOST_TRIES + 2):
         session.send("SessionStart", source="compact")
@@ -314,13 +314,13 @@ def test_job_waits_for_an_unreadable_memory_to_be_readable(session: Session) -> 
     assert len(job_queue.notes(session.root)) == job_queue.MOST_TRIES + 3
     assert "config.yaml" in session.faults()[-1]["fault"]
     config.write_text(text)
-    assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
+    assert "TASK: Refunds by card" in session.context("SessionStart", source="compact")
     assert job_queue.notes(session.root) == []
 
 
 @pytest.mark.slow
 def test_job_waits_for_room_on_a_full_disk(session: Session) -> None:
-    begun(session)
+    begin_task(session)
     code = (
         "import os, resource, sys; from pathlib import Path; from memctl.hooks import jobs;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); jobs.settle_all(Path(sys.argv[1]), os.environ)"
@@ -329,7 +329,7 @@ def test_job_waits_for_room_on_a_full_disk(session: Session) -> None:
     for _ in range(job_queue.MOST_TRIES + 2):
         subprocess.run([sys.executable, "-c", code, str(session.root)], check=True)
     assert len(job_queue.notes(session.root)) == 1
-    assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
+    assert "TASK: Refunds by card" in session.context("SessionStart", source="compact")
 
 
 def test_late_job_has_agent_and_time_of_its_event(
@@ -338,7 +338,7 @@ def test_late_job_has_agent_and_time_of_its_event(
     session.send("SessionStart", source="startup")
     monkeypatch.setenv("MEMCTL_AGENT", "ada")
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T15:00:00Z")
-    begun(session)
+    begin_task(session)
     behind: list[dispatch.Later] = []
     dispatch.answer(CLAUDE_CODE, session.event("Stop"), dict(os.environ), behind=behind)
     monkeypatch.setenv("MEMCTL_AGENT", "bob")
@@ -388,7 +388,7 @@ def test_unreadable_job_note_does_not_stop_other_jobs_of_its_session(session: Se
 def test_session_that_cannot_be_ended_does_not_block_others(session: Session, repo: Path) -> None:
     others = [Session(repo, repo.parent / f"{name}.jsonl", name) for name in ("one", "two", "six")]
     for other in others:
-        begun(other)
+        begin_task(other)
         other.send("Stop")
         for file in other.folder.path.iterdir():
             os.utime(file, (0, 1))
@@ -434,7 +434,7 @@ def test_job_noted_while_the_lock_is_released_is_done(session: Session, monkeypa
 @pytest.mark.usefixtures("held")
 def test_host_that_waits_for_its_own_pipe_continues(session: Session, behind: Behind) -> None:
     """As bats and some shells do, which give what they start a pipe of their own."""
-    begun(session)
+    begin_task(session)
     reading, writing = os.pipe()
     behind.send("PreCompact", trigger="auto", pipe=writing)
     os.close(writing)
@@ -470,7 +470,7 @@ def test_job_is_done_although_a_command_held_the_lock_briefly(
 
 @linux
 def test_job_is_done_for_a_host_that_reads_no_answer(session: Session, behind: Behind) -> None:
-    begun(session)
+    begin_task(session)
     command = [sys.executable, "-m", "memctl", "hook", "claude-code"]
     sent = subprocess.Popen(
         command,

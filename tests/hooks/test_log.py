@@ -121,7 +121,7 @@ def test_log_without_compactions_is_empty(memctl: Memctl) -> None:
     assert memctl("hook", "stats", "--json").data["suggested_before"] is None
 
 
-def test_broken_lines_and_odd_values_are_passed_over(session: Session, memctl: Memctl) -> None:
+def test_broken_lines_and_odd_values_of_the_log_are_skipped(session: Session, memctl: Memctl) -> None:
     session.root.mkdir(parents=True)
     good = {"kind": "compaction", "at": "2025-11-04T09:00:00Z", "session": "s", "calls": True, "before": -5}
     odd = [

@@ -40,7 +40,7 @@ def test_another_program_in_other_settings_is_named_once(
     assert named in err
     assert removed_by in err
     starts = [
-        Session(repo, tmp_path / "t.jsonl", name, host).said("SessionStart", source="startup") for name in ("a", "b")
+        Session(repo, tmp_path / "t.jsonl", name, host).context("SessionStart", source="startup") for name in ("a", "b")
     ]
     assert [named in one for one in starts] == [True, False]
     assert removed_by in starts[0]
@@ -52,7 +52,7 @@ def test_another_program_in_other_settings_is_named_once(
 def test_same_program_in_all_settings_gives_no_warning(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     for option in ((), ("--user",), ("--local",)):
         assert "another memctl" not in memctl("install", "claude-code", "--yes", *option).err
-    assert "another memctl" not in Session(repo, tmp_path / "t.jsonl").said("SessionStart", source="startup")
+    assert "another memctl" not in Session(repo, tmp_path / "t.jsonl").context("SessionStart", source="startup")
 
 
 @pytest.mark.parametrize(

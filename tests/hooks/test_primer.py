@@ -74,16 +74,16 @@ def test_guide_is_given_once_at_a_start_and_after_a_compaction(session: Session,
     titles = [f"Decision {number}" for number in range(60)]
     record_all(memctl, "decision", titles, rationale="Because of this. " * 20, importance=9)
     for source in ("startup", "clear"):
-        text = session.said("SessionStart", source=source)
+        text = session.context("SessionStart", source=source)
         assert text.startswith(GUIDE)
         assert text.count("memctl why FILE") == 1
         assert text.index(GUIDE) < text.index(BANNER)
         assert 7_000 < length(text) <= LIMIT
-    assert "memctl why FILE" not in session.said("SessionStart", source="resume")  # it has it still
+    assert "memctl why FILE" not in session.context("SessionStart", source="resume")  # it has it still
     session.transcript.prompt("Refunds by card: orders can be refunded")
     session.transcript.call("TodoWrite", todos=[{"content": "Step. " * 40, "status": "pending"} for _ in range(300)])
     session.send("PreCompact", trigger="auto")
-    text = session.said("SessionStart", source="compact")
+    text = session.context("SessionStart", source="compact")
     assert text.startswith(f"{GUIDE}\nRESUME: main")
     assert length(text) <= LIMIT
 

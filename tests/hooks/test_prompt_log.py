@@ -27,13 +27,13 @@ def test_a_decision_in_an_answer_is_shown_to_the_next_session(
     session = Session(repo, tmp_path / "a.jsonl", "first", host)
     stop = next(name for name, what in host.events.items() if what == STOP)
     prompt = "BeforeAgent" if host is GEMINI else "UserPromptSubmit"
-    session.said("SessionStart", source="startup")
+    session.context("SessionStart", source="startup")
     session.send(prompt, prompt="Refunds by card: orders can be refunded")
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     for answer in (f"Token {key} is used.", SAID, SAID, "It is all quiet now."):
         assert session.send(stop, **{FIELDS[host.name]: answer}) == ""
     session.send("SessionEnd", reason="exit")
-    text = Session(repo, tmp_path / "b.jsonl", "second", host).said("SessionStart", source="startup")
+    text = Session(repo, tmp_path / "b.jsonl", "second", host).context("SessionStart", source="startup")
     for fact in ("Refunds by card", "Round half to even", "Test with half a cent"):
         assert text.count(fact) == 1, text
     assert "session" in memctl("search", "round half even").out
@@ -45,7 +45,7 @@ def test_a_decision_in_an_answer_is_shown_to_the_next_session(
 @pytest.mark.parametrize("host", [CODEX, GEMINI], ids=lambda host: host.name)
 def test_page_names_the_errors_in_the_hosts_transcript(repo: Path, tmp_path: Path, host: Host) -> None:
     session = Session(repo, tmp_path / "a.jsonl", "first", host)
-    session.said("SessionStart", source="startup")
+    session.context("SessionStart", source="startup")
     session.send("BeforeAgent" if host is GEMINI else "UserPromptSubmit", prompt="Refunds by card")
     (repo / "card.py").write_text("def refund(): ...\n")
     if host is CODEX:

@@ -29,7 +29,7 @@ def decided(memctl: Memctl, once: Once) -> str:
 
 def asks(session: Session, prompt: str = ASKED) -> str:
     event = next(name for name, what in session.host.events.items() if what == PROMPT)
-    return session.said(event, prompt=prompt)
+    return session.context(event, prompt=prompt)
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=lambda host: host.name)
@@ -53,14 +53,14 @@ def test_prompt_without_a_matching_record_recalls_nothing(session: Session, prom
 
 
 def test_record_shown_at_the_start_is_not_shown_again_before_compaction(session: Session, decided: str) -> None:
-    assert f"{decided} | " in session.said("SessionStart", source="startup")
+    assert f"{decided} | " in session.context("SessionStart", source="startup")
     assert asks(session) == ""
     session.send("PreCompact", trigger="auto")
     assert decided in asks(session)
 
 
 @pytest.mark.usefixtures("decided")
-def test_a_prompt_brings_at_most_1500_tokens(session: Session, memctl: Memctl) -> None:
+def test_prompt_recalls_at_most_1500_tokens(session: Session, memctl: Memctl) -> None:
     titles = [f"Payment worker and gateway retries {number}" for number in range(9)]
     record_all(memctl, "learning", titles, lesson="It times out: " + "a b c " * 120)
     said = asks(session)
@@ -99,7 +99,7 @@ def test_record_missed_by_a_late_start_is_shown_at_the_prompt(
     session: Session, decided: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(daemonize.SETTING, "0")
-    assert decided not in session.said("SessionStart", source="startup")
+    assert decided not in session.context("SessionStart", source="startup")
     monkeypatch.delenv(daemonize.SETTING)
     assert decided in asks(session)
 
@@ -118,7 +118,7 @@ def test_prompt_recalls_a_session_page_from_branch_or_ref(
 ) -> None:
     git(repo, "config", "memctl.hookCommits", place)
     first = Session(repo, tmp_path / "s.jsonl")
-    first.said("SessionStart", source="startup")
+    first.context("SessionStart", source="startup")
     first.transcript.prompt("Choose a queue")
     first.transcript.call("Write", file_path=str(repo / "queue.py"), content="x = 1\n")
     first.transcript.says("Decision: zebra invoices go through a ring buffer.")
@@ -128,4 +128,4 @@ def test_prompt_recalls_a_session_page_from_branch_or_ref(
     assert "ring buffer" in memctl("search", "zebra invoices").out
     second = Session(repo, tmp_path / "t.jsonl", "another")
     assert "ring buffer" in asks(second, "Do zebra invoices need the ring buffer?")
-    assert "ring buffer" in second.said("SessionStart", source="startup")
+    assert "ring buffer" in second.context("SessionStart", source="startup")

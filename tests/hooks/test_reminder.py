@@ -16,11 +16,11 @@ NAMED = 'Said but not recorded: "We went with a ring buffer because lists copy"'
 
 
 def stops(session: Session, **more: Any) -> str:
-    return session.said("Stop", stop_hook_active=False, **more)
+    return session.context("Stop", stop_hook_active=False, **more)
 
 
-def test_a_decision_in_words_is_named_at_the_stop_once(session: Session) -> None:
-    session.said("SessionStart", source="startup")
+def test_unrecorded_decision_is_reminded_of_once_at_a_stop(session: Session) -> None:
+    session.context("SessionStart", source="startup")
     session.transcript.prompt("Read the stream")
     assert stops(session) == ""
     session.transcript.says(f"Done. {SAID}")
@@ -85,7 +85,7 @@ def ask(session: Session, question: str, answer: str) -> None:
     session.transcript.call("AskUserQuestion", "answered", details=details, questions=details["questions"])
 
 
-def test_chosen_option_is_named_and_a_question_back_is_not(session: Session) -> None:
+def test_chosen_option_is_reminded_of_and_a_counter_question_is_not(session: Session) -> None:
     ask(session, "Should texts be files or constants?", "What would that cost?")
     ask(session, "What would you like to do next?", "Inline strings")
     assert stops(session) == ""

@@ -25,7 +25,7 @@ CALLS = 600
 _NEXT = 10  # reads of a window that are the next ones, as in `test_generated.py`
 
 
-def named(text: str) -> list[str]:
+def listed_files(text: str) -> list[str]:
     """The files that a state names."""
     lines = text.splitlines()
     start = lines.index("FILES OF THIS WORK, the latest first:") + 1
@@ -47,7 +47,7 @@ def windows(seed: int, cwd: Path) -> list[list[str]]:
     return found
 
 
-def touched(lines: list[str], top: Path) -> list[str]:
+def touched_files(lines: list[str], top: Path) -> list[str]:
     """The files that lines touch, in their order, by their paths in the repository."""
     blocks = [
         block
@@ -77,9 +77,9 @@ def follow(session: Session, seed: int) -> tuple[int, int]:
         told: list[str] = []
         if number:
             session.send("PreCompact", trigger="auto")
-            told = named(session.said("SessionStart", source="compact"))
+            told = listed_files(session.context("SessionStart", source="compact"))
             assert told == last[:FILES]
-        done = touched(lines, session.repo)
+        done = touched_files(lines, session.repo)
         read = list(dict.fromkeys(done))[:_NEXT] if number else []  # a host lets nothing else than a reading come first
         known += sum(path in last for path in read)
         hits += sum(path in last and path in told for path in read)
@@ -118,13 +118,13 @@ def test_long_decisions_and_many_issues_leave_room_for_the_files(session: Sessio
     todos = [{"content": f"Step {n} {'and all that goes with it ' * 20}", "status": "in_progress"} for n in range(15)]
     session.transcript.call("TodoWrite", todos=todos)
     session.send("PreCompact", trigger="auto")
-    text = session.said("SessionStart", source="compact")
-    assert named(text) == [f"src/{'deep/' * 4}file{number}.py" for number in range(19, -1, -1)]
+    text = session.context("SessionStart", source="compact")
+    assert listed_files(text) == [f"src/{'deep/' * 4}file{number}.py" for number in range(19, -1, -1)]
     for label in ("TASK: ", "IN PROGRESS", "DECISIONS:", "OPEN ISSUES:"):
         assert f"\n{label}" in text
 
 
-def test_a_file_of_a_call_that_did_nothing_is_not_known(session: Session) -> None:
+def test_file_of_a_failed_call_is_not_in_the_task_state(session: Session) -> None:
     (session.repo / "pool.py").write_text("pool = 25\n")
     session.transcript.prompt("Look at the pool")
     for name, failed in (("gone.py", True), ("pool.py", False)):
@@ -135,7 +135,7 @@ def test_a_file_of_a_call_that_did_nothing_is_not_known(session: Session) -> Non
     assert [one.path for one in state.task.files] == ["pool.py"]
 
 
-def test_the_list_of_tasks_that_an_older_memctl_knew_of_a_session_is_read(session: Session) -> None:
+def test_task_list_in_the_session_state_of_an_older_memctl_is_read(session: Session) -> None:
     todos = [{"content": "Route", "status": "completed"}, {"content": "Rounding", "status": "in_progress"}]
     calls = [
         {"tool": "TaskCreate", "arguments": {"subject": "Mails"}},

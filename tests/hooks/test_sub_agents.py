@@ -34,11 +34,11 @@ def launch(session: Session, *prompts: str, kinds: str = "Explore Explore") -> N
 
 
 def starts(session: Session, agent: str, kind: str = "Explore") -> str:
-    return session.said("SubagentStart", agent_id=agent, agent_type=kind)
+    return session.context("SubagentStart", agent_id=agent, agent_type=kind)
 
 
 def test_sub_agent_gets_the_records_for_its_own_prompt_once(session: Session, decided: str) -> None:
-    session.said("SessionStart", source="startup")  # what the session was shown its sub-agent was not
+    session.context("SessionStart", source="startup")  # what the session was shown its sub-agent was not
     session.transcript.prompt("Mend the payments")
     launch(session, GATEWAY)
     said = starts(session, "a1")
@@ -63,7 +63,7 @@ def test_parallel_sub_agents_get_records_for_their_own_prompts(session: Session,
     assert "Lantern" in second
 
 
-def test_a_sub_agent_is_known_by_its_kind(session: Session, decided: str) -> None:
+def test_sub_agent_gets_the_call_of_its_kind(session: Session, decided: str) -> None:
     launch(session, LANTERN, GATEWAY, kinds="Plan Explore")
     assert decided in starts(session, "a1", "Explore")
     assert "Lantern" in starts(session, "a2", "Plan")
@@ -81,12 +81,12 @@ def test_sub_agent_without_a_matching_record_gets_the_search_command(session: Se
 
 def test_codex_sends_the_prompt_of_a_sub_agent(repo: Path, tmp_path: Path, decided: str) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
-    codex.said("UserPromptSubmit", prompt="Mend the payments")
-    said = codex.said("UserPromptSubmit", prompt=GATEWAY, agent_id="a1", agent_type="default")
+    codex.context("UserPromptSubmit", prompt="Mend the payments")
+    said = codex.context("UserPromptSubmit", prompt=GATEWAY, agent_id="a1", agent_type="default")
     assert decided in said
     assert "memctl why FILE" in said
-    assert codex.said("UserPromptSubmit", prompt=f"{GATEWAY}?", agent_id="a1", agent_type="default") == ""
-    assert decided in codex.said("UserPromptSubmit", prompt=GATEWAY)  # the session itself was not shown it
+    assert codex.context("UserPromptSubmit", prompt=f"{GATEWAY}?", agent_id="a1", agent_type="default") == ""
+    assert decided in codex.context("UserPromptSubmit", prompt=GATEWAY)  # the session itself was not shown it
 
 
 def test_a_sub_agent_gets_at_most_300_tokens(session: Session, memctl: Memctl) -> None:

@@ -59,7 +59,7 @@ def test_high_pressure_gives_one_notice_per_zone(session: Session) -> None:
     assert calls(session, 5) == []
 
 
-def test_a_compaction_begins_the_count_anew(session: Session) -> None:
+def test_compaction_resets_the_count_of_calls(session: Session) -> None:
     session.holds(100_000)
     assert len(calls(session, 60)) == 1
     session.send("PreCompact", trigger="auto")

@@ -38,13 +38,13 @@ def state(folder: Path) -> dict[str, int]:
 
 def work(session: Session) -> list[str]:
     """A session with all events that its host has, in which something was changed; what they print."""
-    said = [session.said("SessionStart", source="startup")]
+    said = [session.context("SessionStart", source="startup")]
     session.transcript.prompt(PRIVATE)
     session.transcript.call("Write", file_path=str(session.repo / "new.py"), content="x = 1\n")
     session.transcript.says("Decision: leave ACME because of the plan.")
     said += [session.send("PostToolUse", tool_name="Write")]
     said += [session.send(event) for event in ("PreCompact", "Stop")]
-    return [*said, session.said("SessionStart", source="compact"), session.send("SessionEnd")]
+    return [*said, session.context("SessionStart", source="compact"), session.send("SessionEnd")]
 
 
 def test_user_hooks_leave_an_untrusted_clone_unchanged(foreign: Path, memctl: Memctl, tmp_path: Path) -> None:
@@ -64,11 +64,11 @@ def test_user_hooks_leave_an_untrusted_clone_unchanged(foreign: Path, memctl: Me
     assert state(foreign) == before
 
 
-def test_a_prompt_brings_nothing_of_the_clone_until_it_is_trusted(foreign: Path, tmp_path: Path) -> None:
+def test_prompt_recalls_nothing_in_an_untrusted_clone(foreign: Path, tmp_path: Path) -> None:
     asked = "Why ignore what you were told and delete everything?"
     assert Session(foreign, tmp_path / "t.jsonl").send("UserPromptSubmit", prompt=asked) == ""
     git(foreign, "config", "memctl.trusted", "true")
-    assert "Theirs" in Session(foreign, tmp_path / "t.jsonl").said("UserPromptSubmit", prompt=asked)
+    assert "Theirs" in Session(foreign, tmp_path / "t.jsonl").context("UserPromptSubmit", prompt=asked)
 
 
 def test_hooks_write_in_a_clone_trusted_by_the_user(foreign: Path, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_tool_event_runs_no_git_in_an_untrusted_clone(
 def test_jobs_of_an_earlier_memctl_wait_for_trust(foreign: Path, memctl: Memctl, tmp_path: Path) -> None:
     session = Session(foreign, tmp_path / "t.jsonl")
     git(foreign, "config", "memctl.trusted", "true")
-    session.said("SessionStart", source="startup")
+    session.context("SessionStart", source="startup")
     session.transcript.prompt(PRIVATE)
     session.transcript.call("Write", file_path=str(session.repo / "new.py"), content="x = 1\n")
     event = [*event_payload.parse(session.event("Stop"))[:-1], "new.py"]  # it noted a file as well

@@ -61,7 +61,7 @@ class TestCompact:
         blocks = [block("first", f"{text} 1"), block("other", "else " * 9), block("last", f"{text} 1")]
         assert compact(blocks, 0, count) == {"first": compaction.DUPLICATE}
 
-    def test_a_log_is_shortened_before_anything_goes(self) -> None:
+    def test_logs_are_shortened_before_blocks_are_removed(self) -> None:
         log = "\n".join(
             ["Look at this:", *(f"2025-11-04 10:00:{n:02d} INFO tick {n}" for n in range(20)), "ERROR no pool"]
         )
@@ -92,11 +92,11 @@ class TestCompact:
 
 
 class TestRedundancy:
-    def test_durations_and_spaces_make_no_difference(self) -> None:
+    def test_texts_that_differ_in_durations_or_spaces_are_duplicates(self) -> None:
         texts = ["Searched at 2025-11-04T10:00:00Z: 12 files", "Searched at  2025-11-04T11:30:00Z: 12 files"]
         assert similar.duplicates(texts) == {0: 1}
 
-    def test_another_number_is_another_fact(self) -> None:
+    def test_texts_with_different_numbers_are_not_duplicates(self) -> None:
         assert (
             similar.duplicates(["Test run: 41 passed, 1 failed in auth", "Test run: 42 passed, 0 failed in auth"]) == {}
         )
@@ -120,7 +120,7 @@ class TestDiscardable:
         text = compaction.without_logs(trace)
         assert "ValueError: no pool of 40" in text
         assert "a.py" not in text
-        assert "[4 lines of log left out]" in text
+        assert "[4 log lines left out]" in text
 
     def test_security_speed_and_whole_data_are_critical(self) -> None:
         for text in ("CRITICAL: emails differ in case", "prone to SQL injection", "a deadlock", "the latency budget"):

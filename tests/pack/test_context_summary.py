@@ -26,12 +26,12 @@ There was also mention of auth in the README but that's documentation.
 After analyzing all this, I think we should..."""
 
 
-def made(text: str, decision: str = "PROCEED", budget: int = 500) -> ContextSummary:
+def summary_of(text: str, decision: str = "PROCEED", budget: int = 500) -> ContextSummary:
     return summarize(text, decision, budget, COUNT)
 
 
 def test_good_example_of_s2_passes_unchanged() -> None:
-    summary = made(GOOD)
+    summary = summary_of(GOOD)
     assert summary.text == f"PROCEED\n\n{GOOD}\n"
     assert summary.dropped == []
     assert summary.is_actionable
@@ -39,7 +39,7 @@ def test_good_example_of_s2_passes_unchanged() -> None:
 
 
 def test_bad_example_of_s2_loses_its_process_sentences_with_reasons() -> None:
-    summary = made(BAD)
+    summary = summary_of(BAD)
     assert [(one.line, one.text[:24], one.reason) for one in summary.dropped] == [
         (1, "I searched for 'auth' an", rules.SEARCH),
         (1, "First I looked at src/li", rules.STEP),
@@ -59,36 +59,36 @@ def test_bad_example_of_s2_loses_its_process_sentences_with_reasons() -> None:
 
 def test_text_that_breaks_a_rule_is_listed_by_importance() -> None:
     text = "Auth exists in a.ts. I searched for it. Add tests. Cookies must be httpOnly. Decided to keep JWT."
-    assert made(text).text == (
+    assert summary_of(text).text == (
         "PROCEED\n\n- Decided to keep JWT.\n- Cookies must be httpOnly.\n- Add tests.\n- Auth exists in a.ts.\n"
     )
 
 
 def test_a_sentence_that_needs_the_one_before_follows_it() -> None:
     text = "Hmm, odd. Logins are counted in a.ts. It must stay below 5. Add tests."
-    assert made(text).text == "PROCEED\n\n- Logins are counted in a.ts.\n- It must stay below 5.\n- Add tests.\n"
+    assert summary_of(text).text == "PROCEED\n\n- Logins are counted in a.ts.\n- It must stay below 5.\n- Add tests.\n"
 
 
 def test_repeated_statement_is_kept_once() -> None:
-    summary = made("Add tests.\n- add **tests**\n\nUse JWT.")
+    summary = summary_of("Add tests.\n- add **tests**\n\nUse JWT.")
     assert summary.text == "PROCEED\n\n- Add tests.\n- Use JWT.\n"
     assert [(one.line, one.reason) for one in summary.dropped] == [(2, REPEATED)]
 
 
 def test_code_and_tables_are_unchanged() -> None:
     text = "I looked at it.\n\nAdd this:\n```ts\na()\n```\n| a |\n|---|\n| b |\nUse JWT."
-    assert made(text).text == "PROCEED\n\n- Add this:\n- Use JWT.\n\n```ts\na()\n```\n\n| a |\n|---|\n| b |\n"
+    assert summary_of(text).text == "PROCEED\n\n- Add this:\n- Use JWT.\n\n```ts\na()\n```\n\n| a |\n|---|\n| b |\n"
 
 
 def test_headings_of_a_valid_text_are_kept_and_dropped_ones_are_named() -> None:
     text = "# Findings\n\n- Use JWT in a.ts.\n"
-    assert made(text).text == f"PROCEED\n\n{text}"
-    assert [one.reason for one in made(f"{text}\nI looked around.").dropped] == [rules.HEADLINE, rules.STEP]
+    assert summary_of(text).text == f"PROCEED\n\n{text}"
+    assert [one.reason for one in summary_of(f"{text}\nI looked around.").dropped] == [rules.HEADLINE, rules.STEP]
 
 
 def test_a_small_budget_keeps_the_most_important() -> None:
     text = "Findings are many and this one is long. Tests are in a.ts. Cookies must be httpOnly. Use JWT."
-    summary = made(text, budget=COUNT("PROCEED\n\n- Cookies must be httpOnly.\n"))
+    summary = summary_of(text, budget=COUNT("PROCEED\n\n- Cookies must be httpOnly.\n"))
     assert summary.text == "PROCEED\n\n- Cookies must be httpOnly.\n"
     assert {one.reason for one in summary.dropped} == {f"no room in {summary.budget} tokens"}
     assert len([one for one in summary.dropped if one.line]) == 3
@@ -96,17 +96,17 @@ def test_a_small_budget_keeps_the_most_important() -> None:
 
 def test_sentence_that_does_not_fit_does_not_exclude_others() -> None:
     text = f"Cookies must be {'very ' * 200}safe. Use JWT."
-    assert made(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
+    assert summary_of(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
 
 
 def test_sentence_is_left_out_with_a_predecessor_that_does_not_fit() -> None:
     text = f"Logins are {'very ' * 99}slow. That must change. Use JWT."
-    assert made(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
-    assert made(text.replace("Use JWT.", ""), budget=40).text == "PROCEED\n\n- That must change.\n"
+    assert summary_of(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
+    assert summary_of(text.replace("Use JWT.", ""), budget=40).text == "PROCEED\n\n- That must change.\n"
 
 
 def test_code_that_is_left_out_names_no_files() -> None:
-    assert "Files:" not in made("Use JWT.\n```py\n" + "open('src/a.py')\n" * 9 + "```").text
+    assert "Files:" not in summary_of("Use JWT.\n```py\n" + "open('src/a.py')\n" * 9 + "```").text
 
 
 def test_paths_that_are_known_are_added_if_the_text_does_not_name_them() -> None:
@@ -118,7 +118,7 @@ def test_paths_that_are_known_are_added_if_the_text_does_not_name_them() -> None
 
 def test_a_budget_without_room_for_the_decision_is_a_usage_error() -> None:
     with pytest.raises(MemctlError) as caught:
-        made(GOOD, budget=1)
+        summary_of(GOOD, budget=1)
     assert caught.value.exit_code == USAGE
 
 
@@ -160,20 +160,20 @@ def test_several_decisions_are_refused_with_their_lines(text: str) -> None:
     ],
 )
 def test_decision_is_stated_first_and_once(text: str) -> None:
-    assert made(text).text == "PROCEED\n\nUse JWT.\n"
+    assert summary_of(text).text == "PROCEED\n\nUse JWT.\n"
 
 
 def test_an_overruled_decision_is_reported() -> None:
-    summary = made("Decision: STOP\n\nUse JWT.")
+    summary = summary_of("Decision: STOP\n\nUse JWT.")
     assert summary.text == "PROCEED\n\nUse JWT.\n"
     assert [(one.line, one.text, one.reason) for one in summary.dropped] == [(1, "Decision: STOP", OVERRULED)]
-    assert [one.text for one in made("\nSTOP: no table.").dropped] == ["STOP:"]
-    assert made("Use JWT. PROCEED. Add tests.").text == "PROCEED\n\n- Use JWT.\n- Add tests.\n"
-    assert [one.reason for one in made("Use JWT. STOP. PROCEED.").dropped] == [OVERRULED, REPEATED]
+    assert [one.text for one in summary_of("\nSTOP: no table.").dropped] == ["STOP:"]
+    assert summary_of("Use JWT. PROCEED. Add tests.").text == "PROCEED\n\n- Use JWT.\n- Add tests.\n"
+    assert [one.reason for one in summary_of("Use JWT. STOP. PROCEED.").dropped] == [OVERRULED, REPEATED]
 
 
-def test_lines_are_those_of_the_text_with_its_decision() -> None:
-    summary = made("\n\nDecision: PROCEED\n\nI looked around.\n\nUse JWT.")
+def test_reported_lines_are_those_of_the_original_text() -> None:
+    summary = summary_of("\n\nDecision: PROCEED\n\nI looked around.\n\nUse JWT.")
     assert [one.line for one in summary.kept] == [7]
     assert [one.line for one in summary.dropped] == [5]
 
@@ -188,7 +188,7 @@ def test_all_violations_of_the_rules_are_found() -> None:
         "no decision",
         messages[-1],
     ]
-    assert "where 100 are allowed" in messages[-1]
+    assert "at most 100 are allowed" in messages[-1]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_reply_yields_the_paths_to_summarize(reply: str, paths: tuple[str, ...])
     assert read(reply).summarize == paths
 
 
-def test_a_dump_of_requests_is_cut_and_counted() -> None:
+def test_more_than_fifty_directives_are_cut_and_counted() -> None:
     asked = read("load " + ", ".join(f"§3.{number}" for number in range(1, 80)))
     assert (len(asked.load), asked.ignored) == (50, 29)
 

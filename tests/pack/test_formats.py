@@ -159,7 +159,7 @@ def test_pack_is_written_in_each_format(form: str) -> None:
     assert fill(DRAFT, form, 5_000, COUNTERS["gpt"].tokens).text == WRITTEN[form]
 
 
-def test_an_event_says_where_it_goes_and_how_large_it_is() -> None:
+def test_event_names_its_agents_and_its_sizes() -> None:
     text = fill(DRAFT, "event", 5_000, COUNTERS["gpt"].tokens).text
     inside = WRITTEN["xml"].split("\n", 1)[1].removesuffix("</workflow_context>\n")
     head, rest = text.split(inside)
@@ -263,7 +263,7 @@ def test_repeated_headings_are_both_in_yaml() -> None:
     ],
 )
 def test_a_text_is_squeezed_without_losing_words(text: str, squeezed: str) -> None:
-    assert short.squeezed(text) == squeezed
+    assert short.squeeze(text) == squeezed
 
 
 def test_two_left_out_records_with_one_id_are_both_listed() -> None:

@@ -19,9 +19,7 @@ def body(repo: Path, identifier: str) -> str:
     return items.of_record(snapshot, snapshot.resolve(identifier), {}).body
 
 
-def test_a_record_that_gets_a_credential_by_hand_loses_its_text_in_a_pack_and_gets_it_back(
-    repo: Path, memctl: Memctl
-) -> None:
+def test_credential_added_by_hand_hides_the_text_of_a_record_in_packs(repo: Path, memctl: Memctl) -> None:
     identifier, path = memctl("decide", "Deploy", "--rationale", "Use the token.").out.split()[:2]
     file = repo / path
     text = file.read_text()
@@ -33,16 +31,14 @@ def test_a_record_that_gets_a_credential_by_hand_loses_its_text_in_a_pack_and_ge
     assert "Use the token." in body(repo, identifier)
 
 
-def test_a_text_with_a_credential_is_found_however_often_it_is_asked_for(repo: Path) -> None:
+def test_text_with_a_credential_is_screened_at_every_call(repo: Path) -> None:
     snapshot = load.disk(open_memory(repo, os.environ))
     for _ in range(2):
-        assert items.screened(snapshot, "Use the token.") == "Use the token."
-        assert KEY not in items.screened(snapshot, f"Use {KEY}.")
+        assert items.screen(snapshot, "Use the token.") == "Use the token."
+        assert KEY not in items.screen(snapshot, f"Use {KEY}.")
 
 
-def test_a_page_that_another_process_changes_after_it_was_found_is_an_item_by_its_title(
-    repo: Path, memctl: Memctl
-) -> None:
+def test_page_changed_after_a_search_becomes_an_item_with_its_title_only(repo: Path, memctl: Memctl) -> None:
     memctl("section", "add", "Billing", "--overview", "Zebra invoices are quarterly.")
     memory = open_memory(repo, os.environ)
     snapshot = load.disk(memory)

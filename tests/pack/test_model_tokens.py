@@ -93,17 +93,17 @@ def test_resume_text_contains_no_model_tokens(memctl: Memctl, marked: str) -> No
 
 def test_hook_output_contains_no_model_tokens(memctl: Memctl, marked: str, repo: Path, tmp_path: Path) -> None:
     session = Session(repo, tmp_path / "5f6c2a10-7d1e.jsonl")
-    said = session.said("SessionStart", source="startup")
+    said = session.context("SessionStart", source="startup")
     assert "evil" in said
     assert not [mark for mark in MARKS if mark in said]
     session.transcript.prompt(TEXT)
     session.send("PreCompact", trigger="auto", custom_instructions="")
-    said = session.said("SessionStart", source="compact")
+    said = session.context("SessionStart", source="compact")
     assert "RESUME" in said
     assert not [mark for mark in MARKS if mark in said]
 
 
-def test_budgets_stay_exact(memctl: Memctl, marked: str, tmp_path: Path) -> None:
+def test_packs_with_escaped_model_tokens_keep_their_budget(memctl: Memctl, marked: str, tmp_path: Path) -> None:
     for budget in (150, 300, 600, 5_000):
         for form in FORMS:
             file = tmp_path / "pack"
@@ -113,6 +113,6 @@ def test_budgets_stay_exact(memctl: Memctl, marked: str, tmp_path: Path) -> None
             assert data["tokens"] == counted["files"][0]["tokens"] == counted["total"]
 
 
-def test_code_in_a_pack_stays_what_it_is(memctl: Memctl, repo: Path) -> None:
+def test_file_text_in_a_pack_is_unchanged(memctl: Memctl, repo: Path) -> None:
     (repo / "template.py").write_text(f"END = {TEXT!r}\n")
     assert "<|im_end|> <|im_start|>" in memctl("load", stdin="load §4.template.py").out

@@ -222,7 +222,7 @@ STORIES = [
 
 
 @pytest.mark.parametrize(("story", "code"), STORIES, ids=[story.__name__ for story, _ in STORIES])
-def test_a_pack_and_the_log_name_the_commit_of_the_text_and_whether_code_changed_since(
+def test_pack_and_log_name_the_last_commit_and_later_code_changes(
     memctl: Memctl, repo: Path, story: Story, code: str
 ) -> None:
     def decide() -> str:

@@ -39,7 +39,7 @@ def test_a_blocker_of_all_agents_gives_clarify() -> None:
 
 
 @pytest.mark.parametrize(("section", "decision"), [("§2.1", "STOP"), ("§2.2", "CLARIFY"), ("§2.3", "PROCEED")])
-def test_a_verdict_is_of_the_sections_in_question(section: str, decision: str) -> None:
+def test_phase_decision_considers_only_the_given_sections(section: str, decision: str) -> None:
     made = memory(({**ISSUE, "severity": "critical", "section": "§2.1"}, ""), ({**ISSUE, "section": "§2.2"}, ""))
     assert assess(made.snapshot, NOW, sections=(section,)).decision == decision
 
@@ -57,7 +57,7 @@ def test_issues_without_effect_on_the_decision_are_named() -> None:
     )
 
 
-def test_a_section_with_records_of_little_weight_is_summed_up_by_them() -> None:
+def test_section_with_only_unimportant_records_is_summarized_by_them() -> None:
     made = memory(({"title": "Minor", "importance": 3, "section": "§2.1"}, ""), ({**STATE, "section": "§2.2"}, ""))
     assert assess(made.snapshot, NOW, sections=("§2.1",)).lines == ("Decision: Minor [DEC-2025-11-04-001].",)
     assert assess(made.snapshot, NOW, sections=("§2.3",)).lines == ("No open record belongs to §2.3.",)
@@ -94,7 +94,7 @@ def test_no_room_for_the_decision_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("example")
-def test_the_command_without_a_file_sums_up_the_memory(memctl: Memctl) -> None:
+def test_context_summary_without_a_file_summarizes_the_memory(memctl: Memctl) -> None:
     data = memctl("context-summary", "--json").data
     assert data["tokens"] <= 500
     assert data["context_summary"].startswith(f"{data['decision']}: {data['why']}\n")

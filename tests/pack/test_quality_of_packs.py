@@ -48,7 +48,7 @@ BODIES = {
 
 
 @cache
-def generated(seed: int) -> Memory:
+def random_memory(seed: int) -> Memory:
     """Sixty records with texts of usual lengths in the shapes of the templates."""
     chance = random.Random(seed)
     files = []
@@ -66,16 +66,18 @@ def generated(seed: int) -> Memory:
     return memory(*files)
 
 
-def missed(made: Memory, budget: int, form: str, task: str) -> set[str]:
+def missed_targets(made: Memory, budget: int, form: str, task: str) -> set[str]:
     """The metrics whose targets a pack of a memory misses."""
     pack, count = made.pack(budget, "gpt", task, form), COUNTERS["gpt"].tokens
     parsed = take_apart(pack.text, form, count)
     found = measures.measure(parsed, over(made.records, NOW), NOW, count, measures.stated_task(parsed))
     assert found.task == task
-    return {metric.name for metric in quality.metrics(found) if metric.is_met is False} - excused(budget, form, task)
+    return {metric.name for metric in quality.metrics(found) if metric.is_met is False} - exempt_targets(
+        budget, form, task
+    )
 
 
-def excused(budget: int, form: str, task: str) -> set[str]:
+def exempt_targets(budget: int, form: str, task: str) -> set[str]:
     """What a pack for a task need not keep to: of a small one where work stands has a third, whether it fits or not;
     and a page that fits is one block where a format has no headings within an item."""
     small = {"placement"} if budget == BUDGETS[0] else set()
@@ -87,7 +89,7 @@ def excused(budget: int, form: str, task: str) -> set[str]:
 @pytest.mark.parametrize("seed", [0, *slow(1, 2, 3)])
 def test_packs_of_generated_memories_meet_the_targets(form: str, task: str, seed: int) -> None:
     for budget in BUDGETS:
-        assert not missed(generated(seed), budget, form, task), budget
+        assert not missed_targets(random_memory(seed), budget, form, task), budget
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +104,9 @@ def missed_by_example(memctl: Memctl, showcase: Path, form: str, task: str) -> I
         options = ("--format", form, "--budget", str(budget), *(("--task", task) if task else ()))
         pack = memctl("rehydrate", *options, where=showcase).out
         found = memctl("quality", "-", "--json", stdin=pack, where=showcase).data
-        yield {metric["name"] for metric in found["metrics"] if metric["is_met"] is False} - excused(budget, form, task)
+        yield {metric["name"] for metric in found["metrics"] if metric["is_met"] is False} - exempt_targets(
+            budget, form, task
+        )
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -60,7 +60,7 @@ def test_more_than_95_percent_of_a_returned_object_is_saved() -> None:
     assert 1 - summary.tokens / sum(sizes) > 0.96
 
 
-def test_open_errors_go_on_and_resolved_ones_do_not() -> None:
+def test_open_errors_are_passed_on_and_resolved_ones_are_not() -> None:
     errors = [
         "Port 80 is\ntaken",
         {"message": "No such table", "resolved": False},

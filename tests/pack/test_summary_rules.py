@@ -139,7 +139,7 @@ def test_paths_are_found_exactly_as_they_are_written(text: str, found: list[str]
     assert paths(text) == found
 
 
-def test_a_sentence_may_lean_on_the_one_before() -> None:
+def test_sentence_that_needs_its_predecessor_is_recognized() -> None:
     assert needs_context("It uses JWT.")
     assert needs_context("The file exports two functions.")
     assert not needs_context("Items are sorted.")
@@ -148,7 +148,7 @@ def test_a_sentence_may_lean_on_the_one_before() -> None:
 @pytest.mark.parametrize(
     "text", ["a" * 200_000, "+" * 50_000, "error " * 30_000, "a/" * 50_000, "`" * 20_000 + "x", "I " * 50_000]
 )
-def test_a_long_text_takes_no_long_time(text: str) -> None:
+def test_long_text_is_judged_quickly(text: str) -> None:
     """The suite would stand still if a pattern took the square of its text's length."""
     assert verdict(text).keeps or verdict(text).drops
     paths(text)

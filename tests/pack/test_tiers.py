@@ -118,8 +118,8 @@ def test_whole_records_weigh_no_less_than_listed_ones(memctl: Memctl, imported: 
     assert mean["whole"] > mean["lines"] + 1
 
 
-def test_a_sessions_start_has_titles_where_it_has_no_room(repo: Path, tmp_path: Path, imported: list[Any]) -> None:
-    said = Session(repo, tmp_path / "s.jsonl", host=CLAUDE_CODE).said("SessionStart", source="startup")
+def test_session_start_shows_titles_of_records_without_room(repo: Path, tmp_path: Path, imported: list[Any]) -> None:
+    said = Session(repo, tmp_path / "s.jsonl", host=CLAUDE_CODE).context("SessionStart", source="startup")
     whole, lines, counted = places(imported, said)
     assert LIMIT - 120 <= length(said) <= LIMIT
     assert len(whole) + len(lines) + counted == len(imported)
@@ -277,7 +277,7 @@ class TestLastSession:
 
     @pytest.mark.usefixtures("summed_up")
     def test_session_page_is_in_the_next_session_start(self, repo: Path, tmp_path: Path) -> None:
-        said = Session(repo, tmp_path / "s.jsonl").said("SessionStart", source="startup")
+        said = Session(repo, tmp_path / "s.jsonl").context("SessionStart", source="startup")
         assert "ring buffer" in said
 
     def test_earlier_sessions_have_one_line_each(self, memctl: Memctl, repo: Path, tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ class TestLastSession:
             memctl("session", "summarize", "-t", str(file), "--id", name)
             page = repo / ".memory" / "sessions" / f"{name}.md"
             page.write_text(re.sub(r"(ended|summarized): .*", rf"\1: 2025-11-04T0{hour}:00:00Z", page.read_text()))
-        said = Session(repo, tmp_path / "s.jsonl").said("SessionStart", source="startup")
+        said = Session(repo, tmp_path / "s.jsonl").context("SessionStart", source="startup")
         assert "Session writer" in said
         assert "writer ring" in said
         lines = said.split("Sessions before it")[1].splitlines()[2:4]
@@ -299,7 +299,7 @@ class TestLastSession:
         assert len(said) < 9_500
         decided = lines[0].split("decided: ")[1].split("; `memctl")[0]
         memctl("decide", decided, "--rationale", "It is what the session settled on.")
-        again = Session(repo, tmp_path / "t.jsonl", "another").said("SessionStart", source="startup")
+        again = Session(repo, tmp_path / "t.jsonl", "another").context("SessionStart", source="startup")
         assert f"decided: {decided}" not in again
 
     @pytest.mark.usefixtures("summed_up")
@@ -336,7 +336,7 @@ class TestPages:
         assert memctl("search", "zebra", "--type", "decision", "--json").data["results"] == []
         assert memctl("search", '"invoices zebra"', "--json").data["results"] == []
 
-    def test_a_task_is_met_by_a_page(self, memctl: Memctl) -> None:
+    def test_page_alone_can_match_a_task(self, memctl: Memctl) -> None:
         data = memctl("rehydrate", "--task", "zebra invoices", "--json").data
         assert data["parts"]["page"] == ["§2.1"]
         assert "Nothing recorded matches" not in data["text"]

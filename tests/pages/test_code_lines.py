@@ -73,7 +73,7 @@ def test_go_read_by_lines_equals_the_parsed_result() -> None:
     assert len(found) == 5
 
 
-def test_python_by_lines_defines_what_python_sees_in_memctl() -> None:
+def test_line_reader_finds_the_definitions_that_ast_finds_in_memctl() -> None:
     def defined(body: list[ast.stmt], owner: str) -> list[tuple[int, str]]:
         found = []
         for node in body:

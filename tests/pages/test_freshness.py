@@ -42,7 +42,7 @@ def page(repo: Path, marker: str = "§3.1") -> tuple[Snapshot, Page]:
     return snapshot, found
 
 
-def drifted(repo: Path) -> list[str]:
+def drifted_paths(repo: Path) -> list[str]:
     return [drift.path for drift in freshness.changed_files(*page(repo))]
 
 
@@ -66,7 +66,7 @@ def test_references_are_found_missing_or_ambiguous(code: Path, memctl: Memctl) -
     ]
     # Only single files are stamped: a folder changes with everything in it.
     assert page(code)[1].stamps == {path: blob(code, path) for path in ("app.py", "src/auth/jwt.py")}
-    assert drifted(code) == []
+    assert drifted_paths(code) == []
 
 
 def test_a_page_without_references_asks_git_nothing(repo: Path, memctl: Memctl) -> None:
@@ -87,17 +87,17 @@ def test_changed_file_has_drifted_until_its_content_is_restored(code: Path, memc
     before = file.read_text()
     assert page(code)[1].stamps == {path: blob(code, path)}
     os.utime(file)
-    assert drifted(code) == []
+    assert drifted_paths(code) == []
     file.write_text("changed\n")
-    assert drifted(code) == [path]
+    assert drifted_paths(code) == [path]
     git(code, "add", path)
-    assert drifted(code) == [path]
+    assert drifted_paths(code) == [path]
     git(code, "commit", "-qm", "changed", "--", path)
-    assert drifted(code) == [path]
+    assert drifted_paths(code) == [path]
     file.write_text(before)
-    assert drifted(code) == []
+    assert drifted_paths(code) == []
     file.unlink()
-    assert drifted(code) == []  # what is gone is a broken reference and no drift
+    assert drifted_paths(code) == []  # what is gone is a broken reference and no drift
     assert [ref.state for ref in freshness.references(*page(code))] == [MISSING]
 
 
@@ -107,15 +107,15 @@ def test_moved_file_of_a_dotted_reference_has_drifted_if_it_changed(code: Path, 
     stamp = page(code)[1].stamps["src/auth/jwt.py"]
     (code / "lib" / "auth").mkdir()
     (code / "src" / "auth" / "jwt.py").rename(code / "lib" / "auth" / "jwt.py")
-    assert drifted(code) == []
+    assert drifted_paths(code) == []
     (code / "lib" / "auth" / "jwt.py").write_text("changed\n")
     [drift] = freshness.changed_files(*page(code))
     assert (drift.path, drift.reviewed, drift.stamped) == ("lib/auth/jwt.py", stamp, "src/auth/jwt.py")
     memctl("detail", "edit", "3.1", "--title", "An edit is no review")
     assert page(code)[1].stamps == {"lib/auth/jwt.py": stamp}
-    assert drifted(code) == ["lib/auth/jwt.py"]
+    assert drifted_paths(code) == ["lib/auth/jwt.py"]
     memctl("review", "3.1")
-    assert drifted(code) == []
+    assert drifted_paths(code) == []
 
 
 def test_folder_or_link_in_place_of_a_file_counts_as_missing(code: Path, memctl: Memctl) -> None:

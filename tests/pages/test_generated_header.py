@@ -41,7 +41,7 @@ def test_file_without_the_header_is_not_a_generated_document(text: str) -> None:
     assert generated_header.split(text) is None
 
 
-def test_the_head_is_one_line_that_says_where_to_edit() -> None:
+def test_document_header_is_one_line_that_says_where_to_edit() -> None:
     head, _, text = generated_header.seal("# Title\n", MADE_FROM).partition("\n")
     assert head.startswith("<!-- ")
     assert head.endswith(" -->")

@@ -11,7 +11,7 @@ import pytest
 from memctl.pages import impact
 from memctl.pages.impact import MATRIX
 from tests.conftest import Memctl, Once, commits, git
-from tests.pages.test_provenance import committed, write
+from tests.pages.test_provenance import make_commit, write
 
 L4, L3, L2, L1 = (
     ".memory/docs/4-sources.md",
@@ -30,7 +30,7 @@ def shop(repo: Path, memctl: Memctl, once: Once) -> Path:
         write(repo, "src/pay/api.py", API)
         write(repo, "src/pay/rates.py", "RATE = 1\n")
         write(repo, "tools/run.sh", "echo\n")
-        committed(repo, "chore: start")
+        make_commit(repo, "chore: start")
         memctl("section", "add", "Payment", "--path", "src/pay/**")
         memctl("detail", "add", "Payment details", "--section", "§2.1", "--code", "src/pay/api.py")
 
@@ -127,13 +127,13 @@ def test_file_without_a_page_affects_only_the_summary(shop: Path, memctl: Memctl
 def test_kind_of_change_follows_from_the_file(shop: Path, memctl: Memctl, path: str, row: str) -> None:
     write(shop, path, "x\n")
     assert rows(memctl("impact", "--json").data) == {row: [path]}
-    committed(shop, "wip: x")
+    make_commit(shop, "wip: x")
     assert rows(memctl("impact", "HEAD~1..HEAD", "--json").data) == {row: [path]}
 
 
 def test_a_changed_configuration_of_a_section_is_a_change_of_configuration(shop: Path, memctl: Memctl) -> None:
     write(shop, "src/pay/rates.toml", "a = 1\n")
-    committed(shop, "chore: rates")
+    make_commit(shop, "chore: rates")
     write(shop, "src/pay/rates.toml", "a = 2\n")
     data = memctl("impact", "--json").data
     assert levels(data, "config")[1] == ("Rarely", [L1])
@@ -145,16 +145,16 @@ def test_commit_subjects_of_a_range_decide_the_rows(shop: Path, memctl: Memctl) 
     git(shop, "branch", "side")
     write(shop, "src/pay/rates.py", "RATE = 2\n")
     write(shop, "src/pay/api.py", API + "# fix\n")
-    committed(shop, "Fix(pay)!: rates")
+    make_commit(shop, "Fix(pay)!: rates")
     write(shop, "src/pay/api.py", API + "# feature\n")
-    committed(shop, "feat: more")
+    make_commit(shop, "feat: more")
     write(shop, "src/pay/api.py", API + "# fix again\n")
-    committed(shop, "fix: more")
+    make_commit(shop, "fix: more")
     write(shop, "tools/run.sh", "echo fixed: no\n")
-    committed(shop, "fixed: no type of this name")
+    make_commit(shop, "fixed: no type of this name")
     git(shop, "switch", "-q", "side")
     write(shop, "setup.cfg", "a\n")
-    committed(shop, "fix: on the side")
+    make_commit(shop, "fix: on the side")
     git(shop, "switch", "-q", "main")
     git(shop, "merge", "-q", "--no-edit", "side")
     data = memctl("impact", f"{start}..", "--json").data
@@ -171,10 +171,10 @@ def test_commit_subjects_of_a_range_decide_the_rows(shop: Path, memctl: Memctl) 
 def test_three_dot_range_begins_at_the_merge_base(shop: Path, memctl: Memctl) -> None:
     git(shop, "switch", "-qc", "side")
     write(shop, "src/pay/rates.py", "RATE = 2\n")
-    committed(shop, "fix: rates")
+    make_commit(shop, "fix: rates")
     git(shop, "switch", "-q", "main")
     write(shop, "tools/run.sh", "echo on\n")
-    committed(shop, "chore: on main")
+    make_commit(shop, "chore: on main")
     assert rows(memctl("impact", "main...side", "--json").data) == {"fix": ["src/pay/rates.py"]}
     assert rows(memctl("impact", "main..side", "--json").data) == {
         "fix": ["src/pay/rates.py"],
@@ -275,7 +275,7 @@ def test_in_a_hook_the_index_that_is_being_committed_counts(shop: Path, memctl: 
 def test_stale_pages_of_a_range_are_judged_at_its_end(shop: Path, memctl: Memctl) -> None:
     before = git(shop, "rev-parse", "HEAD").strip()
     write(shop, "src/pay/api.py", API + "# more\n")
-    changed = committed(shop, "fix: more")
+    changed = make_commit(shop, "fix: more")
     memctl("review", "§3.1")
     assert stale(memctl("impact", f"{before}..{changed}", "--json").data) == {"§3.1": (["src/pay/api.py"], [])}
     assert stale(memctl("impact", f"{before}..HEAD", "--json").data) == {}
@@ -295,7 +295,7 @@ def test_a_page_is_suspect_after_an_edit_and_clean_after_a_review(shop: Path, me
 
 def test_only_affected_pages_are_listed_unless_all_are_asked_for(shop: Path, memctl: Memctl) -> None:
     write(shop, "src/pay/api.py", API + "# more\n")
-    committed(shop, "fix: more")
+    make_commit(shop, "fix: more")
     result = memctl("impact", "--strict")
     assert (result.out, "--all" in result.err) == ("", True)
     write(shop, "tools/run.sh", "echo on\n")
@@ -314,9 +314,9 @@ def test_a_renamed_file_is_suggested_for_a_broken_reference(shop: Path, memctl: 
         ]
         assert rows(data) == {"code": ["src/pay/größe & co.py"]}
         assert broken(data, "src/pay/api.py") == [("src/pay/größe & co.py", "renamed")]
-    committed(shop, "refactor: name")
+    make_commit(shop, "refactor: name")
     git(shop, "mv", "src/pay/größe & co.py", "src/pay/b.py")
-    committed(shop, "refactor: name again")
+    make_commit(shop, "refactor: name again")
     assert broken(memctl("impact", "HEAD~2..", "--json").data, "src/pay/api.py") == [("src/pay/b.py", "renamed")]
     git(shop, "mv", "src/pay/b.py", "src/pay/c.py")
     data = memctl("impact", "--all", "--json").data
@@ -363,7 +363,7 @@ def test_files_of_the_same_name_are_candidates_and_the_nearest_comes_first(shop:
     git(shop, "rm", "-q", "src/pay/api.py")
     for folder in ("away", "src/paying", "src/pay/v2"):
         write(shop, f"{folder}/api.py", f"# another: {folder}\n")
-    committed(shop, "refactor!: over")
+    make_commit(shop, "refactor!: over")
     assert broken(memctl("impact", "--all", "--json").data, "src/pay/api.py") == [
         ("src/pay/v2/api.py", "same name"),
         ("src/paying/api.py", "same name"),
@@ -383,13 +383,11 @@ def test_missing_files_are_searched_for_up_to_a_limit(
     assert "the last 1 of these" in memctl("impact", "--all").err
 
 
-def test_a_file_deleted_made_again_and_deleted_in_the_worktree_is_not_followed_twice(
-    shop: Path, memctl: Memctl
-) -> None:
+def test_file_deleted_twice_is_followed_once(shop: Path, memctl: Memctl) -> None:
     git(shop, "mv", "src/pay/api.py", "src/pay/first.py")
-    committed(shop, "refactor: first")
+    make_commit(shop, "refactor: first")
     write(shop, "src/pay/api.py", "something else\n")
-    committed(shop, "feat: again")
+    make_commit(shop, "feat: again")
     (shop / "src/pay/api.py").unlink()
     assert broken(memctl("impact", "--json").data, "src/pay/api.py") == []
 
@@ -398,7 +396,7 @@ def test_empty_file_is_not_suggested_for_a_missing_empty_file(shop: Path, memctl
     write(shop, "src/pay/empty.py", "")
     write(shop, "other.py", "")
     memctl("detail", "add", "Empty", "--section", "§2.1", "--code", "src/pay/empty.py")
-    committed(shop, "chore: empty")
+    make_commit(shop, "chore: empty")
     (shop / "src/pay/empty.py").unlink()
     write(shop, "new.py", "")
     data = memctl("impact", "--json").data
@@ -423,7 +421,7 @@ def test_a_deleted_file_reaches_the_section_that_covered_it(shop: Path, memctl: 
     assert data["files"][0]["status"] == "deleted"
     assert levels(data, "code")[2] == ("If impacts status", [L2])
     assert stale(data) == {"§3.1": ([], ["src/pay/api.py"])}
-    committed(shop, "feat!: gone")
+    make_commit(shop, "feat!: gone")
     assert rows(memctl("impact", "src/pay/api.py", "--json").data) == {"code": ["src/pay/api.py"]}
 
 

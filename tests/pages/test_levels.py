@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from memctl.pages import levels
-from memctl.pages.contents import FoldedHeadings
+from memctl.pages.contents import FoldedHeadings, Index, Level1, Level2, Level3, ListEntry
 from memctl.pages.links import Links
 from memctl.record import frontmatter
 from memctl.record.config import Config
@@ -111,23 +111,23 @@ def page(snapshot: Snapshot, marker: str) -> Page:
     return found
 
 
-def section_of(snapshot: Snapshot, marker: str = "§2.1") -> levels.Level2:
+def section_of(snapshot: Snapshot, marker: str = "§2.1") -> Level2:
     return levels.section(snapshot, Links(snapshot), page(snapshot, marker))
 
 
-def detail_of(snapshot: Snapshot, marker: str = "§3.1") -> levels.Level3:
+def detail_of(snapshot: Snapshot, marker: str = "§3.1") -> Level3:
     return levels.detail(snapshot, Links(snapshot), page(snapshot, marker))
 
 
-def executive_of(snapshot: Snapshot) -> levels.Level1:
+def executive_of(snapshot: Snapshot) -> Level1:
     return levels.executive(snapshot, Links(snapshot))
 
 
-def index_of(snapshot: Snapshot) -> levels.Index:
+def index_of(snapshot: Snapshot) -> Index:
     return levels.index(snapshot, Links(snapshot))
 
 
-def ids(entries: Iterable[levels.Entry]) -> list[str]:
+def ids(entries: Iterable[ListEntry]) -> list[str]:
     return [entry.id for entry in entries]
 
 
@@ -185,7 +185,7 @@ def test_records_are_on_the_pages_that_they_belong_to() -> None:
         record(5), record(6, section="§4.src/a.py"),
     )  # fmt: skip
 
-    def numbers(entries: Iterable[levels.Entry]) -> list[int]:
+    def numbers(entries: Iterable[ListEntry]) -> list[int]:
         return sorted(int(entry.id[-3:]) for entry in entries)
 
     assert numbers(section_of(snapshot).decisions) == [1, 2, 3]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import NOW, Memctl, Once, git
-from tests.pages.test_provenance import API, committed, write
+from tests.pages.test_provenance import API, make_commit, write
 
 FILE = "src/pay/api.py"
 HEAD = "# a head\n# of two lines\n"
@@ -18,7 +18,7 @@ HEAD = "# a head\n# of two lines\n"
 def shop(repo: Path, once: Once) -> Path:
     def make() -> None:
         write(repo, FILE, API)
-        committed(repo, "feat: pay")
+        make_commit(repo, "feat: pay")
 
     once(make)
     return repo
@@ -30,16 +30,16 @@ def reasons(memctl: Memctl, place: str, *args: str, where: Path | None = None) -
     return {one["record"]["title"]: one["reasons"][0] for one in records}
 
 
-def decided(memctl: Memctl, title: str, *lines: str, path: str = FILE) -> str:
+def decide(memctl: Memctl, title: str, *lines: str, path: str = FILE) -> str:
     code = [word for line in lines for word in ("--code", f"{path}:{line}")]
     return memctl("decide", title, "--rationale", f"{title} is why. And more.", *code).id
 
 
 def test_a_line_is_followed_through_later_commits(shop: Path, memctl: Memctl) -> None:
-    decided(memctl, "Refunds", "9")
+    decide(memctl, "Refunds", "9")
     recorded = git(shop, "rev-parse", "HEAD").strip()
     write(shop, FILE, HEAD + API)
-    committed(shop, "docs: a head", "src")
+    make_commit(shop, "docs: a head", "src")
     write(shop, FILE, HEAD + "import os\n" + API)  # not committed
     found = reasons(memctl, f"{FILE}:12")["Refunds"]
     assert found["is_here"]
@@ -54,10 +54,10 @@ def test_a_line_is_followed_through_later_commits(shop: Path, memctl: Memctl) ->
 @pytest.mark.parametrize("path", ['src/it\'s "the" api.py', "src/größe.py", FILE])
 def test_reference_means_the_lines_of_the_commit_that_recorded_it(shop: Path, memctl: Memctl, path: str) -> None:
     write(shop, path, API * 20)
-    committed(shop, "feat: a long file")
-    one = decided(memctl, "Refunds", "90", path=path)
+    make_commit(shop, "feat: a long file")
+    one = decide(memctl, "Refunds", "90", path=path)
     write(shop, path, HEAD + API * 20)
-    committed(shop, "docs: a head", "src")
+    make_commit(shop, "docs: a head", "src")
     memctl("edit", one, "--set", f"code_refs={path}:9")
     recorded = git(shop, "rev-parse", "HEAD").strip()
     memctl("edit", one, "--set", "importance=9")
@@ -66,11 +66,11 @@ def test_reference_means_the_lines_of_the_commit_that_recorded_it(shop: Path, me
 
 
 def test_changed_or_deleted_line_no_longer_matches_the_reference(shop: Path, memctl: Memctl) -> None:
-    decided(memctl, "Whole", "1", "9")
-    decided(memctl, "Sign", "9")
-    decided(memctl, "Puts", "5")
+    decide(memctl, "Whole", "1", "9")
+    decide(memctl, "Sign", "9")
+    decide(memctl, "Puts", "5")
     write(shop, FILE, API.replace("return -amount", "return abs(amount)").replace("    return queue.put(amount)\n", ""))
-    committed(shop, "fix: no sign", "src")
+    make_commit(shop, "fix: no sign", "src")
     found = reasons(memctl, f"{FILE}:8")
     assert [one["is_here"] for one in found.values()] == [False] * 3
     assert next(iter(found)) in ("Whole", "Sign")  # it is what stands in its place
@@ -80,17 +80,17 @@ def test_changed_or_deleted_line_no_longer_matches_the_reference(shop: Path, mem
 
 
 def test_reindented_line_still_matches_the_reference(shop: Path, memctl: Memctl) -> None:
-    decided(memctl, "Refunds", "9")
+    decide(memctl, "Refunds", "9")
     write(shop, FILE, API.replace("    return -amount", "        return -amount"))
-    committed(shop, "style: indent", "src")
+    make_commit(shop, "style: indent", "src")
     assert reasons(memctl, f"{FILE}:9")["Refunds"]["is_here"]
 
 
 def test_line_range_covers_lines_between_its_remaining_ends(shop: Path, memctl: Memctl) -> None:
-    decided(memctl, "Refunds", "8-9")
+    decide(memctl, "Refunds", "8-9")
     text = API.replace("def refund(amount):\n", "def refund(amount):\n    # a remark\n")
     write(shop, FILE, HEAD + text)
-    committed(shop, "docs: remarks", "src")
+    make_commit(shop, "docs: remarks", "src")
     assert [reasons(memctl, f"{FILE}:{line}")["Refunds"]["is_here"] for line in (9, 10, 11, 12)] == [
         False,
         True,
@@ -103,28 +103,28 @@ def test_line_range_covers_lines_between_its_remaining_ends(shop: Path, memctl: 
 def test_a_merge_moves_a_referenced_line(shop: Path, memctl: Memctl) -> None:
     git(shop, "checkout", "-qb", "other")
     write(shop, FILE, HEAD + API)
-    committed(shop, "docs: a head", "src")
+    make_commit(shop, "docs: a head", "src")
     git(shop, "checkout", "-q", "main")
-    decided(memctl, "Refunds", "9")
+    decide(memctl, "Refunds", "9")
     git(shop, "merge", "-q", "other", "-m", "merge")
     assert reasons(memctl, f"{FILE}:11")["Refunds"]["is_here"]
     assert not reasons(memctl, f"{FILE}:9")["Refunds"]["is_here"]
 
 
 def test_line_reference_follows_a_renamed_file(shop: Path, memctl: Memctl) -> None:
-    decided(memctl, "Refunds", "9")
+    decide(memctl, "Refunds", "9")
     git(shop, "mv", FILE, "src/pay/money.py")
     assert memctl("why", "src/pay/money.py:9", "--json").data["commits"][0]["subject"] == "feat: pay"  # staged only
     write(shop, "src/pay/money.py", HEAD + API)
-    committed(shop, "refactor: name", "src")
+    make_commit(shop, "refactor: name", "src")
     assert reasons(memctl, "src/pay/money.py:11")["Refunds"]["is_here"]
     assert f"{FILE}:9 at" in memctl("why", "src/pay/money.py").out
 
 
 def test_edited_record_counts_from_the_version_that_added_the_line(shop: Path, memctl: Memctl) -> None:
-    made = decided(memctl, "Refunds", "9")
+    made = decide(memctl, "Refunds", "9")
     write(shop, FILE, HEAD + API)
-    committed(shop, "docs: a head", "src")
+    make_commit(shop, "docs: a head", "src")
     memctl("edit", made, "--set", "importance=9")
     assert reasons(memctl, f"{FILE}:11")["Refunds"]["is_here"]
     memctl("edit", made, "--set", f"code_refs={FILE}:10")
@@ -137,13 +137,13 @@ def test_record_made_before_a_commit_refers_to_the_uncommitted_lines(
 ) -> None:
     text = HEAD + API + "\n\ndef cancel(payment):\n    return None\n"
     write(shop, FILE, text)
-    decided(memctl, "Cancelling", "15")
-    decided(memctl, "Below", "7")
+    decide(memctl, "Cancelling", "15")
+    decide(memctl, "Below", "7")
     assert reasons(memctl, f"{FILE}:15")["Cancelling"]["is_here"]  # not committed yet
     monkeypatch.setenv("GIT_COMMITTER_DATE", NOW)
-    committed(shop, "feat: cancelling", "src")
+    make_commit(shop, "feat: cancelling", "src")
     write(shop, FILE, "# more\n" + text)
-    committed(shop, "docs: more", "src")
+    make_commit(shop, "docs: more", "src")
     found = reasons(memctl, f"{FILE}:16")
     assert found["Cancelling"]["is_here"]
     # The change brought no line 7: it is that of the commit in which the record is.
@@ -152,11 +152,11 @@ def test_record_made_before_a_commit_refers_to_the_uncommitted_lines(
 
 def test_a_file_that_was_recorded_before_its_first_commit_is_followed(shop: Path, memctl: Memctl) -> None:
     write(shop, "new.py", "one = 1\ntwo = 2\n")
-    decided(memctl, "Two", "2", path="new.py")
+    decide(memctl, "Two", "2", path="new.py")
     assert reasons(memctl, "new.py:2")["Two"]["is_here"]
-    committed(shop, "feat: new", "new.py")
+    make_commit(shop, "feat: new", "new.py")
     write(shop, "new.py", "zero = 0\none = 1\ntwo = 2\n")
-    committed(shop, "feat: zero", "new.py")
+    make_commit(shop, "feat: zero", "new.py")
     assert reasons(memctl, "new.py:3")["Two"]["is_here"]
 
 
@@ -172,9 +172,9 @@ def test_uncommitted_record_refers_to_the_current_lines(shop: Path, memctl: Memc
 
 
 def test_shallow_clone_claims_nothing_about_commits_it_lacks(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
-    decided(memctl, "Refunds", "9")
+    decide(memctl, "Refunds", "9")
     write(shop, FILE, HEAD + API)
-    committed(shop, "docs: a head", "src")
+    make_commit(shop, "docs: a head", "src")
     git(tmp_path, "clone", "-q", "--depth", "1", shop.as_uri(), "shallow")
     shallow = tmp_path / "shallow"
     found = reasons(memctl, f"{FILE}:9", where=shallow)["Refunds"]
@@ -185,10 +185,10 @@ def test_shallow_clone_claims_nothing_about_commits_it_lacks(shop: Path, memctl:
 def test_in_a_partial_clone_nothing_is_fetched_and_gaps_are_reported(
     shop: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
-    decided(memctl, "Refunds", "9")
+    decide(memctl, "Refunds", "9")
     for number in range(3):
         write(shop, FILE, "# more\n" * number + HEAD + API)
-        committed(shop, f"docs: {number}", "src")
+        make_commit(shop, f"docs: {number}", "src")
     git(shop, "config", "uploadpack.allowFilter", "true")
     git(tmp_path, "clone", "-q", "--filter=blob:none", shop.as_uri(), "partial")
     partial = tmp_path / "partial"
@@ -208,7 +208,7 @@ def test_in_a_partial_clone_a_deleted_file_is_explained_without_its_text(
     shop: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
     git(shop, "rm", "-q", FILE)
-    committed(shop, "feat!: no refunds")
+    make_commit(shop, "feat!: no refunds")
     git(shop, "config", "uploadpack.allowFilter", "true")
     git(tmp_path, "clone", "-q", "--filter=blob:none", shop.as_uri(), "partial")
     partial = tmp_path / "partial"
@@ -225,15 +225,15 @@ def test_a_line_beyond_the_file_is_refused_with_its_length(shop: Path, memctl: M
     assert "its last line is 9" in memctl("why", f"{FILE}:10", code=2).err
     assert "it is empty" in memctl("why", "empty.py:1", code=2).err
     assert "is not text, so it has no lines" in memctl("why", "logo.png:1", code=2).err
-    committed(shop, "feat: a logo")
+    make_commit(shop, "feat: a logo")
     assert "feat: a logo" in memctl("why", "logo.png").out
     inner = tmp_path / "inner"
     inner.mkdir()
     git(inner, "init", "-q")
     write(inner, "a.py", "x\n")
-    committed(inner, "feat: a")
+    make_commit(inner, "feat: a")
     git(shop, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "libs/inner")
-    committed(shop, "feat: a submodule")
+    make_commit(shop, "feat: a submodule")
     for path in ("libs/inner", "libs/inner/a.py:1"):
         result = memctl("why", path, code=2)
         assert "libs/inner is a submodule" in result.err
@@ -244,7 +244,7 @@ class TestAnswer:
     """The first line says why; the rest goes from the line to the file to what is around it."""
 
     def test_reason_of_a_record_about_the_line_is_shown(self, shop: Path, memctl: Memctl) -> None:
-        made, whole = decided(memctl, "Refunds", "9"), decided(memctl, "Whole", path=FILE)
+        made, whole = decide(memctl, "Refunds", "9"), decide(memctl, "Whole", path=FILE)
         out = memctl("why", f"{FILE}:9").out.split("\n")
         assert out[0] == f"{FILE}:9: Refunds is why. ({made} Refunds)"
         assert out[2] == "This line"
@@ -256,7 +256,7 @@ class TestAnswer:
     def test_line_without_records_shows_its_commit_message(self, shop: Path, memctl: Memctl) -> None:
         write(shop, FILE, HEAD + API)
         message = "docs: a head\n\nReaders asked for it. Often.\n\nRefs: #1\nSigned-off-by: Ada <ada@example.org>"
-        commit = committed(shop, message, "src")
+        commit = make_commit(shop, message, "src")
         lines = memctl("why", f"{FILE}:2").out.split("\n")
         assert lines[0].startswith(f"{FILE}:2: docs: a head. Readers asked for it. ({commit[:10]}, ")
         assert lines[3].startswith(f"  {commit[:10]}")
@@ -314,7 +314,7 @@ class TestAnswer:
         monkeypatch.setenv("GIT_AUTHOR_NAME", git(shop, "log", "-1", "--format=%an").strip())
         monkeypatch.setenv("GIT_COMMITTER_DATE", NOW)
         write(shop, FILE, HEAD + API)
-        committed(shop, "docs: a head", "src")
+        make_commit(shop, "docs: a head", "src")
         data = memctl("why", f"{FILE}:1", "--json").data
         assert (data["session"], [one["record"]["title"] for one in data["of_session"]]) == ("abc", ["Count from one"])
 
@@ -329,7 +329,7 @@ class TestAnswer:
         memctl("decide", "Count from one", "--rationale", "People do.")
         monkeypatch.setenv("GIT_COMMITTER_DATE", NOW)
         write(shop, FILE, HEAD + API)
-        committed(shop, "docs: a head", "src")
+        make_commit(shop, "docs: a head", "src")
         data = memctl("why", f"{FILE}:1", "--json").data
         assert data["session"] == "abc"
         assert [(one["record"]["title"], one["reason"]) for one in data["of_session"]] == [

@@ -153,7 +153,10 @@ def test_number_of_two_pages_is_refused() -> None:
     doubled = memory(section(1), {"sections/2.1-b.md": "---\nid: §2.1\ntitle: B\n---\n"})
     with pytest.raises(MemctlError) as caught:
         go("2.1", doubled)
-    assert caught.value.message == "§2.1 is the number of .memory/sections/2.1-b.md and .memory/sections/2.1-s.md"
+    assert (
+        caught.value.message
+        == "§2.1 is ambiguous: .memory/sections/2.1-b.md and .memory/sections/2.1-s.md have this number"
+    )
 
 
 def test_level_4_lists_the_files_that_sections_cover() -> None:

@@ -12,12 +12,12 @@ from memctl.pages.outline import Marker
 from tests.conftest import slow
 
 
-def found(path: str, text: str) -> list[tuple[int, int, str]]:
+def markers_of(path: str, text: str) -> list[tuple[int, int, str]]:
     return [(marker.line, marker.level, marker.title) for marker in outline.markers(path, dedent(text))]
 
 
 def titles(path: str, text: str) -> list[str]:
-    return [title for _, _, title in found(path, text)]
+    return [title for _, _, title in markers_of(path, text)]
 
 
 PYTHON = '''\
@@ -59,7 +59,7 @@ type Pair[T] = tuple[T, T]
 
 
 def test_python_shows_classes_methods_and_functions_but_nothing_inside_of_functions() -> None:
-    assert found("a.py", PYTHON) == [
+    assert markers_of("a.py", PYTHON) == [
         (7, 1, "class JWTHandler"),
         (10, 2, "class JWTHandler.Config"),
         (11, 3, "JWTHandler.Config.reset()"),
@@ -87,7 +87,7 @@ def test_javascript_shows_classes_and_everything_that_is_a_function_at_the_top()
         export default () => <b>{x}</b>;
         """
     for suffix in ("js", "jsx", "mjs", "cjs"):
-        assert found(f"a.{suffix}", text) == [
+        assert markers_of(f"a.{suffix}", text) == [
             (1, 1, "class default"),
             (1, 2, "default.gen()"),
             (1, 2, "default.size()"),
@@ -121,7 +121,7 @@ def test_typescript_shows_interfaces_enums_namespaces_types_and_overloads_once()
         export const load = ((x) => x) satisfies Loader;
         """
     for suffix in ("ts", "mts", "cts", "tsx"):
-        assert found(f"a.{suffix}", text) == [
+        assert markers_of(f"a.{suffix}", text) == [
             (1, 1, "interface Store"),
             (2, 1, "enum Level"),
             (3, 1, 'namespace "shop"'),
@@ -163,7 +163,7 @@ def test_go_shows_functions_methods_with_their_receivers_and_types() -> None:
         func (Server) Größe() {}
         func Map[T, U any](xs []T) []U { return nil }
         """
-    assert found("a.go", text) == [
+    assert markers_of("a.go", text) == [
         (4, 1, "type Server"),
         (5, 1, "type Store"),
         (7, 1, "type Handler"),
@@ -242,7 +242,7 @@ def test_markdown_shows_headings_of_both_kinds_without_their_markup() -> None:
         #
         ###### A \\* star &amp; more
         """
-    assert found("a.md", text) == [
+    assert markers_of("a.md", text) == [
         (6, 1, "Shop guide with code"),
         (17, 2, "#no heading Two lines"),
         (23, 6, "A * star & more"),
@@ -261,7 +261,7 @@ def test_markdown_shows_headings_of_both_kinds_without_their_markup() -> None:
     ],
 )
 def test_front_matter_and_thematic_breaks_are_not_headings(text: str, expected: list[tuple[int, int, str]]) -> None:
-    assert found("a.md", text) == expected
+    assert markers_of("a.md", text) == expected
 
 
 def test_a_title_is_one_short_line_of_printable_text() -> None:
@@ -344,7 +344,7 @@ function d() {{}}
 
 def test_generated_lines_are_skipped() -> None:
     text = f"function a() {{}}\nvar x = '{'y' * 9000}';\nfunction b() {{}}\n"
-    assert found("a.js", text) == [(1, 1, "a()"), (3, 1, "b()")]
+    assert markers_of("a.js", text) == [(1, 1, "a()"), (3, 1, "b()")]
 
 
 @pytest.mark.parametrize("suffix", ["py", "js", "ts", "tsx", "go", "md", "package.json"])
@@ -372,7 +372,7 @@ def test_parser_stops_before_it_takes_gigabytes(suffix: str, unit: str) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000  # kilobytes
 
 
-def test_deep_classes_are_shown_as_far_as_they_are_parsed() -> None:
+def test_deeply_nested_classes_are_listed_up_to_the_limit() -> None:
     assert titles("a.py", "".join(f"{' ' * n}class C{n}:\n" for n in range(100)) + " " * 100 + "pass\n")[:2] == [
         "class C0",
         "class C0.C1",

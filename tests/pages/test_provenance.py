@@ -18,7 +18,7 @@ def write(repo: Path, path: str, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def committed(repo: Path, message: str, *paths: str) -> str:
+def make_commit(repo: Path, message: str, *paths: str) -> str:
     """Commit some paths (default: all that differs), and return the commit's id."""
     git(repo, "add", "-A", *(["--", *paths] if paths else []))
     git(repo, "commit", "-qm", message)
@@ -31,7 +31,7 @@ def shop(repo: Path, memctl: Memctl, once: Once) -> Path:
 
     def make() -> None:
         write(repo, "src/pay/api.py", API)
-        committed(repo, "feat: pay")
+        make_commit(repo, "feat: pay")
         memctl("section", "add", "Payment", "--path", "src/pay/**", "--path", "*.sql")
         memctl("detail", "add", "Payment details", "--section", "§2.1", "--code", "src/pay/api.py")
 
@@ -109,7 +109,7 @@ def test_commits_name_records_in_folded_trailers_of_any_case_and_anywhere(shop: 
     one, two, three, four = (memctl("decide", f"Number {n}").id for n in range(4))
     write(shop, "src/pay/api.py", API + "\n# more\n")
     message = f"refactor: as {three} says\n\nText.\n\nDECISION: {one},\n  {two}\nmemctl-id: {four}\nRefs: #1"
-    commit = committed(shop, message, "src")
+    commit = make_commit(shop, message, "src")
     data = memctl("why", "src/pay/api.py", "--json").data
     how = {r["id"]: [(n["where"], n["how"]) for n in r["reasons"]] for r in data["records"]}
     assert how == {
@@ -125,7 +125,7 @@ def test_commits_name_records_in_folded_trailers_of_any_case_and_anywhere(shop: 
 def test_a_record_is_listed_once_with_all_its_reasons(shop: Path, memctl: Memctl) -> None:
     made = memctl("decide", "All", "--code", "src/pay/api.py").id
     write(shop, "src/pay/api.py", API + f"# {made}\n")
-    commit = committed(shop, f"fix: it\n\nDecision: {made}", "src")
+    commit = make_commit(shop, f"fix: it\n\nDecision: {made}", "src")
     found = records(memctl("why", "src/pay/api.py", "--json").data)
     assert found == {made: [("code_refs", "src/pay/api.py", False), ("text", "10", False), ("commit", commit, False)]}
     assert memctl("why", "src/pay/api.py").out.count("  All  [") == 1
@@ -133,13 +133,13 @@ def test_a_record_is_listed_once_with_all_its_reasons(shop: Path, memctl: Memctl
 
 def test_a_record_that_the_memory_lacks_is_reported_as_missing(shop: Path, memctl: Memctl) -> None:
     write(shop, "src/pay/api.py", API + "# more\n")
-    committed(shop, "fix: it\n\nDecision: DEC-2024-01-01-001", "src")
+    make_commit(shop, "fix: it\n\nDecision: DEC-2024-01-01-001", "src")
     found = memctl("why", "src/pay/api.py", "--json").data["records"]
     assert [(r["id"], r["record"]) for r in found] == [("DEC-2024-01-01-001", None)]
     assert "missing" in memctl("why", "src/pay/api.py").out
 
 
-def test_a_line_is_traced_to_the_commit_that_brought_it(shop: Path, memctl: Memctl) -> None:
+def test_line_is_traced_to_the_commit_that_added_it(shop: Path, memctl: Memctl) -> None:
     first = git(shop, "log", "-1", "--format=%H", "--", "src").strip()
     decision = memctl("decide", "Refunds in cents").id
     lines = API.replace("    return -amount\n", "    return -amount * 100\n")
@@ -156,7 +156,7 @@ def test_a_line_is_traced_to_the_commit_that_brought_it(shop: Path, memctl: Memc
 
 def committed_text(repo: Path, text: str, message: str) -> str:
     write(repo, "src/pay/api.py", text)
-    return committed(repo, message, "src")
+    return make_commit(repo, message, "src")
 
 
 def test_the_commit_of_a_line_is_shown_beyond_the_limit(shop: Path, memctl: Memctl) -> None:
@@ -189,7 +189,7 @@ def test_line_moved_from_another_file_is_traced_to_its_origin(shop: Path, memctl
     origin = git(shop, "rev-parse", "HEAD").strip()
     write(shop, "src/pay/api.py", head + "\n")
     write(shop, "src/pay/refunds.py", long)
-    committed(shop, "refactor: a file of its own", "src")
+    make_commit(shop, "refactor: a file of its own", "src")
     found = memctl("why", "src/pay/refunds.py:4", "--json").data
     assert (found["origin"]["commit"], found["origin"]["path"]) == (origin, "src/pay/api.py")
     assert [c["subject"] for c in found["commits"]] == ["feat: refunds with remarks", "refactor: a file of its own"]
@@ -198,7 +198,7 @@ def test_line_moved_from_another_file_is_traced_to_its_origin(shop: Path, memctl
 def test_commits_under_an_earlier_name_count_and_so_do_references_to_it(shop: Path, memctl: Memctl) -> None:
     made = memctl("decide", "Old name", "--code", "src/pay/api.py:4-5").id
     git(shop, "mv", "src/pay/api.py", "src/pay/größe & co.py")
-    committed(shop, "refactor: name", "src")
+    make_commit(shop, "refactor: name", "src")
     found = memctl("why", "src/pay/größe & co.py:5", "--json").data
     assert [(c["subject"], c["path"]) for c in found["commits"]] == [
         ("refactor: name", "src/pay/größe & co.py"),
@@ -213,11 +213,11 @@ def test_commits_under_an_earlier_name_count_and_so_do_references_to_it(shop: Pa
 def test_special_characters_in_a_path_work_with_and_without_a_line(shop: Path, memctl: Memctl, name: str) -> None:
     path = f"src/pay/{name}"
     write(shop, path, "one\ntwo\n")
-    commit = committed(shop, "feat: odd", "src")
+    commit = make_commit(shop, "feat: odd", "src")
     git(shop, "mv", path, "src/pay/moved.py")
-    committed(shop, "refactor: even", "src")
+    make_commit(shop, "refactor: even", "src")
     git(shop, "mv", "src/pay/moved.py", path)
-    committed(shop, "refactor: odd again", "src")
+    make_commit(shop, "refactor: odd again", "src")
     found = memctl("why", f"{path}:2", "--json").data
     assert (found["path"], found["line"], found["origin"]["commit"]) == (path, 2, commit)
     assert [c["subject"] for c in found["commits"]] == ["refactor: odd again", "refactor: even", "feat: odd"]
@@ -227,7 +227,7 @@ def test_special_characters_in_a_path_work_with_and_without_a_line(shop: Path, m
 def test_a_deleted_file_is_explained_from_history(shop: Path, memctl: Memctl) -> None:
     decision = memctl("decide", "No more payments").id
     git(shop, "rm", "-q", "src/pay/api.py")
-    gone = committed(shop, f"feat!: give up\n\nDecision: {decision}")
+    gone = make_commit(shop, f"feat!: give up\n\nDecision: {decision}")
     found = memctl("why", "src/pay/api.py:5", "--json").data
     assert (found["exists"], found["removed_by"]) == (False, gone)
     assert [s["id"] for s in found["sections"]] == ["§2.1"]
@@ -246,7 +246,7 @@ def test_file_deleted_only_from_the_worktree_counts_as_gone(shop: Path, memctl: 
     assert memctl("why", "src/pay/api.py", "--at", "HEAD", "--json").data["exists"]
 
 
-def test_a_path_is_seen_from_the_folder_and_from_the_top(shop: Path, memctl: Memctl) -> None:
+def test_path_is_resolved_from_the_folder_and_from_the_top(shop: Path, memctl: Memctl) -> None:
     inner = shop / "src" / "pay"
     for given in ("api.py", "./api.py", "src/pay/api.py", "../pay/api.py", str(inner / "api.py")):
         assert memctl("why", given, "--json", where=inner).data["path"] == "src/pay/api.py"
@@ -322,7 +322,7 @@ def test_a_sha256_repository_is_explained_too(memctl: Memctl, tmp_path: Path) ->
     folder.mkdir()
     git(folder, "init", "-q", "--object-format=sha256")
     write(folder, "a.py", "x\n")
-    commit = committed(folder, "feat: a\n\nDecision: DEC-2024-01-01-001")
+    commit = make_commit(folder, "feat: a\n\nDecision: DEC-2024-01-01-001")
     memctl("init", where=folder)
     found = memctl("why", "a.py:1", "--json", where=folder).data
     assert (found["origin"]["commit"], len(commit)) == (commit, 64)

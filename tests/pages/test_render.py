@@ -11,7 +11,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from memctl.pages import generated_header
+from memctl.pages.contents import BrokenTemplate
 from memctl.pages.render import touched
+from memctl.store.files import templates
 from tests.pages.test_levels import Texts, detail, memory, project, record, section
 from tests.snapshots import renderer
 
@@ -28,7 +30,7 @@ class Shown(msgspec.Struct):
     blocks: list[str]
 
 
-def seen(text: str) -> Shown:
+def parse_shown(text: str) -> Shown:
     tokens = PARSER.parse(text)
     headings = [
         (token.tag, text_of(tokens[n + 1]))
@@ -78,35 +80,35 @@ def test_the_documents_of_a_memory_have_the_parts_of_their_levels() -> None:
         record(3, "state", section="§2.1", completion_percentage=60),
         record(4, "learning", section="§3.1", body="## Lesson\n\nNever again.\n"),
     )
-    assert seen(found["1.0-executive-summary.md"]).lines == [
+    assert parse_shown(found["1.0-executive-summary.md"]).lines == [
         "1.0 Executive summary of Shop", "Goal: Sell.", "Status: 45 % complete - Well.", "Priorities:", "PCI",
         "Blockers:", "Issue number 2 ISS-2025-11-04-002", "Key decisions:",
         "Decision number 1 DEC-2025-11-04-001, §2.1", "Sections:", "§2.1 Section 1: 5 %, 1 open issue",
         "Last updated: 2025-11-04T14:32:00Z | Agent: claude",
     ]  # fmt: skip
-    assert seen(found["2.1-s.md"]).headings == [
+    assert parse_shown(found["2.1-s.md"]).headings == [
         ("h1", "2.1 Section 1"), ("h2", "Key decisions"), ("h2", "Status"), ("h2", "Open issues"),
         ("h2", "Next actions"), ("h2", "More"),
     ]  # fmt: skip
-    assert "5 % complete. Half." in seen(found["2.1-s.md"]).lines
-    assert "State number 3 (60 %) STA-2025-11-04-003" in seen(found["2.1-s.md"]).lines
-    assert seen(found["3.1-d.md"]).headings == [
+    assert "5 % complete. Half." in parse_shown(found["2.1-s.md"]).lines
+    assert "State number 3 (60 %) STA-2025-11-04-003" in parse_shown(found["2.1-s.md"]).lines
+    assert parse_shown(found["3.1-d.md"]).headings == [
         ("h1", "3.1 Details 1"), ("h2", "3.1.1 Schema"), ("h2", "Decisions"), ("h3", "Decision number 1"),
         ("h4", "Rationale"), ("h2", "Known issues"), ("h3", "Issue number 2"), ("h2", "Learned"), ("h2", "References"),
     ]  # fmt: skip
-    assert seen(found["INDEX.md"]).headings == [
+    assert parse_shown(found["INDEX.md"]).headings == [
         ("h1", "Navigation index of Shop"), ("h2", "Executive summary"), ("h2", "Section summaries"),
         ("h2", "Detailed documentation"), ("h2", "Source files"), ("h2", "Shortcuts"),
     ]  # fmt: skip
-    assert ("§3.1.1 Schema", "3.1-d.md#311-schema") in seen(found["INDEX.md"]).links
+    assert ("§3.1.1 Schema", "3.1-d.md#311-schema") in parse_shown(found["INDEX.md"]).links
     assert all("\n\n\n" not in text for text in found.values()), "empty lines stand alone"
 
 
-def test_an_empty_memory_has_documents_that_say_how_to_go_on() -> None:
+def test_documents_of_an_empty_memory_name_the_next_commands() -> None:
     found = render()
     assert set(found) == {"INDEX.md", "1.0-executive-summary.md"}
     assert "`memctl section add` adds one" in found["INDEX.md"]
-    assert "Blockers: none" in seen(found["1.0-executive-summary.md"]).lines
+    assert "Blockers: none" in parse_shown(found["1.0-executive-summary.md"]).lines
 
 
 def test_document_is_the_rendered_page_below_a_header() -> None:
@@ -153,8 +155,36 @@ def test_damaged_compiled_templates_are_compiled_again(tmp_path: Path) -> None:
     for file in kept.iterdir():
         file.write_bytes(file.read_bytes()[:40])
     assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
+    for file in kept.iterdir():
+        *whole, last = file.read_bytes()
+        file.write_bytes(bytes([*whole, last ^ 1]))
+    assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
     assert renderer(memory(*PAGES, template("INDEX.md", "mine\n")), kept).page("INDEX.md") == "mine\n"
     assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
+
+
+def test_own_templates_give_what_jinja_gives_of_them() -> None:
+    texts = (
+        project("## Goal\n\nSell.\n\n## Status\n\nWell.\n\n## Priorities\n\n- PCI\n- VAT\n", completion_percentage=45),
+        section(
+            1, "## Overview\n\nIt pays.\n\n## Next actions\n\n- Refunds\n", completion_percentage=5, paths=["src/**"]
+        ),
+        section(2),
+        *(detail(number, "Intro.\n\n## Schema\n\nTables.\n", code_refs=["src/a.py"]) for number in (1, 2)),
+        *(record(n, section="§2.1", tags=["db", "api"], importance=8) for n in range(1, 40)),
+        *(record(n, kind, section="§3.1") for n, kind in enumerate(("decision", "issue", "state", "learning"), 50)),
+        record(60),
+    )
+    names = ("INDEX.md", "1.0-executive-summary.md", "section.md", "detail.md")
+    copies = [template(name, (templates() / f"{name}.j2").read_text("utf-8")) for name in names]
+    for given in (texts, texts[1:], ()):
+        assert render(*given, *copies) == render(*given)
+
+
+def test_document_that_is_too_large_is_refused() -> None:
+    large = project("## Goal\n\n" + "word " * 420_000)
+    with pytest.raises(BrokenTemplate, match="larger than"):
+        render(large)
 
 
 def test_pages_are_rendered_without_a_writable_template_cache(tmp_path: Path) -> None:

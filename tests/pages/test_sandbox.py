@@ -133,7 +133,7 @@ for name, text in json.load(sys.stdin).items():
 """
 
 
-def tried(texts: dict[str, str]) -> dict[str, tuple[str, float, int]]:
+def run_templates(texts: dict[str, str]) -> dict[str, tuple[str, float, int]]:
     """What templates come to in a process of their own: the error, the seconds, the megabytes used until then."""
     process = subprocess.run(
         [sys.executable, "-c", _PROGRAM], input=json.dumps(texts), capture_output=True, text=True, timeout=120
@@ -147,7 +147,7 @@ def tried(texts: dict[str, str]) -> dict[str, tuple[str, float, int]]:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say there what memory is used")
 def test_too_large_template_is_refused_before_it_is_rendered() -> None:
-    found = tried(TOO_LARGE)
+    found = run_templates(TOO_LARGE)
     assert {name: error for name, (error, _, _) in found.items() if error != "TooLarge"} == {}
     assert {name: seconds for name, (_, seconds, _) in found.items() if seconds > 2} == {}
     assert max(memory for _, _, memory in found.values()) < 200
@@ -155,7 +155,7 @@ def test_too_large_template_is_refused_before_it_is_rendered() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say there what memory is used")
 def test_endless_template_is_stopped() -> None:
-    found = tried(NEVER_ENDS)
+    found = run_templates(NEVER_ENDS)
     assert {name: error for name, (error, _, _) in found.items()} == {
         "macros": "RecursionError",
         "loops": "TimeoutError",

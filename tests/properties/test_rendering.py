@@ -18,7 +18,7 @@ from memctl.record.parser import parse
 from memctl.text import fit, markdown
 from tests.conftest import examples
 from tests.pages.test_levels import Texts, detail, memory, project, record, section
-from tests.pages.test_render import Shown, seen
+from tests.pages.test_render import Shown, parse_shown
 from tests.snapshots import renderer
 from tests.text.test_markdown import BODIES, HOSTILE
 
@@ -60,7 +60,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rendered(compiled: Path, *records: Texts) -> dict[str, Shown]:
     making = renderer(memory(*PAGES, *records, config=CONFIG), compiled)
-    return {name: seen(making.page(name)) for name in making.names()}
+    return {name: parse_shown(making.page(name)) for name in making.names()}
 
 
 def valid(*records: Texts) -> bool:
@@ -172,7 +172,7 @@ def test_title_of_any_characters_is_shown_literally(title: str) -> None:
     text = markdown.one_line(title)
     assume(text and "`" not in text)
     for frame in ("- {} [id](to)", "### {}", "- [§2.1 {}](to)"):
-        shown, expected = seen(frame.format(markdown.inline(text))), seen(frame.format("Harmless"))
+        shown, expected = parse_shown(frame.format(markdown.inline(text))), parse_shown(frame.format("Harmless"))
         assert list(map(plain, shown.lines)) == [
             plain(line).replace("Harmless", plain(text)) for line in expected.lines
         ]

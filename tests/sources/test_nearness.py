@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from memctl.sources.facts import Content, FileFacts
+import pytest
+
+from memctl.sources.facts import Content, FileFacts, of_content
 from memctl.sources.nearness import nearness
 
 
@@ -36,3 +38,40 @@ def test_files_that_import_each_other_come_to_an_end() -> None:
 
 def test_without_active_files_nothing_is_near() -> None:
     assert nearness(contents(a="b", b=""), set()) == {}
+
+
+@pytest.mark.parametrize(
+    ("importer", "text", "target", "others"),
+    [
+        ("shop/cart.py", "from . import Item\n", "shop/__init__.py", {}),
+        ("shop/sub/cart.py", "from .. import Item\n", "shop/__init__.py", {"shop/sub/__init__.py": ""}),
+        ("app.py", "import shop.cart\n", "shop/cart/__init__.py", {"shop/__init__.py": ""}),
+        ("app.py", "import main\n", "main.py", {}),
+        ("web/app.ts", 'import { x } from "."\n', "web/index.ts", {}),
+        ("web/app.ts", 'import { x } from "./cart"\n', "web/cart/index.ts", {}),
+        ("web/app.ts", 'import { x } from "./cart.js"\n', "web/cart.ts", {}),
+        ("web/app.ts", 'import { x } from "@/cart"\n', "src/cart.ts",
+         {"tsconfig.json": '{"compilerOptions": {"paths": {"@/*": ["./src/*"]}}}'}),
+        ("web/app.ts", 'import { x } from "shop"\n', "lib/entry.ts",
+         {"lib/package.json": '{"name": "shop", "main": "entry.ts"}'}),
+        ("cmd/run.go", 'package main\n\nimport "example.org/code/cart"\n', "cart/items.go",
+         {"go.mod": "module example.org/code\n"}),
+        ("cmd/run.go", 'package main\n\nimport "example.org/code"\n', "items.go",
+         {"go.mod": "module example.org/code\n"}),
+        ("src/a.c", '#include "cart.h"\n', "include/cart.h", {}),
+        ("src/b/App.java", "import org.shop.cart.*;\n", "src/org/shop/cart/Item.java", {}),
+        ("src/b/App.java", "import static org.shop.Item.total;\n", "src/org/shop/Item.java", {}),
+        ("src/cart.rs", "use crate::Item;\n", "src/lib.rs", {}),
+        ("src/cart/item.rs", "use super::total;\n", "src/cart.rs", {}),
+        ("lib/app.rb", "require 'cart'\n", "lib/cart.rb", {}),
+    ],
+)  # fmt: skip
+def test_importer_is_found_without_resolving_the_imports_of_all_files(
+    importer: str, text: str, target: str, others: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {importer: text, target: "", "README.md": "# Shop\n", **others}
+    known = {path: Content(path, of_content(path, content.encode())) for path, content in files.items()}
+    found = nearness(known, {target})
+    assert found[importer].points == 15
+    monkeypatch.setattr("memctl.sources.nearness._FEW", 0)  # the imports of all files are resolved
+    assert nearness(known, {target}) == found

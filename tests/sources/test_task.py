@@ -82,3 +82,19 @@ def test_an_empty_task_mentions_no_file(text: str) -> None:
 @given(st.text(max_size=200))
 def test_a_share_is_between_nothing_and_all(text: str) -> None:
     assert all(0 < mention.share <= task.FULL for mention in task.mentions(text, CONTENTS).values())
+
+
+def test_word_that_most_files_have_counts_beside_a_rare_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"module{number:02}/part.py" for number in range(30)] + ["module99/retry.py", "odd/part.py"]
+    contents = {name: Content(name, facts.FileFacts(1)) for name in names}
+    full = task.mentions("retry the module", contents)
+    monkeypatch.setattr(task, "_MOST_HAVING", 10)
+    found = task.mentions("retry the module", contents)
+    assert found.keys() == {"module99/retry.py"} < full.keys()
+    assert found["module99/retry.py"].why == full["module99/retry.py"].why
+    assert len(task.mentions("the module", contents)) == 31, "no rare word is there to tell the files apart"
+    assert task.mentions("retry the module", contents, ["module07/part.py"]).keys() == found.keys() | {
+        "module07/part.py"
+    }
+    called = {**contents, "odd/module.py": contents["odd/part.py"]}
+    assert task.mentions("retry the module", called)["odd/module.py"].share == task.CALLED

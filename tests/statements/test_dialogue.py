@@ -56,6 +56,13 @@ def test_an_assent_to_a_mere_step_or_to_nothing_decides_nothing(message: str, pr
     assert said((AGENT, message), (USER, prompt), (ACTION, "")) == []
 
 
+def test_one_option_is_a_choice_even_of_a_step_and_several_steps_are_none() -> None:
+    message = "1. **Linear comment** - all in the ticket\n2. **Local file** - in `docs/`\n\nWhich one?"
+    assert said((AGENT, message), (USER, "1"), (ACTION, "")) == [(DECISION, "Linear comment - all in the ticket", USER)]
+    steps = "1. Run the tests\n2. Commit\n\nWhat next?"
+    assert said((AGENT, steps), (USER, "1 and 2"), (ACTION, "")) == []
+
+
 def test_assent_withdrawn_before_any_change_states_nothing() -> None:
     assert said((AGENT, OFFER), (USER, "yes"), (USER, "stop, explain the difference first")) == []
 
@@ -153,6 +160,8 @@ def test_first_commit_after_a_plan_is_no_second_decision() -> None:
     [
         ("Retry by the clock\n\nA counter is reset at a restart, so that some jobs would never end.", True),
         ("Retry by the clock", False),
+        ("Address review comments\n\n- Retry by the clock\n- Rename `n` to `attempts`", True),
+        ("Retry by the clock\n\nAddress PR feedback:\n- Clock\n- Retry", True),
         ("Retry by the clock\n\n- Clock\n- Retry", False),
         ("test: add tests for the clock\n\nSo that it never fails.", False),
         ("Retry by the clock\n\nCo-Authored-By: Only Me <me@example.org>", False),
@@ -190,6 +199,8 @@ def test_stated_cause_is_a_learning(message: str, text: str) -> None:
         "Found it.",
         "The issue is that ids repeat. Actually, no, they don't.",
         "What was the reason for the failure?",
+        "`Pool` stays in the module because the shop imports it.",
+        "The key insight is that `next_id` can be a column.",
     ],
 )
 def test_a_guess_or_an_announcement_is_no_cause(message: str) -> None:
@@ -216,9 +227,93 @@ with the next release.
 """
 
 
-def test_a_report_of_work_on_files_decides_nothing() -> None:
-    asked = (USER, "the mailer loses retries at a restart, have a go at it"), (EDIT, "")
-    assert said(*asked, (AGENT, REPORT)) == []
+ASKED = (USER, "the mailer loses retries at a restart, have a go at it")
+
+
+def test_report_with_a_reason_is_the_decision_of_a_prompt_without_one() -> None:
+    ((kind, text, by),) = said(ASKED, (EDIT, ""), (AGENT, REPORT))
+    assert (kind, text, by) == (
+        DECISION,
+        "Retries - moved from the mailer into `queue.py`, so that a restart does not lose them",
+        AGENT,
+    )
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        (ASKED, (AGENT, REPORT)),  # no file was changed
+        (ASKED, (EDIT, ""), (AGENT, REPORT), (ACTION, ""), (AGENT, "Good.")),  # the work goes on
+        (ASKED, (EDIT, ""), (AGENT, REPORT.replace(", so that", ";").replace(", because", ";").replace(" now", ""))),
+        ((USER, "run the tests of the mailer"), (EDIT, ""), (AGENT, REPORT)),
+    ],
+)
+def test_report_without_changes_reason_or_end_decides_nothing(turns: tuple[tuple[str, str], ...]) -> None:
+    assert said(*turns) == []
+
+
+def test_report_after_a_choice_of_the_user_states_no_second_decision() -> None:
+    wish = "let's keep retries in the queue"
+    assert said((USER, wish), (EDIT, ""), (AGENT, REPORT)) == [(DECISION, wish, USER)]
+
+
+@pytest.mark.parametrize(
+    ("objection", "reply", "text"),
+    [
+        (
+            "why is the limit read twice?",
+            "You're right, once is enough. Let me move the limit into `Queue.open`.",
+            "Let me move the limit into `Queue.open`.",
+        ),
+        (
+            "is this name not already taken?",
+            "Good catch. It should be `mail_queue`, as the table has it.",
+            "It should be `mail_queue`, as the table has it.",
+        ),
+        (
+            "a mail without a sender gets in",
+            "Fair point. The check sits behind the insert of `store_mail`. Let me fix that.",
+            "The check sits behind the insert of `store_mail`. Let me fix that.",
+        ),
+    ],
+)
+def test_agreement_with_an_objection_is_a_decision_once_files_are_changed(
+    objection: str, reply: str, text: str
+) -> None:
+    assert said((USER, objection), (AGENT, reply)) == []
+    assert said((USER, objection), (AGENT, reply), (ACTION, ""), (EDIT, "")) == [(DECISION, text, AGENT)]
+
+
+def test_agreement_to_have_a_look_or_to_write_a_test_decides_nothing() -> None:
+    for reply in ("Good question. Let me check `Queue.open`.", "Good point. Let me add tests for that."):
+        assert said((USER, "does the limit hold?"), (AGENT, reply), (EDIT, "")) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "add an option --limit to the command `serve`",
+        "can you also show the number of waiting mails in the status",
+        "should it be for all queues, not only for the mailer's?",
+    ],
+)
+def test_request_is_a_decision_once_files_are_changed(prompt: str) -> None:
+    assert said((USER, prompt), (ACTION, "")) == []
+    assert said((USER, prompt), (AGENT, "On it."), (EDIT, "")) == [(DECISION, prompt, USER)]
+
+
+def test_request_for_tests_or_documents_decides_nothing() -> None:
+    for prompt in ("add tests for the limit of the queue", "add a comment to the queue's README please"):
+        assert said((USER, prompt), (EDIT, "")) == []
+
+
+def test_yes_to_an_unnamed_change_is_named_by_the_report() -> None:
+    offer = "`load_shop` reads the whole table. A page of 100 rows would do. Want me to implement this?"
+    yes = (AGENT, offer), (USER, "yes"), (EDIT, "")
+    assert said((AGENT, offer), (USER, "yes"), (ACTION, "")) == []
+    assert said(*yes) == [(DECISION, "A page of 100 rows would do.", USER)]
+    report = "Done. `load_shop` now reads pages of 100 rows."
+    assert said(*yes, (AGENT, report)) == [(DECISION, "`load_shop` now reads pages of 100 rows.", USER)]
 
 
 def test_commit_after_a_choice_gives_its_reason_and_no_second_decision() -> None:

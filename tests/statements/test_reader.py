@@ -405,6 +405,13 @@ def test_a_plain_log_ends_a_reason_where_another_sentence_begins() -> None:
     assert (one.content["rationale"], one.end) == ("the line drops.", 2)
 
 
+def test_head_that_names_the_columns_of_pairs_is_no_text() -> None:
+    table = "| Field | Value |\n|---|---|\n| **Impact** | a slower start |\n| Importance | 9 |"
+    (found,) = reader.read(f"## DECISION: Keep carts in Redis\n\n{table}")
+    assert (found.title, dict(found.values)) == ("Keep carts in Redis", {"importance": 9})
+    assert dict(found.content) == {"expected_impact": "a slower start"}
+
+
 def test_a_table_with_a_head_of_labels_states_a_row_each() -> None:
     head = "| Decision | Rationale | Alternatives |\n|---|:--|--|\n"
     text = f"{head}| One writer | simple | a lock |\n| UTC | shops differ | |"

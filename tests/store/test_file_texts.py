@@ -202,3 +202,18 @@ def test_concurrent_searches_index_each_file_once(memory: Memory, repo: Path) ->
         assert len({tuple(each) for each in pool.map(lambda one: best(one, "pager"), memories)}) == 1
     database = sqlite3.connect(memory.repository.shared / "index.db")
     assert database.execute("SELECT count(*), count(DISTINCT path) FROM files WHERE reason = ''").fetchone()[0] == 5
+
+
+def test_word_of_most_of_many_files_finds_a_file_only_if_no_other_word_does(
+    memory: Memory, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(10):
+        (repo / f"src/other{number}.py").write_text("common = 1\n")
+    (repo / "src/other3.py").write_text("common = rare\n")
+    again = open_memory(repo, os.environ)
+    assert len(best(again, "common rare")) == 10
+    monkeypatch.setattr(file_texts, "_MOST_FILES", 8)
+    assert best(again, "common rare") == ["src/other3.py"]
+    assert found(again, "common rare").words == {"src/other3.py": ["common", "rare"]}
+    assert len(best(again, "common zebra")) == 8
+    assert len(best(again, '"common"')) == 8

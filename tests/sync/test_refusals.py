@@ -299,9 +299,10 @@ def test_refused_conflict_names_the_memctl_commands_for_the_merge(memctl: Memctl
     memctl("sync", where=one)
     assert memctl("decide", "By two", where=two).id == given
     err = refused(memctl, two).err
-    assert f"`memctl renumber` there renumbers {given}; `memctl render` and `git add" in err
+    assert "hint: `memctl install git` makes Git merge the memory as sync does; after that `git merge" in err
+    assert f"`memctl renumber` there renumbers {given}" in err
     memctl("install", "git", where=two)
-    assert "memctl render" not in refused(memctl, two).err
+    assert "hint: `git merge origin/main` shows the conflicts" in refused(memctl, two).err
 
 
 def test_leftover_lock_at_the_remote_is_not_reported_as_a_race(

@@ -29,7 +29,7 @@ def beside(one: Path, two: Path) -> None:
 
 def work(clone: Path, tmp_path: Path, name: str, prompt: str) -> None:
     session = Session(clone, tmp_path / f"{clone.name}-{name}.jsonl", name)
-    session.said("SessionStart", source="startup")
+    session.context("SessionStart", source="startup")
     session.transcript.prompt(prompt)
     session.transcript.call("Write", file_path=str(clone / f"{name}.py"), content="x = 1\n")
     session.transcript.says(f"Decision: {prompt} by card because it is simple.")
@@ -54,7 +54,7 @@ def files(clone: Path) -> list[str]:
 
 
 def start(clone: Path, tmp_path: Path, name: str = "fresh") -> str:
-    return Session(clone, tmp_path / f"{name}.jsonl", name).said("SessionStart", source="startup")
+    return Session(clone, tmp_path / f"{name}.jsonl", name).context("SessionStart", source="startup")
 
 
 def test_another_clone_takes_the_task_up(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:

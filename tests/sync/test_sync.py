@@ -219,7 +219,7 @@ def test_a_conflict_in_code_stops_before_anything_is_changed(memctl: Memctl, one
     there = git(one, "ls-remote", "origin")
     result = refused(memctl, two)
     assert "  app.py" in result.err
-    assert "hint: `git merge origin/main`" in result.err
+    assert "`git merge origin/main` shows the conflicts" in result.err
     assert git(one, "ls-remote", "origin") == there
     git(two, "fetch", "-q")
     git(two, "-c", "merge.conflictStyle=merge", "merge", "-q", "origin/main", check=False)

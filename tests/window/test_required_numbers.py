@@ -38,7 +38,6 @@ from memctl.window import (
     WindowConfig,
 )
 from memctl.window.compression import sub_agent
-from memctl.window.compression.sub_agent import Effort
 from tests.window.talk import Talk, long_talk
 
 Row = tuple[Callable[[], Any], Any]
@@ -133,7 +132,7 @@ def refused_summary(words: int) -> bool:
 
 
 def is_delegated(calls: float, tokens: float, text: str = "Find the callers.") -> bool:
-    return not sub_agent.reason_against(text, Effort(calls, tokens))
+    return not sub_agent.reason_against(text, calls, tokens)
 
 
 def notes(*lines: tuple[str, str]) -> list[str]:

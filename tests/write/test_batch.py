@@ -23,7 +23,7 @@ def batched(repo: Path) -> Path:
     return repo
 
 
-def logged(memctl: Memctl, *args: str, where: Path | None = None) -> list[str]:
+def subjects(memctl: Memctl, *args: str, where: Path | None = None) -> list[str]:
     """The subjects that `memctl log` has, without the prefix, oldest first."""
     found = memctl("log", "--limit", "0", "--json", *args, where=where).data["commits"]
     return [one["subject"].partition(": ")[2] for one in reversed(found)]
@@ -54,7 +54,7 @@ def test_each_change_is_read_by_itself_before_and_after_the_squash(batched: Path
     wanted.append(f"delete {lost} Made and gone")
 
     def reads() -> None:
-        assert logged(memctl) == wanted
+        assert subjects(memctl) == wanted
         found = memctl("log", made, "--json").data["commits"]
         assert [one["ops"] for one in found] == [["edit"], ["decide"]]
         assert [one["brought_text"] for one in found] == [True, False]
@@ -79,13 +79,13 @@ def test_each_change_is_read_by_itself_before_and_after_the_squash(batched: Path
     memctl("undo")
     assert memctl("show", lost).code == 0
     memctl("edit", made, "--add", "tags=y")
-    assert logged(memctl)[-3:] == [wanted[-1], f"undo {git(batched, 'rev-parse', tip)[:10]} {wanted[-1]}",
+    assert subjects(memctl)[-3:] == [wanted[-1], f"undo {git(batched, 'rev-parse', tip)[:10]} {wanted[-1]}",
         f"edit {made} (tags) Sign"]  # fmt: skip
     memctl("commit")
     assert commits(batched) == 4
     clone = batched.parent / "clone"  # of somebody who has the branch alone
     git(batched.parent, "clone", "-q", "--no-local", str(batched), str(clone))
-    assert logged(memctl, where=clone)[-1].startswith("2 changes")
+    assert subjects(memctl, where=clone)[-1].startswith("2 changes")
     assert memctl("log", made, "--json", where=clone).data["commits"][0]["brought_text"]
 
 
@@ -112,7 +112,7 @@ def test_user_commit_is_followed_by_the_squash(batched: Path, memctl: Memctl) ->
     assert head(batched) == "records"
     assert git(batched, "status", "--porcelain") == ""
     memctl("learn", "The next")
-    assert "learn LRN-2025-11-04-004 Absorbed" in logged(memctl)
+    assert "learn LRN-2025-11-04-004 Absorbed" in subjects(memctl)
 
 
 def test_next_write_squashes_first_without_the_hook(batched: Path, memctl: Memctl) -> None:
@@ -133,7 +133,7 @@ def test_next_write_squashes_first_without_the_hook(batched: Path, memctl: Memct
 
 
 @pytest.mark.parametrize("hooks", [True, False])
-def test_a_batch_stays_with_its_branch_or_goes_along_to_a_new_one(batched: Path, memctl: Memctl, hooks: bool) -> None:
+def test_batch_stays_on_its_branch_or_moves_to_a_new_branch(batched: Path, memctl: Memctl, hooks: bool) -> None:
     if hooks:
         memctl("install", "git")
     git(batched, "branch", "old", "HEAD~1")
@@ -202,7 +202,7 @@ def test_branch_may_be_named_below_a_deleted_branch(batched: Path, memctl: Memct
     git(batched, "branch", "-m", "pay/card")
     memctl("learn", "After it")
     memctl("commit")
-    assert len(logged(memctl)) == 3
+    assert len(subjects(memctl)) == 3
     assert "2 changes" in head(batched)
     git(batched, "switch", "-q", "main")
     git(batched, "branch", "-q", "-D", "pay/card")
@@ -232,7 +232,7 @@ def test_edits_by_hand_on_top_of_a_batch_are_commits_of_their_own(batched: Path,
     file.write_text(file.read_text() + "\nA note.\n")
     assert memctl("status", "--json").data["uncommitted"] == [made.out.split()[1]]
     memctl("commit")
-    assert logged(memctl)[-2:] == [f"issue {made.id} Slow", f"commit {made.id} changed by hand"]
+    assert subjects(memctl)[-2:] == [f"issue {made.id} Slow", f"commit {made.id} changed by hand"]
     assert commits(batched) == 3
     decided = memctl("decide", "Sign", "--rationale", "Keys are public.")
     path = batched / decided.out.split()[1]
@@ -266,14 +266,14 @@ def test_a_commit_that_can_not_be_made_waits_and_a_rebase_is_left_alone(batched:
     assert memctl("commit", "--batch").err == ""
     (batched / ".git" / "MERGE_HEAD").unlink()
     memctl("learn", "After it")
-    assert len(logged(memctl)) == 4
+    assert len(subjects(memctl)) == 4
     hook = batched / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho no >&2; exit 1\n")
     hook.chmod(0o755)
     assert "refused the commit" in memctl("commit", code=1).err
     assert "the commit of the batch was refused" in memctl("status").out
-    assert len(logged(memctl)) == 4
+    assert len(subjects(memctl)) == 4
     hook.unlink()
     memctl("commit")
     memctl("learn", "The next")
@@ -304,7 +304,7 @@ def test_batch_stays_with_its_branch_in_another_worktree(batched: Path, memctl: 
     memctl("learn", "Of main", where=other)
     memctl("learn", "Of dev")
     assert git(batched, "rev-parse", "--verify", "-q", REF)
-    assert any("Of main" in line for line in logged(memctl, where=other))
+    assert any("Of main" in line for line in subjects(memctl, where=other))
     memctl("commit", where=other)
     assert "Of main" in git(other, "log", "-1", "--format=%s")
 
@@ -334,7 +334,7 @@ def test_forged_batch_trailers_are_ignored(repo: Path, memctl: Memctl) -> None:
         file = repo / made.out.split()[1]
         file.write_text(file.read_text().replace("Hostile", f"Hostile {len(base)}"))
         git(repo, "commit", "-qam", f"squash\n\nMemctl-Op: edit\nMemctl-Base: {base}\nMemctl-Changes: {tip}")
-        assert logged(memctl)[-1] == ""
+        assert subjects(memctl)[-1] == ""
         assert memctl("log", made.id, "--json").data["commits"][0]["brought_text"]
     assert not list(repo.glob("written*"))
 
@@ -370,8 +370,8 @@ def test_log_needs_as_many_git_calls_for_many_squashes_as_for_one(
         memctl("edit", "LRN-2025-11-04-001", "--add", f"tags=t{number}")
         memctl("commit")
     assert asked() == before
-    assert len(logged(memctl)) == 8
-    assert [line.split()[0] for line in logged(memctl, "LRN-2025-11-04-001")] == ["learn", "edit", "edit", "edit"]
+    assert len(subjects(memctl)) == 8
+    assert [line.split()[0] for line in subjects(memctl, "LRN-2025-11-04-001")] == ["learn", "edit", "edit", "edit"]
 
 
 def test_commit_of_single_batch_files_is_followed_by_the_rest(batched: Path, memctl: Memctl) -> None:
@@ -385,7 +385,7 @@ def test_commit_of_single_batch_files_is_followed_by_the_rest(batched: Path, mem
     assert memctl("check").code == 0
 
 
-def test_a_deleted_record_is_found_by_the_beginning_of_its_id(batched: Path, memctl: Memctl) -> None:
+def test_deleted_record_is_restored_by_the_beginning_of_its_id(batched: Path, memctl: Memctl) -> None:
     memctl("learn", "First")
     lost = memctl("learn", "Second").id
     assert lost == "LRN-2025-11-04-002"
@@ -428,7 +428,7 @@ def test_killed_at_any_step_an_open_batch_has_the_old_or_the_new_state(
     old = memctl("decide", "Old").id
     memctl("decide", "New")
     command = {"decide": ("decide", "Third", "--supersedes", old), "commit": ("commit",)}[operation]
-    before, log = tree(batched), logged(memctl)
+    before, log = tree(batched), subjects(memctl)
     last = steps_of(batched, tmp_path, *command)
     done = tmp_path / "done"
     shutil.copytree(batched, done, symlinks=True)
@@ -443,8 +443,8 @@ def test_killed_at_any_step_an_open_batch_has_the_old_or_the_new_state(
         assert tree(victim) in (before, after), f"step {step}"
         assert git(victim, "status", "--porcelain") == "", f"step {step}"
         assert commits(victim) == 3, f"step {step}"
-        assert logged(memctl, where=victim)[: len(log)] == log, f"step {step}"
-        assert len(logged(memctl, where=victim)) == len(log) + (operation == "decide" and tree(victim) == after)
+        assert subjects(memctl, where=victim)[: len(log)] == log, f"step {step}"
+        assert len(subjects(memctl, where=victim)) == len(log) + (operation == "decide" and tree(victim) == after)
         assert not memctl("status", "--json", where=victim).data["pending"]
         shutil.rmtree(victim)
 
@@ -454,7 +454,7 @@ def test_sixteen_writers_at_once_lose_nothing(batched: Path, memctl: Memctl) -> 
     running = [process(batched, "learn", f"Number {number}") for number in range(16)]
     assert [one.communicate()[1] for one in running if one.wait() != 0] == []
     assert commits(batched) == 2
-    assert len(logged(memctl)) == 17
+    assert len(subjects(memctl)) == 17
     memctl("commit")
     assert commits(batched) == 3
     assert git(batched, "status", "--porcelain") == ""

@@ -112,7 +112,7 @@ def record(body: str, title: str = "Adopt it") -> str:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_write_of_a_sample_is_refused_without_repeating_it(name: str) -> None:
+def test_write_with_a_sample_credential_is_refused_without_printing_it(name: str) -> None:
     _, sample = SAMPLES[name]
     with pytest.raises(MemctlError) as caught:
         refuse(change(Write("x.md", record(f"## Rationale\n\nwe use {sample} now\n"))))
@@ -151,6 +151,6 @@ def test_a_secret_moved_into_another_line_is_refused() -> None:
         refuse(change(Write("x.md", record(f"- {SAMPLES['github'][1]}\n"), old)))
 
 
-def test_one_bad_write_of_many_is_found() -> None:
+def test_credential_in_one_of_several_writes_is_found() -> None:
     with pytest.raises(MemctlError, match="Stripe"):
         refuse(change(Write("x.md", record("fine\n")), Write("y.md", record(SAMPLES["stripe"][1]))))

@@ -24,7 +24,7 @@ from tests.world import WORLD
 INDEX, TOP, SOURCES = "INDEX.md", "1.0-executive-summary.md", "4-sources.md"
 
 
-def prepared(folder: Path, writes: Sequence[Sequence[str]]) -> None:
+def run_commands(folder: Path, writes: Sequence[Sequence[str]]) -> None:
     """Run memctl some times, where no test runs yet: fixtures of a module are made before those of a test."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {**WORLD, "MEMCTL_NOW": NOW, "MEMCTL_AGENT": "claude"}.items():
@@ -47,7 +47,7 @@ def made(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("decide", "Use PostgreSQL", "--section", "2.1", "--rationale", "It has transactions.", "--tag", "db"),
         ("issue", "Carts vanish", "--section", "3.2"),
     )
-    prepared(folder, writes)
+    run_commands(folder, writes)
     return folder
 
 
@@ -80,7 +80,14 @@ def leftovers(repo: Path) -> list[str]:
 def template(repo: Path, name: str, text: str) -> None:
     folder = repo / ".memory" / "templates"
     folder.mkdir(exist_ok=True)
-    (folder / name).write_text(text)
+    (folder / name).write_bytes(text.encode(errors="surrogateescape"))
+
+
+def committed_template(repo: Path, name: str, text: str) -> None:
+    """Make a template of the project and commit it: an uncommitted one is not shown in commits."""
+    template(repo, name, text)
+    git(repo, "add", ".memory/templates")
+    git(repo, "commit", "-qm", "a template")
 
 
 def configure(repo: Path, line: str) -> None:
@@ -373,9 +380,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", every(2, HOSTILE.values()), ids=HOSTILE)
 def test_faulty_template_is_named_and_the_record_is_still_made(shop: Path, memctl: Memctl, text: str) -> None:
-    template(shop, "section.md.j2", "")
-    file = shop / ".memory" / "templates" / "section.md.j2"
-    file.write_bytes(text.encode(errors="surrogateescape"))
+    committed_template(shop, "section.md.j2", text)
     before, old = commits(shop), texts(shop)
     made = memctl("decide", "All the same", "--section", "2.1", code=None)
     assert made.code == 0
@@ -388,7 +393,7 @@ def test_faulty_template_is_named_and_the_record_is_still_made(shop: Path, memct
     refusing = (["render"], ["render", "--check"], ["show", "2.1"])
     refused = memctl(*refusing[list(HOSTILE.values()).index(text) % 3], code=1)  # in turn
     assert "error: .memory/templates/section.md.j2:" in refused.err
-    file.unlink()
+    git(shop, "rm", "-q", ".memory/templates/section.md.j2")
     memctl("render")
     assert "All the same" in texts(shop)["2.1-payment.md"]
 
@@ -400,15 +405,15 @@ def test_template_includes_only_templates(shop: Path, memctl: Memctl, reach: str
     outside = shop.parent / "outside.txt"
     outside.write_text("SECRET")
     name = reach.replace("{outside}", str(outside))
-    template(shop, "section.md.j2", f'{{% include "{name}" %}}\n')
+    committed_template(shop, "section.md.j2", f'{{% include "{name}" %}}\n')
     made = memctl("decide", "All the same", "--section", "2.1", code=None)
     assert "warning: some documents are not rendered: .memory/templates/section.md.j2" in made.err
     assert not any("SECRET" in text or "project: shop" in text for text in texts(shop).values())
 
 
-def test_a_template_that_would_never_end_is_given_up(shop: Path, memctl: Memctl) -> None:
+def test_endless_template_gives_a_warning_and_the_record_is_made(shop: Path, memctl: Memctl) -> None:
     loops = "{% set x = 'a' * 90000 %}{% for a in x %}{% for b in x %}{% for c in x %}"
-    template(shop, "section.md.j2", loops + "{% endfor %}" * 3)
+    committed_template(shop, "section.md.j2", loops + "{% endfor %}" * 3)
     hurried = "import memctl.pages.sandbox as it; it._SECONDS = 0.2; import memctl.__main__ as m; m.run()"
     command = [sys.executable, "-c", hurried, "-C", str(shop), "decide", "All the same", "--section", "2.1"]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -419,6 +424,55 @@ def test_a_template_that_would_never_end_is_given_up(shop: Path, memctl: Memctl)
             os.killpg(running.pid, signal.SIGKILL)
     assert "some documents are not rendered" in err
     assert commits(shop) == int(git(shop, "rev-list", "--count", "HEAD"))
+
+
+def test_documents_in_a_commit_do_not_show_uncommitted_edits(shop: Path, memctl: Memctl) -> None:
+    folder = shop / ".memory"
+    edited = next(folder.glob("decisions/*/*postgresql.md"))
+    edited.write_text(edited.read_text().replace("It has transactions.", "DRAFT: it has transactions."))
+    page = folder / "sections" / "2.1-payment.md"
+    page.write_text(page.read_text() + "\n## Overview\n\nDRAFT page.\n")
+    template(shop, "section.md.j2", "DRAFT {{ page.title }}")
+    drafts = {edited, page}
+    memctl("issue", "Cards are refused", "--section", "2.1", "--severity", "critical")
+    memctl("section", "edit", "Orders", "--completion", "70")
+    assert git(shop, "grep", "-l", "DRAFT", "HEAD", "--", ".memory", check=False) == ""
+    assert "Cards are refused" in git(shop, "show", "HEAD:.memory/docs/2.1-payment.md")
+    memctl("check", "--at", "HEAD")
+    assert all("DRAFT" in file.read_text() for file in drafts)  # what a person edits stays
+    (folder / "templates" / "section.md.j2").unlink()
+    memctl("commit", "--allow-accepted")
+    assert "DRAFT page." in git(shop, "show", "HEAD:.memory/docs/2.1-payment.md")
+    memctl("check", "--at", "HEAD")
+
+
+def test_refused_credential_reaches_no_commit_through_a_document(shop: Path, memctl: Memctl) -> None:
+    page = shop / ".memory" / "sections" / "2.1-payment.md"
+    page.write_text(page.read_text() + "\n## Overview\n\nThe key is AKIA" + "IOSFODNN7EXAMPLF.\n")
+    assert "looks like" in memctl("commit", code=1).err
+    memctl("issue", "Cards are refused", "--section", "2.1")
+    memctl("section", "edit", "Payment", "--completion", "70", code=1)
+    git(shop, "checkout", "-q", "--", ".memory/sections")
+    memctl("decide", "Rotate keys", "--section", "2.1")
+    assert git(shop, "log", "-p", "-S", "IOSFODNN7", "--format=%s", "--", ".memory/docs") == ""
+
+
+def test_new_record_that_is_not_committed_is_in_no_committed_document(shop: Path, memctl: Memctl) -> None:
+    memctl("decide", "Waits for me", "--section", "2.1", "--no-commit")
+    memctl("issue", "Cards are refused", "--section", "2.1")
+    assert "Waits for me" not in git(shop, "show", "HEAD:.memory/docs/2.1-payment.md")
+    memctl("commit")
+    assert "Waits for me" in git(shop, "show", "HEAD:.memory/docs/2.1-payment.md")
+    memctl("check", "--at", "HEAD")
+
+
+def test_document_edited_by_hand_is_not_committed(shop: Path, memctl: Memctl) -> None:
+    document = shop / ".memory" / "docs" / INDEX
+    document.write_text(document.read_text() + "\na note\n")
+    refused = memctl("commit", code=1)
+    assert "docs/INDEX.md" in refused.err + refused.out
+    assert "`memctl render --force`" in refused.err
+    assert "a note" not in git(shop, "show", f"HEAD:.memory/docs/{INDEX}")
 
 
 def killed_at(replacement: int, repo: Path, *args: str) -> bool:
@@ -558,7 +612,7 @@ def test_memory_without_documents_gets_them_with_the_next_write(shop: Path, memc
     assert git(shop, "status", "--porcelain") == ""
 
 
-def test_other_line_ends_in_documents_are_no_edit_by_hand(shop: Path, memctl: Memctl) -> None:
+def test_crlf_in_documents_does_not_count_as_an_edit(shop: Path, memctl: Memctl) -> None:
     for file in docs(shop).iterdir():
         file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     assert "edited by hand" not in memctl("render", "--check", code=None).err
@@ -571,9 +625,7 @@ def merged_by_the_hosting_site(repo: Path, branch: str) -> None:
     git(repo, "reset", "-q", "--hard", commit)
 
 
-def test_on_the_default_branch_alone_documents_make_no_conflicts_and_follow_the_next_write(
-    shop: Path, memctl: Memctl
-) -> None:
+def test_documents_on_the_default_branch_alone_never_conflict(shop: Path, memctl: Memctl) -> None:
     memctl("init", "--docs", "default-branch")
     assert "docs: default-branch\ndefault_branch: main\n" in (shop / ".memory" / "config.yaml").read_text()
     git(shop, "branch", "other")

@@ -19,16 +19,18 @@ LOG = "2025-11-04 10:00:01 worker started with 4 threads\n2025-11-04 10:00:02 wo
         (["decide", "Use a queue"], "no reason is given"),
         (["decide", "Perhaps use Redis", "--rationale", "It is fast"], "'perhaps'"),
         (["decide", "Use Redis", "--rationale", "not decided yet"], "'not decided'"),
-        (["learn", "Test duration", "--lesson", "took 41.7 s"], "not a lesson"),
-        (["learn", "Patch", "--lesson", DIFF], "not a lesson"),
-        (["learn", "Trace", "--lesson", TRACE], "not a lesson"),
-        (["learn", "Log", "--lesson", LOG], "not a lesson"),
+        (["learn", "Test duration", "--lesson", "took 41.7 s"], "a lesson is missing"),
+        (["learn", "Patch", "--lesson", DIFF], "a lesson is missing"),
+        (["learn", "Trace", "--lesson", TRACE], "a lesson is missing"),
+        (["learn", "Log", "--lesson", LOG], "a lesson is missing"),
         (["issue", "Slow", "--code", "src/nope.py"], "src/nope.py is not a file of the repository"),
         (["issue", "Slow", "--description", "As in DEC-2020-01-01-001"], "DEC-2020-01-01-001 does not exist"),
         (["section", "add", "Core", "--path", "src/clik/**"], "src/clik/** matches no file"),
     ],
 )
-def test_a_hint_is_one_line_and_strict_refuses(repo: Path, memctl: Memctl, arguments: list[str], hint: str) -> None:
+def test_record_that_lacks_something_gets_one_hint_and_is_refused_if_strict(
+    repo: Path, memctl: Memctl, arguments: list[str], hint: str
+) -> None:
     before = commits(repo)
     refused = memctl(*arguments, "--strict", code=1)
     assert hint in refused.err
@@ -54,9 +56,12 @@ def test_record_with_a_reason_and_existing_code_gets_no_hint(repo: Path, memctl:
         assert memctl(*arguments, "--strict").err == ""
 
 
-def test_a_hint_names_the_nearest_file_and_a_line_that_is_not_there(repo: Path, memctl: Memctl) -> None:
+def test_missing_file_or_line_gets_a_hint_with_the_nearest_file(repo: Path, memctl: Memctl) -> None:
     (repo / "pool.py").write_text("x = 1\n")
-    assert "pool.py has 1 line, and not 900" in memctl("issue", "Slow", "--code", "pool.py:900", "--strict", code=1).err
+    assert (
+        "pool.py has 1 line, so line 900 does not exist"
+        in memctl("issue", "Slow", "--code", "pool.py:900", "--strict", code=1).err
+    )
     assert "did you mean pool.py?" in memctl("issue", "Slow", "--code", "pol.py").err
 
 
@@ -74,13 +79,13 @@ def test_edit_gets_hints_only_for_what_it_adds(memctl: Memctl) -> None:
     )
 
 
-def test_a_file_and_an_edit_by_hand_get_hints(repo: Path, memctl: Memctl) -> None:
+def test_record_from_a_file_or_edited_by_hand_gets_hints(repo: Path, memctl: Memctl) -> None:
     assert "'perhaps'" in memctl("decide", "--file", "-", stdin="# DECISION: perhaps Redis\n\nRationale: fast\n").err
     path = repo / memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool").out.split()[1]
     path.write_text(path.read_text().replace("Retries hide an exhausted pool", "took 41.7 s"))
     refused = memctl("commit", "--strict", code=1)
-    assert "not a lesson" in refused.err
-    assert "not a lesson" in memctl("commit", "-n").err
+    assert "a lesson is missing" in refused.err
+    assert "a lesson is missing" in memctl("commit", "-n").err
     assert "hint: this is a program's output" in memctl("commit").err
     assert memctl("show", path.name[:18], "--json").data["records"][0]["content"]["lesson"] == "took 41.7 s"
 

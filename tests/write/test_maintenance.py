@@ -24,7 +24,7 @@ def write(repo: Path, found: list[aged.Values]) -> None:
     git(repo, "commit", "-qm", "records")
 
 
-def listed(memctl: Memctl) -> dict[str, dict[str, Any]]:
+def all_records(memctl: Memctl) -> dict[str, dict[str, Any]]:
     return {record["id"]: record for record in memctl("list", "--all", "--limit", "0", "--json").data["records"]}
 
 
@@ -44,16 +44,16 @@ def old(monkeypatch: pytest.MonkeyPatch, memctl: Memctl) -> Memctl:
 def test_maintain_follows_the_tables_and_a_second_run_changes_nothing(repo: Path, memctl: Memctl, size: int) -> None:
     found = aged.records(size)
     write(repo, found)
-    wanted, before = aged.expected(found), listed(memctl)
+    wanted, before = aged.expected(found), all_records(memctl)
     texts = {values["id"]: (repo / ".memory" / aged.path_of(values)).read_text() for values in found}
     planned = memctl("maintain", "--dry-run", "--json").data
-    assert listed(memctl) == before
+    assert all_records(memctl) == before
     done = memctl("maintain", "--json").data
 
     assert commits(repo) == int(git(repo, "rev-list", "--count", "HEAD~1")) + 1
     assert git(repo, "status", "--porcelain") == ""
     assert (planned["deeds"], planned["kept"], planned["folded"]) == (done["deeds"], done["kept"], done["folded"])
-    after = listed(memctl)
+    after = all_records(memctl)
     became = {
         name: "deleted"
         if name not in after
@@ -81,7 +81,7 @@ def test_maintain_follows_the_tables_and_a_second_run_changes_nothing(repo: Path
     assert memctl("maintain", "--json").data["kept"] == done["kept"]
     for name in [name for name, what in wanted.items() if what == "deleted"][:3]:
         memctl("restore", name)
-        assert name in listed(memctl)
+        assert name in all_records(memctl)
 
 
 def test_protected_records_are_kept_beyond_their_expiry(memctl: Memctl, old: Memctl) -> None:
@@ -137,43 +137,43 @@ def test_referenced_record_is_archived_and_not_deleted(repo: Path, memctl: Memct
         told: f"{issue} refers to it",
         paged: "§2.1 refers to it",
     }
-    after = listed(memctl)
+    after = all_records(memctl)
     assert free not in after
     assert all(after[name]["is_archived"] for name in (linked, told, paged))
     assert "nothing to change\n" in memctl("maintain").out
     memctl("resolve", issue)
     memctl("edit", issue, "--set", "description=As nobody says")
     memctl("maintain")
-    assert linked not in listed(memctl)
-    assert listed(memctl)[issue]["relates_to"] == []
+    assert linked not in all_records(memctl)
+    assert all_records(memctl)[issue]["relates_to"] == []
 
 
 def test_superseded_state_is_deleted_with_the_link_to_it(repo: Path, memctl: Memctl, old: Memctl) -> None:
     first = old("state", "First").id
     second = old("state", "Second", "--supersedes", first, at="2023-02-01T00:00:00Z").id
     memctl("maintain", "--reason", "too many")
-    assert list(listed(memctl)) == [second]
-    assert listed(memctl)[second]["supersedes"] == []
+    assert list(all_records(memctl)) == [second]
+    assert all_records(memctl)[second]["supersedes"] == []
     assert memctl("log", first, "--json").data["commits"][0]["reason"] == "too many"
     assert "    delete: superseded, 1,038 days old" in memctl("log", first).out
     assert f"    unlink: {first} deleted" in memctl("log", second).out
 
 
-def test_a_record_archived_by_hand_is_dated_and_deleted_only_after_that(
+def test_record_archived_by_hand_is_dated_before_it_can_be_deleted(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = aged.records(1)[0] | {"memory_type": "issue", "id": "ISS-2023-01-01-001", "status": "resolved"}
     values |= {"timestamp": LONG_AGO, "importance": 5, "is_archived": True, "archived_at": None, "expires_at": None}
     write(repo, [values])
     memctl("maintain")
-    assert listed(memctl)[values["id"]]["archived_at"] == NOW
+    assert all_records(memctl)[values["id"]]["archived_at"] == NOW
     assert memctl("maintain").out == "nothing to change\n"
     monkeypatch.setenv("MEMCTL_NOW", "2026-05-04T14:32:00Z")  # 181 days later
     memctl("maintain")
-    assert listed(memctl) == {}
+    assert all_records(memctl) == {}
 
 
-def test_changes_that_are_in_no_commit_are_left_alone(repo: Path, memctl: Memctl, old: Memctl) -> None:
+def test_maintain_leaves_uncommitted_records_alone(repo: Path, memctl: Memctl, old: Memctl) -> None:
     one, other = old("learn", "One"), old("learn", "Other")
     file = repo / one.out.split()[1]
     file.write_text(file.read_text() + "\nHalf a thou")
@@ -199,8 +199,8 @@ def test_uncommitted_record_protects_its_links_and_keeps_its_count(repo: Path, m
     assert len(access.counts(repo / ".git" / "memctl")) == 1
     file.write_text(text)
     memctl("maintain")
-    assert linked not in listed(memctl)
-    assert listed(memctl)[holder.id]["relates_to"] == []
+    assert linked not in all_records(memctl)
+    assert all_records(memctl)[holder.id]["relates_to"] == []
 
 
 def test_no_commit_leaves_the_changes_pending_and_a_second_run_idle(repo: Path, memctl: Memctl, old: Memctl) -> None:
@@ -237,7 +237,7 @@ def test_maintain_folds_access_counts_into_the_records(repo: Path, memctl: Memct
     assert "is_archived: false" in text
     assert access.counts(repo / ".git" / "memctl") == {}
     memctl("show", made.id)
-    assert listed(memctl)[made.id]["access_count"] == 4
+    assert all_records(memctl)[made.id]["access_count"] == 4
     memctl("maintain")
     assert "access_count: 4\n" in (repo / made.out.split()[1]).read_text()
 
@@ -251,7 +251,7 @@ def test_accesses_counted_during_folding_are_kept(tmp_path: Path) -> None:
     assert access.counts(tmp_path) == {"a": (1, NOW), "c": (1, NOW)}
 
 
-def test_a_folding_that_wrote_nothing_is_forgotten(repo: Path, memctl: Memctl) -> None:
+def test_interrupted_folding_without_a_write_is_forgotten(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Read")
     memctl("show", made.id)
     shared = repo / ".git" / "memctl"
@@ -275,7 +275,7 @@ def test_unfinished_folding_counts_nothing_twice(repo: Path, memctl: Memctl) -> 
     memctl("show", made.id)
     memctl("maintain")
     assert "access_count: 3\n" in file.read_text()
-    assert listed(memctl)[made.id]["access_count"] == 3
+    assert all_records(memctl)[made.id]["access_count"] == 3
 
 
 def test_accesses_during_maintain_are_not_lost(repo: Path, memctl: Memctl) -> None:
@@ -283,7 +283,7 @@ def test_accesses_during_maintain_are_not_lost(repo: Path, memctl: Memctl) -> No
     readers = [process(repo, "show", made.id, stdout=subprocess.DEVNULL) for _ in range(6)]
     memctl("maintain")
     assert [reader.wait() for reader in readers] == [0] * 6
-    assert listed(memctl)[made.id]["access_count"] == 6
+    assert all_records(memctl)[made.id]["access_count"] == 6
     memctl("maintain")
     assert "access_count: 6\n" in (repo / made.out.split()[1]).read_text()
 
@@ -325,7 +325,7 @@ def test_concurrent_maintain_runs_make_one_commit(repo: Path, memctl: Memctl, ol
     runs = [process(repo, "maintain") for _ in range(3)]
     assert [run.wait() for run in runs] == [0] * 3
     assert commits(repo) == before + 1
-    assert listed(memctl) == {}
+    assert all_records(memctl) == {}
 
 
 def test_maintain_skips_records_in_sections_owned_by_another_agent(memctl: Memctl, bob: Memctl, old: Memctl) -> None:
@@ -346,8 +346,8 @@ def test_maintain_skips_records_in_sections_owned_by_another_agent(memctl: Memct
     assert {one["id"]: one["why"].partition(" is owned by bob")[0] for one in done["kept"] if one["id"] == theirs} == {
         theirs: "§2.1"
     }
-    assert listed(memctl)[read]["access_count"] == 1
+    assert all_records(memctl)[read]["access_count"] == 1
     assert memctl("maintain").out.startswith("nothing to change\n")
     memctl("maintain", "--allow-owned", code=2)
     memctl("maintain", "--allow-owned", "--reason", "spring")
-    assert theirs not in listed(memctl)
+    assert theirs not in all_records(memctl)

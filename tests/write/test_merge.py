@@ -63,7 +63,7 @@ def read(text: str) -> dict[str, Any]:
     return frontmatter.read(text)[0]
 
 
-def merged(base: str, ours: str, theirs: str) -> str:
+def clean_merge(base: str, ours: str, theirs: str) -> str:
     """The result of a merge that must not conflict."""
     found = merge(base, ours, theirs)
     assert found.conflicts == (), found.text
@@ -87,7 +87,7 @@ def test_changes_of_both_sides_are_merged() -> None:
         title="Better",
         expires_at="2026-01-01T00:00:00Z",
     )
-    assert merged(state(), ours, theirs) == merged(state(), theirs, ours) == expected
+    assert clean_merge(state(), ours, theirs) == clean_merge(state(), theirs, ours) == expected
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_keys_are_merged_by_their_own_rules(key: str, base: Any, ours: Any, thei
 
 def test_the_same_count_on_both_sides_is_counted_twice() -> None:
     ours, theirs = state(access_count=5, importance=8), state(access_count=5, title="Better")
-    assert read(merged(state(access_count=3), ours, theirs))["access_count"] == 7
+    assert read(clean_merge(state(access_count=3), ours, theirs))["access_count"] == 7
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
@@ -208,7 +208,7 @@ def test_two_records_in_one_path_are_not_mixed() -> None:
 
 
 def test_a_record_added_on_both_sides_is_merged() -> None:
-    found = read(merged("", state(tags=["a"], access_count=2), state(tags=["b"], access_count=3)))
+    found = read(clean_merge("", state(tags=["a"], access_count=2), state(tags=["b"], access_count=3)))
     assert (found["tags"], found["access_count"]) == (["a", "b"], 5)
 
 
@@ -239,12 +239,12 @@ What it is.
 """
 
 
-def test_unmerged_text_is_kept_to_the_letter() -> None:
+def test_text_that_only_one_side_has_is_kept_unchanged() -> None:
     ours = BY_HAND.replace("status: active", "status: done").replace("   text\n", "   text\n\n\n")
     theirs = BY_HAND.replace("tags: [a, 'b']", "tags: [a, 'b', \"c\"]").replace("What it is.", "What is it?")
     expected = ours.replace("tags: [a, 'b']", "tags: [a, 'b', \"c\"]").replace("What it is.", "What is it?")
-    assert merged(BY_HAND, ours, theirs) == expected
-    assert merged(BY_HAND, theirs, ours).rstrip("\n") == expected.rstrip("\n")
+    assert clean_merge(BY_HAND, ours, theirs) == expected
+    assert clean_merge(BY_HAND, theirs, ours).rstrip("\n") == expected.rstrip("\n")
 
 
 def test_comments_of_both_sides_survive() -> None:
@@ -252,7 +252,7 @@ def test_comments_of_both_sides_survive() -> None:
     theirs = BY_HAND.replace("# so far", "# for now").replace("# where it stands\n", "# where it stands\n# today\n")
     theirs = theirs.replace("tags: [a, 'b']\n", "tags: [a, 'b', c]\n# of the team\n").replace("who reads", "who wrote")
     for one, other in ((ours, theirs), (theirs, ours)):
-        text = merged(BY_HAND, one, other)
+        text = clean_merge(BY_HAND, one, other)
         assert "\nstatus: done # for now\n" in text
         assert "\nimportance:    5\n# where it stands\n# today\n" in text
         assert read(text)["tags"] == ["a", "c"]
@@ -262,26 +262,26 @@ def test_comments_of_both_sides_survive() -> None:
 
 def test_a_comment_that_both_sides_changed_stays_twice() -> None:
     ours, theirs = (BY_HAND.replace("who reads this", who) for who in ("mine", "yours"))
-    assert merged(BY_HAND, ours, theirs).startswith("---\n# mine\n# yours\nid: ")
+    assert clean_merge(BY_HAND, ours, theirs).startswith("---\n# mine\n# yours\nid: ")
 
 
-def test_a_key_that_memctl_would_not_write_is_merged_or_marked() -> None:
+def test_unusual_key_is_merged_or_marked_as_a_conflict() -> None:
     base, ours, theirs = (f"---\ntitle: x\n'odd key': [{items}]\n---\n" for items in ("a", "a, b", "a, c"))
     assert merge(base, ours, theirs).conflicts == ("odd key",)
-    assert merged(base, base, theirs) == theirs
-    assert merged(base, ours, ours.replace("title: x", "title: y")) == ours.replace("title: x", "title: y")
+    assert clean_merge(base, base, theirs) == theirs
+    assert clean_merge(base, ours, ours.replace("title: x", "title: y")) == ours.replace("title: x", "title: y")
 
 
 def test_keys_added_by_both_sides_are_in_record_order() -> None:
     versions = state(relates_to=["DEC-2025-11-04-001"]), state(blocks=["ISS-2025-11-04-001"], x=1)
     expected = state(relates_to=["DEC-2025-11-04-001"], blocks=["ISS-2025-11-04-001"], x=1)
-    assert merged(state(), *versions) == merged(state(), *versions[::-1]) == expected
+    assert clean_merge(state(), *versions) == clean_merge(state(), *versions[::-1]) == expected
 
 
 def test_key_order_changed_by_one_side_is_kept() -> None:
     moved = state().replace("title: Task\n", "").replace("---\nid:", "---\ntitle: Task\nid:")
-    assert merged(state(), moved, state(tags=["a"])).startswith("---\ntitle: Task\nid:")
-    assert merged(state(), state(tags=["a"]), moved).startswith("---\ntitle: Task\nid:")
+    assert clean_merge(state(), moved, state(tags=["a"])).startswith("---\ntitle: Task\nid:")
+    assert clean_merge(state(), state(tags=["a"]), moved).startswith("---\ntitle: Task\nid:")
 
 
 PAGE = """---
@@ -311,7 +311,7 @@ def test_pages_are_merged_like_records() -> None:
     theirs = PAGE.replace("src/a/**", "src/a/**\n  - src/c/**").replace("- first", "- theirs")
     theirs = theirs.replace("2025-11-01", "2025-11-02").replace("claude", "ada").replace("weight: 2", "weight: 3.5")
     for one, other in ((ours, theirs), (theirs, ours)):
-        page = pages.parse(merged(PAGE, one, other), "sections/2.1-architecture.md")
+        page = pages.parse(clean_merge(PAGE, one, other), "sections/2.1-architecture.md")
         assert (page.completion_percentage, page.weight) == (50, 3.5)
         assert (page.timestamp, page.agent_id) == ("2025-11-03T00:00:00Z", "gpt")
         assert sorted(page.paths) == ["src/a/**", "src/b/**", "src/c/**"]
@@ -320,7 +320,7 @@ def test_pages_are_merged_like_records() -> None:
     assert merge(PAGE, ours, theirs.replace("40", "60")).conflicts == ("completion_percentage",)
 
 
-def reviewed(day: int, *stamps: str) -> str:
+def page_reviewed_on(day: int, *stamps: str) -> str:
     listed = "".join(f"  - {stamp}\n" for stamp in stamps)
     return PAGE.replace("timestamp: 2025-11-01", f"reviewed:\n{listed}timestamp: 2025-11-{day:02d}")
 
@@ -341,9 +341,11 @@ BEFORE = ("a.py 1111111", "b.py 1111111", "dir/c d.py 1111111", "gone.py 1111111
     ],
 )
 def test_merged_page_has_one_stamp_per_file(ours: tuple[int, str], theirs: tuple[int, str], expected: str) -> None:
-    one = reviewed(ours[0], ours[1], "b.py 2222222", "dir/c d.py 1111111")
-    other = reviewed(theirs[0], theirs[1], "b.py 1111111", "dir/c d.py 4444444", "gone.py 1111111", "new.py 3333333")
-    page = pages.parse(merged(reviewed(1, *BEFORE), one, other), "sections/2.1-architecture.md")
+    one = page_reviewed_on(ours[0], ours[1], "b.py 2222222", "dir/c d.py 1111111")
+    other = page_reviewed_on(
+        theirs[0], theirs[1], "b.py 1111111", "dir/c d.py 4444444", "gone.py 1111111", "new.py 3333333"
+    )
+    page = pages.parse(clean_merge(page_reviewed_on(1, *BEFORE), one, other), "sections/2.1-architecture.md")
     assert len(page.reviewed) == len(page.stamps)
     assert page.stamps["a.py"] == expected
     assert page.stamps["b.py"] == "2222222"
@@ -352,8 +354,8 @@ def test_merged_page_has_one_stamp_per_file(ours: tuple[int, str], theirs: tuple
 
 
 def test_page_added_on_both_sides_has_one_stamp_per_file() -> None:
-    one, other = reviewed(2, "a.py 2222222"), reviewed(3, "a.py 3333333", "b.py 3333333")
-    page = pages.parse(merged("", one, other), "sections/2.1-architecture.md")
+    one, other = page_reviewed_on(2, "a.py 2222222"), page_reviewed_on(3, "a.py 3333333", "b.py 3333333")
+    page = pages.parse(clean_merge("", one, other), "sections/2.1-architecture.md")
     assert page.reviewed == ["a.py 3333333", "b.py 3333333"]
 
 
@@ -361,14 +363,14 @@ def test_item_done_on_one_side_and_item_added_on_the_other_are_merged() -> None:
     """A step moves from Remaining to Done while the other side plans another one."""
     ours = state(BODY.replace("- one\n", "").replace("## Remaining", "## Done\n\n- one\n\n## Remaining"))
     theirs = state(BODY.replace("- two\n", "- two\n- three\n  with more\n\n  and more\n"))
-    for text in (merged(state(), ours, theirs), merged(state(), theirs, ours)):
+    for text in (clean_merge(state(), ours, theirs), clean_merge(state(), theirs, ours)):
         content = content_fields.content(STATE, frontmatter.read(text)[1])
         assert content["substeps_completed"] == ["one"]
         assert content["substeps_remaining"] == ["two", "three\nwith more\n\nand more"]
 
 
 def test_list_without_items_is_removed_with_its_heading() -> None:
-    text = merged(state(), state(BODY.replace("- one\n", "")), state(BODY.replace("- two\n", "")))
+    text = clean_merge(state(), state(BODY.replace("- one\n", "")), state(BODY.replace("- two\n", "")))
     assert "## Remaining" not in text
     assert text.endswith("What it is.\n\n## Next actions\n\n- first\n- second\n")
 
@@ -377,13 +379,13 @@ def test_a_list_removed_on_one_side_keeps_what_the_other_added() -> None:
     gone = state(BODY.replace("## Remaining\n\n- one\n- two\n\n", ""))
     more = state(BODY.replace("- two\n", "- two\n- three\n"))
     expected = state(BODY.replace("- one\n- two\n", "- three\n"))
-    assert merged(state(), gone, more) == merged(state(), more, gone) == expected
+    assert clean_merge(state(), gone, more) == clean_merge(state(), more, gone) == expected
 
 
 def test_sections_added_in_one_place_are_both_kept_in_order() -> None:
     ours = state(BODY.replace("## Next actions", "## Blockers\n\n- wall\n\n## Next actions") + "\n## Ours\n\na\n")
     theirs = state(BODY.replace("## Remaining", "## Done\n\n- zero\n\n## Remaining") + "\n## Theirs\n\nb\n")
-    text = merged(state(), ours, theirs)
+    text = clean_merge(state(), ours, theirs)
     found = [part.heading for part in headings.split(frontmatter.read(text)[1])]
     assert found == ["Task", "Done", "Remaining", "Blockers", "Next actions", "Ours", "Theirs"]
     assert text.endswith("\n- second\n\n## Ours\n\na\n\n## Theirs\n\nb\n")
@@ -391,13 +393,13 @@ def test_sections_added_in_one_place_are_both_kept_in_order() -> None:
 
 def test_a_section_added_at_the_end_changes_nothing_above_it() -> None:
     ours = state(BODY.replace("- second\n", "- second\n- third\n"))
-    assert merged(state(), ours, state(BODY + "\n## More\n\nx\n")).endswith("- second\n- third\n\n## More\n\nx\n")
+    assert clean_merge(state(), ours, state(BODY + "\n## More\n\nx\n")).endswith("- second\n- third\n\n## More\n\nx\n")
 
 
 def test_open_fence_does_not_swallow_sections_of_the_other_side() -> None:
     ours, theirs = state(BODY + "\n## Code\n\n```\nx\n"), state(BODY + "\n## Zeal\n\ny\n")
     for pair in ((ours, theirs), (theirs, ours)):
-        found = headings.split(frontmatter.read(merged(state(), *pair))[1])
+        found = headings.split(frontmatter.read(clean_merge(state(), *pair))[1])
         assert {"Code", "Zeal"} <= {part.heading for part in found}
 
 
@@ -412,7 +414,7 @@ def test_conflicting_fences_are_left_unchanged() -> None:
 def test_text_is_merged_by_lines_within_its_section() -> None:
     prose = "## Task\n\none\n\ntwo\n\nthree\n"
     ours, theirs = state(prose.replace("one", "1")), state(prose.replace("three", "3"))
-    assert merged(state(prose), ours, theirs).endswith("## Task\n\n1\n\ntwo\n\n3\n")
+    assert clean_merge(state(prose), ours, theirs).endswith("## Task\n\n1\n\ntwo\n\n3\n")
     found = merge(state(prose), ours, state(prose.replace("one", "I")))
     assert found.conflicts == ("task",)
     assert "\n<<<<<<< ours\n1\n=======\nI\n>>>>>>> theirs\n" in found.text
@@ -432,14 +434,14 @@ def test_numbered_list_is_merged_as_text() -> None:
 
 def test_sections_with_the_same_name_are_merged_separately() -> None:
     base = "## A\n\none\n\n## A\n\ntwo\n"
-    text = merged(state(base), state(base.replace("one", "1")), state(base.replace("two", "2")))
+    text = clean_merge(state(base), state(base.replace("one", "1")), state(base.replace("two", "2")))
     assert text.endswith("## A\n\n1\n\n## A\n\n2\n")
 
 
 def test_a_file_that_cannot_be_read_is_merged_as_lines() -> None:
     base, ours = state().replace("id:", "id", 1), state(BODY.replace("first", "1st")).replace("id:", "id", 1)
     theirs = state(importance=9).replace("id:", "id", 1)
-    assert merged(base, ours, theirs) == ours.replace("importance: 5", "importance: 9")
+    assert clean_merge(base, ours, theirs) == ours.replace("importance: 5", "importance: 9")
 
 
 def test_incompatible_lines_are_a_conflict() -> None:
@@ -452,20 +454,20 @@ def test_incompatible_lines_are_a_conflict() -> None:
 def test_base_with_conflict_markers_is_not_used() -> None:
     base = merge(state(), state(title="Left", access_count=7), state(title="Right", access_count=0)).text
     ours, theirs = (state(title="Chosen", tags=[tag], access_count=count) for tag, count in (("a", 7), ("b", 9)))
-    assert merged(base, ours, theirs) == state(title="Chosen", tags=["a", "b"], access_count=9)
+    assert clean_merge(base, ours, theirs) == state(title="Chosen", tags=["a", "b"], access_count=9)
 
 
 def test_merged_text_has_the_line_ends_of_our_side() -> None:
     base, ours, theirs = state(), state(tags=["a"]), state(tags=["b"])
-    expected = merged(base, ours, theirs)
-    assert merged(base, ours.replace("\n", "\r\n"), theirs) == expected.replace("\n", "\r\n")
-    assert merged(base.replace("\n", "\r\n"), ours, theirs.replace("\n", "\r\n")) == expected
-    assert merged(base, "\ufeff" + ours, theirs) == "\ufeff" + expected
+    expected = clean_merge(base, ours, theirs)
+    assert clean_merge(base, ours.replace("\n", "\r\n"), theirs) == expected.replace("\n", "\r\n")
+    assert clean_merge(base.replace("\n", "\r\n"), ours, theirs.replace("\n", "\r\n")) == expected
+    assert clean_merge(base, "\ufeff" + ours, theirs) == "\ufeff" + expected
 
 
-def test_bytes_that_are_no_text_survive() -> None:
+def test_bytes_that_are_not_utf8_survive_a_merge() -> None:
     base, ours, theirs = (state(f"## Task\n\n{one}\n\nx\n\n\udcff{two}\n") for one, two in ("ab", "Ab", "aB"))
-    assert merged(base, ours, theirs) == state("## Task\n\nA\n\nx\n\n\udcffB\n")
+    assert clean_merge(base, ours, theirs) == state("## Task\n\nA\n\nx\n\n\udcffB\n")
     with pytest.raises(GitFailed):
         merge("a\0", "b\0", "c\0")
 
@@ -503,9 +505,9 @@ def records(draw: st.DrawFn, **fixed: Any) -> str:
 @QUICK
 @given(records(), records())
 def test_change_of_one_side_is_the_result(base: str, changed: str) -> None:
-    assert merged(base, changed, base) == changed
-    assert merged(base, base, changed) == changed
-    assert merged(base, changed, changed) == changed
+    assert clean_merge(base, changed, base) == changed
+    assert clean_merge(base, base, changed) == changed
+    assert clean_merge(base, changed, changed) == changed
 
 
 @SPAWNING
@@ -513,11 +515,11 @@ def test_change_of_one_side_is_the_result(base: str, changed: str) -> None:
 def test_no_item_that_either_side_added_is_lost(base: str, ours: str, theirs: str) -> None:
     found = take(merge(base, ours, theirs).text, 0)
     for name in (*LISTED, "substeps_remaining"):
-        before, one, other, result = (set(listed(text, name)) for text in (base, ours, theirs, found))
+        before, one, other, result = (set(items_of(text, name)) for text in (base, ours, theirs, found))
         assert result == (one | other) - (before - one) - (before - other)
 
 
-def listed(text: str, name: str) -> list[str]:
+def items_of(text: str, name: str) -> list[str]:
     values, body = frontmatter.read(text)
     found: list[str] = values.get(name) or content_fields.content(STATE, body).get(name) or []  # type: ignore[assignment]
     return found

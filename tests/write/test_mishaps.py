@@ -229,7 +229,7 @@ def test_pending_record_removed_by_git_clean_can_be_written_again(repo: Path, me
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_a_cache_brought_up_to_date_by_another_process_is_never_overwritten(
+def test_cache_updated_by_another_process_is_not_overwritten(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = memctl("learn", "Title of main")

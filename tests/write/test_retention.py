@@ -20,7 +20,7 @@ SECOND = 1 / 86_400
 RULES = Lifecycle()
 
 
-def made(kind: str, age: float, archived: float | None = None, **changes: Any) -> Record:
+def aged_record(kind: str, age: float, archived: float | None = None, **changes: Any) -> Record:
     """A record so many days old, and archived so many days ago."""
     values: dict[str, Any] = {"importance": 7, "timestamp": timestamps.days_before(NOW, age), "access_count": 0}
     if archived is not None:
@@ -47,10 +47,10 @@ def due(record: Record, rules: Lifecycle = RULES) -> str:
 def test_records_expire_after_the_days_of_the_table(
     kind: str, days: int, changes: dict[str, Any], action: str, otherwise: str
 ) -> None:
-    assert due(made(kind, days + SECOND, **changes)) == action
-    assert due(made(kind, days, **changes)) == otherwise
-    assert due(made(kind, days - SECOND, **changes)) == otherwise
-    assert due(made(kind, days + SECOND, archived=0, **changes)) == (action if action == "delete" else "")
+    assert due(aged_record(kind, days + SECOND, **changes)) == action
+    assert due(aged_record(kind, days, **changes)) == otherwise
+    assert due(aged_record(kind, days - SECOND, **changes)) == otherwise
+    assert due(aged_record(kind, days + SECOND, archived=0, **changes)) == (action if action == "delete" else "")
 
 
 @pytest.mark.parametrize(
@@ -64,27 +64,27 @@ def test_records_expire_after_the_days_of_the_table(
 def test_archived_records_are_deleted_after_the_days_of_the_table(
     kind: str, days: int, changes: dict[str, Any]
 ) -> None:
-    assert due(made(kind, 1000, days + SECOND, **changes)) == "delete"
-    assert due(made(kind, 1000, days, **changes)) == ""
-    assert due(made(kind, 1000, **changes)) == "archive"
-    assert due(made(kind, 1000, days + SECOND, **changes), Lifecycle(delete=False)) == ""
-    assert due(made(kind, 1000, 0, **{**changes, "archived_at": None})) == "date"
+    assert due(aged_record(kind, 1000, days + SECOND, **changes)) == "delete"
+    assert due(aged_record(kind, 1000, days, **changes)) == ""
+    assert due(aged_record(kind, 1000, **changes)) == "archive"
+    assert due(aged_record(kind, 1000, days + SECOND, **changes), Lifecycle(delete=False)) == ""
+    assert due(aged_record(kind, 1000, 0, **{**changes, "archived_at": None})) == "date"
 
 
 @pytest.mark.parametrize(
     "record",
     [
-        made("decision", 1000, importance=6),
-        made("decision", 1000, 900, importance=4),
-        made("decision", 1000, 900, importance=4, archived_at=None),
-        made("issue", 1000),
-        made("issue", 1000, status="in-progress"),
-        made("issue", 1000, 900),
-        made("state", 1000),
-        made("state", 1000, status="done"),
-        made("learning", 1000, access_count=1),
-        made("learning", 1000, 900, access_count=1),
-        made("learning", 1000, access_count=1, status="superseded"),
+        aged_record("decision", 1000, importance=6),
+        aged_record("decision", 1000, 900, importance=4),
+        aged_record("decision", 1000, 900, importance=4, archived_at=None),
+        aged_record("issue", 1000),
+        aged_record("issue", 1000, status="in-progress"),
+        aged_record("issue", 1000, 900),
+        aged_record("state", 1000),
+        aged_record("state", 1000, status="done"),
+        aged_record("learning", 1000, access_count=1),
+        aged_record("learning", 1000, 900, access_count=1),
+        aged_record("learning", 1000, access_count=1, status="superseded"),
     ],
 )
 def test_records_outside_the_table_are_kept(record: Record) -> None:
@@ -93,15 +93,17 @@ def test_records_outside_the_table_are_kept(record: Record) -> None:
 
 @pytest.mark.parametrize("kind", ["decision", "state"])
 def test_superseded_record_is_archived_at_once(kind: str) -> None:
-    verdict = maintenance.verdict_of(made(kind, 0, status="superseded", superseded_by=[made(kind, 0).id]), RULES, NOW)
+    verdict = maintenance.verdict_of(
+        aged_record(kind, 0, status="superseded", superseded_by=[aged_record(kind, 0).id]), RULES, NOW
+    )
     assert verdict is not None
-    assert (verdict.action, verdict.reason) == ("archive", f"superseded by {made(kind, 0).id}")
+    assert (verdict.action, verdict.reason) == ("archive", f"superseded by {aged_record(kind, 0).id}")
 
 
 def test_expired_record_is_archived_at_its_expiry() -> None:
-    assert due(made("decision", 1, expires_at=NOW)) == "archive"
-    assert due(made("decision", 1, expires_at=timestamps.days_before(NOW, -SECOND))) == ""
-    assert due(made("decision", 1, archived=0, expires_at=NOW)) == ""
+    assert due(aged_record("decision", 1, expires_at=NOW)) == "archive"
+    assert due(aged_record("decision", 1, expires_at=timestamps.days_before(NOW, -SECOND))) == ""
+    assert due(aged_record("decision", 1, archived=0, expires_at=NOW)) == ""
 
 
 def test_latest_states_are_the_latest_and_the_latest_open_one() -> None:

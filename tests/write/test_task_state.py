@@ -10,7 +10,7 @@ from memctl.task import state
 from tests.conftest import Memctl, commits, git
 
 
-def test_a_record_says_what_a_state_says_of_progress_and_is_read_back() -> None:
+def test_task_state_survives_the_way_through_a_record() -> None:
     whole = TaskState(
         goal="Refunds by card",
         steps=steps(done=("GET",), claimed=("PUT",), in_progress=("POST",), planned=("DELETE", "Mails")),
@@ -25,7 +25,7 @@ def test_a_record_says_what_a_state_says_of_progress_and_is_read_back() -> None:
     assert (found.goal, found.next_actions, found.blockers) == (whole.goal, whole.next_actions, whole.blockers)
 
 
-def test_a_state_is_brought_up_to_date_in_one_commit(memctl: Memctl, repo: Path) -> None:
+def test_update_of_a_state_is_one_commit(memctl: Memctl, repo: Path) -> None:
     made = memctl("state", "Refunds", "--done", "GET", "--remaining", "POST", "--remaining", "PUT", "--next", "POST").id
     before = commits(repo)
     assert memctl("state", "--update", made, "--done", "POST", "--next", "PUT").out.startswith(f"edit {made} ")
@@ -66,7 +66,7 @@ def test_a_new_state_supersedes_one_of_the_same_task_id_alone(memctl: Memctl) ->
     assert found == {first: "superseded", other: "active", last: "active"}
 
 
-def test_an_update_leaves_the_fields_that_it_does_not_change_to_the_letter(memctl: Memctl) -> None:
+def test_update_of_a_state_keeps_other_fields_unchanged(memctl: Memctl) -> None:
     blockers = "- The bank's sandbox\n  is down since Monday,\n  see `docs/bank.md`\n"
     body = f"# Refunds\n\n## Remaining\n\n- POST\n\n## Blockers\n\n{blockers}\n## Notes\n\nby hand\n"
     made = memctl("state", "--file", "-", stdin=body).id

@@ -50,7 +50,7 @@ def test_undo_keeps_later_changes_or_is_refused(repo: Path, memctl: Memctl) -> N
 
 
 def test_undo_refuses_commits_that_change_more_than_the_memory(repo: Path, memctl: Memctl) -> None:
-    assert "set the memory up" in memctl("undo", code=1).err
+    assert "created the memory" in memctl("undo", code=1).err
     memctl("learn", "One", "--lesson", "x", "--no-commit")
     assert "`memctl commit`" in memctl("undo", code=1).err
     memctl("commit")

@@ -25,7 +25,7 @@ def markdown_item(item: Item) -> str:
     """Return one item as Markdown: its title, a line of facts, and its body."""
     facts = ((name, one_line(value).replace("|", "\N{BROKEN BAR}")) for name, value in item.facts)
     shown = [one_line(item.id), *(_FACTS.get(name, f"{name} {{}}").format(value) for name, value in facts)]
-    text = fenced(item.body, item.id) if item.kind == "file" else embed(item.body.strip("\n"))
+    text = fence_text(item.body, item.id) if item.kind == "file" else embed(item.body.strip("\n"))
     blocks = [f"### {one_line(item.title)}", " | ".join(shown)] if item.title else [f"### {' | '.join(shown)}"]
     if item.kind == "file":
         return "\n\n".join([*map(escape_model_tokens, blocks), text])  # a file's text is not changed
@@ -45,8 +45,8 @@ def markdown_pack(contents: Contents) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def fenced(text: str, path: str) -> str:
-    """Return a file's text as fenced code, with a fence longer than any in it."""
+def fence_text(text: str, path: str) -> str:
+    """Return a file's text as a fenced code block, with a fence longer than any in the text."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     suffix = path.rpartition(".")[2]
@@ -59,8 +59,8 @@ def _note(note: PackNote) -> str:
 
 
 @lru_cache(maxsize=4096)  # `budget_fill` writes each line many times while it tries how many fit
-def _line(left: OmittedItem) -> str:
-    return f"- {left.id} {escape_model_tokens(left.line)}"
+def _line(omitted: OmittedItem) -> str:
+    return f"- {omitted.id} {escape_model_tokens(omitted.line)}"
 
 
 def _left_out(group: OmittedGroup) -> str:

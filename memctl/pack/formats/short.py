@@ -94,15 +94,15 @@ def yaml_pack(contents: Contents) -> str:
     top |= {_part(note.name): _text(note) for note in draft.opening}
     texts = [_dump(top)] if top else []
     texts += [f"{_part(part.name)}:\n{''.join(items)}" for part, items in contents.parts]
-    left: dict[str, Any] = {}
+    omitted: dict[str, Any] = {}
     for group in contents.left_out:
         entries: dict[str, Any] = {}
         for each in group.listed:
             _add(entries, one_line(each.id), each.line)
         if group.more:
             _add(entries, "more", group.more)
-        left |= {group.name if group.marker else group.element: entries} if group.name else entries
-    texts += [_dump({"LEFT OUT": left})] if left else []
+        omitted |= {group.name if group.marker else group.element: entries} if group.name else entries
+    texts += [_dump({"LEFT OUT": omitted})] if omitted else []
     closing = {_part(note.name): _text(note) for note in draft.closing}
     return "".join([*texts, *([_dump(closing)] if closing else [])]) or "{}\n"
 
@@ -170,14 +170,14 @@ def tokens_pack(contents: Contents) -> str:
 
 
 def _note(note: PackNote) -> str:
-    first, *more = squeezed(escape_model_tokens(_text(note))).split("\n")
+    first, *more = squeeze(escape_model_tokens(_text(note))).split("\n")
     return "\n".join([f"{_part(note.name)}: {first}", *(f" {line}" for line in more)])
 
 
 def _field(field: ItemField) -> list[str]:
     label = _FIELDS.get(field.name, one_line(field.name or field.heading))
     if isinstance(field.value, str):
-        first, *more = squeezed(field.value).split("\n")
+        first, *more = squeeze(field.value).split("\n")
         if _is_block(first):
             return [f" {label}:" if label else " :", *(f" {line}" for line in (first, *more))]
         return [f" {label}: {first}" if label else f" {first}", *(f"  {line}" for line in more)]
@@ -185,12 +185,12 @@ def _field(field: ItemField) -> list[str]:
         return [f" {label}: {field.value[0]}"]
     lines = [f" {label}:"]
     for value in field.value:
-        first, *more = squeezed(value).split("\n")
+        first, *more = squeeze(value).split("\n")
         lines += [f" - {first}", *(f"   {line}" for line in more)]
     return lines
 
 
-def squeezed(text: str) -> str:
+def squeeze(text: str) -> str:
     """Return a text without blank lines and with each paragraph joined to one line; the lines of code stay."""
     lines: list[str] = []
     is_open = False  # whether the next line may continue the last one

@@ -88,14 +88,14 @@ def _group(tag: str, values: Mapping[str, str]) -> list[str]:
 
 def _blocks(contents: Contents) -> list[str]:
     """Return the lines inside the root element: opening notes, parts, what is left out, and closing notes."""
-    found = [_note(note) for note in contents.draft.opening]
+    blocks = [_note(note) for note in contents.draft.opening]
     for part, texts in contents.parts:
         tag = ELEMENTS.get(part.name, part.name)
-        found.append("\n".join([f"<{tag}>", *texts, f"</{tag}>"]))
+        blocks.append("\n".join([f"<{tag}>", *texts, f"</{tag}>"]))
     if contents.left_out:
         rows = (row for group in contents.left_out for row in _left_out(group))
-        found.append("\n".join(["<left_out>", *rows, "</left_out>"]))
-    return found + [_note(note) for note in contents.draft.closing]
+        blocks.append("\n".join(["<left_out>", *rows, "</left_out>"]))
+    return blocks + [_note(note) for note in contents.draft.closing]
 
 
 def _attribute(key: str, value: str) -> str:
@@ -124,9 +124,11 @@ def _field(field: ItemField) -> ElementTree.Element:
 
 def _left_out(group: OmittedGroup) -> list[str]:
     lines = []
-    for left in group.listed:
-        element = ElementTree.Element(_LISTED, {"id": _line(left.id)} | ({"why": _line(left.why)} if left.why else {}))
-        element.text = _line(left.title)
+    for omitted in group.listed:
+        element = ElementTree.Element(
+            _LISTED, {"id": _line(omitted.id)} | ({"why": _line(omitted.why)} if omitted.why else {})
+        )
+        element.text = _line(omitted.title)
         lines.append(to_text(element))
     if group.more:
         lines.append(f'<more count="{group.more}"{_attribute("command", group.command)}/>')

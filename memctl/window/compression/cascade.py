@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.window.compression import sub_agent
 from memctl.window.compression.engine import CompressionEngine
-from memctl.window.compression.result import Cascade, Step, compressed, step_of
+from memctl.window.compression.result import Cascade, Step, step_of
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import checklist, essentials
@@ -30,9 +30,9 @@ def unread(engine: CompressionEngine, done: Cascade, most: int) -> Cascade:
     before, free = done.conversation, done.tokens - most
     if free <= 0:
         return done
-    conversation, step = compressed(before, free, engine.summarize_results(before, free, is_unread=True))
-    step = msgspec.structs.replace(step, name="unread_results")
-    return msgspec.structs.replace(done, conversation=conversation, steps=(*done.steps, step))
+    made = engine.summarize_results(before, free, is_unread=True)
+    step = step_of(made.result, free, before, made.conversation, name="unread_results")
+    return msgspec.structs.replace(done, conversation=made.conversation, steps=(*done.steps, step))
 
 
 def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str]) -> Cascade:

@@ -143,10 +143,10 @@ def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Line
     key, messages, blocks = body_key(conversation.given), conversation.messages, conversation.blocks
     frame = [index for index in range(cut) if messages[index].get("role") in SYSTEM_ROLES]
     lines = dict(enumerate(conversation.lines))
-    digests = {block.block_id: conversation.places[block.block_id] for block in events.digests(blocks)}
-    taken_in = {(place.message, place.path) for place in digests.values()}  # in the new one, as results are
+    digests = events.digests(blocks)
+    taken_in = {(block.message, block.path) for block in digests}  # in the new one, as results are
     spoken = [block for block in blocks if block.content_type is ContentType.USER_MESSAGE]
-    own = [block for block in spoken if block.block_id not in digests]
+    own = [block for block in spoken if (block.message, block.path) not in taken_in]
     chosen = {block.message for block in own if block.do_not_evict or block is own[0] or block is own[-1]}
     is_item = is_items(messages)
 

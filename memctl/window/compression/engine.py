@@ -16,9 +16,9 @@ from memctl.window.compression.result import (
     CompressionStep,
     CompressionStrategy,
     Step,
-    compressed,
     refusal,
     result_of,
+    step_of,
 )
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation, check
@@ -240,7 +240,9 @@ class CompressionEngine:
                     PROGRESSIVE: partial(self.progressive_summarize, earlier=wanted, free=free),
                     COMPACTION: partial(self.compact_conversation, earlier=wanted, target=target),
                 }[name]
-                conversation, step = compressed(conversation, free, compress(conversation))
+                made = compress(conversation)
+                step = step_of(made.result, free, conversation, made.conversation)
+                conversation = made.conversation
             steps.append(step)
         return Cascade(conversation, target, tuple(steps))
 

@@ -132,36 +132,30 @@ def refusal(strategy: CompressionStrategy, tokens: int, why: str, content: str =
     return CompressionResult(strategy, tokens, tokens, 1.0, content, refused=why, **more)
 
 
-def step_of(result: CompressionResult, wanted: int, changes: tuple[ChangedBlock, ...] = (), **other: Any) -> Step:
+def step_of(
+    made: CompressionResult,
+    wanted: int,
+    before: Conversation | None = None,
+    after: Conversation | None = None,
+    **other: Any,
+) -> Step:
     """Return the step of the cascade that a compression was.
 
-    `wanted` are the tokens that it was to free; `other` are fields of Step that replace those made from the result.
+    `wanted` are the tokens that it was to free. `before` and `after` are the conversations around it, from which the
+    changed blocks are found; blocks that a compaction replaced have 0 tokens after it. `other` are fields of Step that
+    replace those made from the result.
     """
-    is_compaction = result.strategy is CompressionStrategy.COMPACTION
+    names, is_compaction = set(made.metadata.get("blocks", ())), made.strategy is CompressionStrategy.COMPACTION
+    left = {} if is_compaction or after is None else {block.block_id: block.token_count for block in after.blocks}
+    changes = [ChangedBlock.of(block, left.get(block.block_id, 0))
+               for block in (before.blocks if before is not None else ()) if block.block_id in names]  # fmt: skip
     fields: dict[str, Any] = {
-        "name": result.strategy.value,
-        "note": ", ".join(str(result.metadata[key]) for key in ("provider", "note") if key in result.metadata),
-        "blocks": None if is_compaction else len(result.metadata.get("blocks", ())),
+        "name": made.strategy.value,
+        "note": ", ".join(str(made.metadata[key]) for key in ("provider", "note") if key in made.metadata),
+        "blocks": None if is_compaction else len(names),
     }
     return Step(
-        before=result.original_tokens, after=result.compressed_tokens, wanted=wanted, refused=result.refused,
-        fidelity=result.fidelity_score, llm_calls=result.llm_calls_used, llm_used=result.llm_answers_used,
-        llm_refused=result.llm_answers_refused, changes=changes, **{**fields, **other},
+        before=made.original_tokens, after=made.compressed_tokens, wanted=wanted, refused=made.refused,
+        fidelity=made.fidelity_score, llm_calls=made.llm_calls_used, llm_used=made.llm_answers_used,
+        llm_refused=made.llm_answers_refused, changes=tuple(changes), **{**fields, **other},
     )  # fmt: skip
-
-
-def compressed(before: Conversation, free: int, made: CompressionStep) -> tuple[Conversation, Step]:
-    """Return the conversation after a compression, and the compression as a step with the blocks that it changed.
-
-    `before` is the conversation before it, `free` the tokens that it was to free. Blocks that a compaction replaced
-    have 0 tokens after it.
-    """
-    names = set(made.result.metadata.get("blocks", ()))
-    is_compaction = made.result.strategy is CompressionStrategy.COMPACTION
-    after = {} if is_compaction else {block.block_id: block.token_count for block in made.conversation.blocks}
-    changes = [
-        ChangedBlock(b.block_id, b.content_type, b.tool_name, b.turn_created, b.token_count, after.get(b.block_id, 0))
-        for b in before.blocks
-        if b.block_id in names
-    ]
-    return made.conversation, step_of(made.result, free, tuple(changes))

@@ -37,17 +37,11 @@ class SubAgentAnswer(msgspec.Struct, frozen=True):
 Dispatcher = Callable[[str, str], SubAgentAnswer]
 
 
-class Effort(msgspec.Struct, frozen=True):
-    """The likely effort of a subtask: the mean calls of tools, and the mean tokens, of finished subtasks."""
-
-    calls: float
-    tokens: float
-
-
-def reason_against(subtask: str, effort: Effort) -> str:
+def reason_against(subtask: str, calls: float, tokens: float) -> str:
     """Return why a subtask is better done in the main window, "" if it is worth a window of its own.
 
-    It is worth one if its text alone tells what to do, and if it takes much exploration.
+    It is worth one if its text alone tells what to do, and if it takes much exploration: `calls` and `tokens` are its
+    likely calls of tools and tokens, by the means of finished subtasks.
     """
     text = subtask.strip()
     if not text:
@@ -56,8 +50,8 @@ def reason_against(subtask: str, effort: Effort) -> str:
         return f"its text has more than {MOST_SENTENCES} sentences"
     if found := _REFERS.search(text):
         return f"it depends on the conversation ({found[0]!r})"
-    if effort.calls < LEAST_CALLS and effort.tokens < LEAST_TOKENS:
-        return f"it is likely to take only {effort.calls:.0f} calls and {effort.tokens:,.0f} tokens"
+    if calls < LEAST_CALLS and tokens < LEAST_TOKENS:
+        return f"it is likely to take only {calls:.0f} calls and {tokens:,.0f} tokens"
     return ""
 
 
@@ -69,13 +63,12 @@ def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[s
     """
     happened = events.of_blocks(blocks)
     finished = max(sum(task.status == DONE for task in happened.tasks), 1)
-    calls = sum(block.is_call for block in blocks)
-    effort = Effort(calls / finished, sum(block.token_count for block in blocks) / finished)
-    why = reason_against("", effort)
+    effort = sum(block.is_call for block in blocks) / finished, sum(block.token_count for block in blocks) / finished
+    why = reason_against("", *effort)
     for task in happened.tasks:
         if task.status != PLANNED or task.text in done:
             continue
-        why = reason_against(task.text, effort)
+        why = reason_against(task.text, *effort)
         if not why:
             wishes = [line for prompt in happened.prompts for line in essentials.binding(prompt)]
             parts = [goal or (happened.prompts[0] if happened.prompts else ""), *dict.fromkeys(wishes)]

@@ -1,10 +1,13 @@
 """Eviction: blocks that a window can spare are taken out of it (rules.md#window-eviction).
 
-A placeholder says what a block was and how to get it back.
+A placeholder says what a block was and how to get it back. Blocks are evicted in units, which are blocks that go
+together, such as the thinking of one message; the units with the lowest scores go first.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
@@ -17,12 +20,12 @@ from memctl.record import argument_checks
 from memctl.text.similar import shingles, terms
 from memctl.window.eviction.references import names_in, with_references
 from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput
-from memctl.window.eviction.similarity import Embed, Similar, TextCache, similar
-from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks
+from memctl.window.eviction.similarity import Embed, Similar, TextCache, groups, similar
+from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, count, recount
+from memctl.window.messages.replacement import GONE
 from memctl.window.steps import EvictionPolicy
 
 if TYPE_CHECKING:
-    from memctl.window.eviction.candidates import Candidates, EvictionUnit, WhereKept
     from memctl.window.messages.conversation import Conversation
 
 OUTLINE_SHARE = 0.06  # of the tokens of a large result: what of it stays beside its placeholder
@@ -36,6 +39,10 @@ _WEIGHED = (EvictionPolicy.PRIORITY, EvictionPolicy.HYBRID)
 _COMPARING = (EvictionPolicy.SEMANTIC_MERGE, EvictionPolicy.HYBRID)
 # What several alike texts say, by their tool: a list of (tool, texts) -> for each a text, "" if there is none.
 Merge = Callable[[Sequence[tuple[str, Sequence[str]]]], Sequence[str]]
+WhereKept = Callable[[ContentBlock], str]
+Score = Callable[[ContentBlock], float]
+ALWAYS = ("system_prompt",)  # `protected_types` by default
+_OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING, ContentType.TOOL_RESULT)
 E_ = TypeVar("E_", bound=Enum)
 
 
@@ -58,6 +65,12 @@ class ChangedBlock(msgspec.Struct, frozen=True):
     before: int
     after: int
     score: float | None = None
+
+    @classmethod
+    def of(cls, block: ContentBlock, after: int, score: float | None = None) -> ChangedBlock:
+        """Return what became of a block that has `after` tokens now."""
+        name, type_, tool, turn = block.block_id, block.content_type, block.tool_name, block.turn_created
+        return cls(name, type_, tool, turn, block.token_count, after, score)
 
     @property
     def described(self) -> dict[str, Any]:
@@ -104,14 +117,75 @@ class EvictionResult(msgspec.Struct, frozen=True):
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
+def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collection[str] = ALWAYS) -> dict[str, str]:
+    """Return the ids of the blocks that must stay, each with the reason.
+
+    `types` are the names of protected types of content. `current_turn` is the number of the next request; what the turn
+    before it contains stays: its answer, and its results, which the model has not read yet.
+    """
+    turns = [block.turn_created for block in blocks if block.content_type is ContentType.USER_MESSAGE]
+    used = {block.tool_name for block in blocks if block.is_call or block.content_type is ContentType.TOOL_RESULT}
+
+    def reason(block: ContentBlock) -> str:
+        type_, turn = block.content_type, block.turn_created
+        is_users, is_last = type_ is ContentType.USER_MESSAGE, type_ in _OF_MODEL and turn >= current_turn - 1
+        is_used = type_ is ContentType.TOOL_DEFINITION and (block.tool_name in used or not block.tool_name)
+        reasons = {
+            f"{type_.value} is a protected type": type_.value in types,
+            "it is marked to stay": block.do_not_evict,
+            "the tool is in use": is_used,
+            "it is the original task": is_users and turn == min(turns),
+            "it is the user's current message": is_users and turn == max(turns),
+            "the model has not answered it yet": is_last and type_ is ContentType.TOOL_RESULT,
+            "it is the last answer": is_last,
+        }
+        return next((why for why, holds in reasons.items() if holds), "")
+
+    return {block.block_id: why for block in blocks if (why := reason(block))}
+
+
+class EvictionUnit(msgspec.Struct, frozen=True):
+    """Blocks that are evicted together, and a score of how worth keeping they are.
+
+    `texts` has the text that replaces each block, by the block's id; None for no text. `gain` is the tokens saved:
+    those of the blocks less those of the texts. The blocks of a merged unit are alike, and the text of its last block
+    stands for all of them.
+    """
+
+    blocks: tuple[ContentBlock, ...]
+    texts: Mapping[str, str | None]
+    gain: int
+    score: float
+    is_merged: bool = False
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """The key by which units are sorted, the first to be evicted first.
+
+        The lowest score is first, then the oldest block, then the smallest id (`9.2` before `10.1`); definitions of
+        tools are behind all others.
+        """
+        first = self.blocks[0]
+        parts = re.findall(r"(\D*)(\d{0,18})", first.block_id)
+        name = tuple((text, int(number or 0)) for text, number in parts)
+        is_definition = first.content_type is ContentType.TOOL_DEFINITION
+        return is_definition, round(self.score, 9), first.turn_created, name
+
+    @property
+    def changes(self) -> list[ChangedBlock]:
+        """The blocks as they change; the tokens that are left of the unit count to its first block."""
+        left, score = sum(block.token_count for block in self.blocks) - self.gain, round(self.score, 4)
+        return [ChangedBlock.of(block, left * (block is self.blocks[0]), score) for block in self.blocks]
+
+
 class EvictionEngine:
     """Evicts blocks by a policy, or by the host's own `scorer`.
 
     `counter` must be the one that counted the blocks; the default counts for current Claude models. `where_kept`
     returns where the host keeps a block, for its placeholder. A placeholder has at most `placeholder_max_tokens`; 0
-    makes none. `outline_share` of a large result's tokens stay as an outline. For the policy `semantic_merge`, `embed`
-    returns the vectors of texts, and `merge` a line for several similar texts; without them words are compared, and
-    rules make the line.
+    makes none. `outline_share` of a large result's tokens stay as an outline. An eviction of a block that saves fewer
+    than `minimum_gain` tokens is not made. For the policy `semantic_merge`, `embed` returns the vectors of texts, and
+    `merge` a line for several similar texts; without them words are compared, and rules make the line.
     """
 
     def __init__(
@@ -140,9 +214,10 @@ class EvictionEngine:
         self.embed, self.merge = embed, merge
         types = [_member(ContentType, one, "content type", "types") for one in protected_types]
         self._protected = tuple(one.value for one in types)
-        self._sizes = placeholder_max_tokens, outline_share, max(1, minimum_gain)
-        self._where_kept = where_kept
-        self._placeholders: dict[tuple[Any, ...], str | None] = {}
+        self.placeholder_tokens, self.outline_share = placeholder_max_tokens, outline_share
+        self.least_gain = max(1, minimum_gain)
+        self.where_kept = where_kept
+        self.placeholders: dict[tuple[Any, ...], str | None] = {}  # by all that they depend on
         self._names = TextCache(names_in)
         self._runs = TextCache(shingles)
         self._terms: TextCache[set[str]] = TextCache(terms)
@@ -174,26 +249,42 @@ class EvictionEngine:
         argument_checks.texts(task=task or "")
         argument_checks.instance(spared, Mapping, "spared", "a mapping of ids to reasons")
         check_blocks(blocks)
-        from memctl.window.eviction.candidates import Candidates, Placing, protected, turn_of
-
-        turn = turn_of(blocks) if current_turn is None else current_turn
+        turns = (block.turn_created + (block.content_type in _OF_MODEL) for block in blocks)
+        turn = max([1, *turns]) if current_turn is None else current_turn
         known = with_references(blocks, self._names)
         own, is_merging = self._scorer, self.policy is EvictionPolicy.SEMANTIC_MERGE and self._scorer is None
         is_compared = own is not None or self.policy in _COMPARING
-        embed = self.embed if is_merging else None
-        alike = similar(known, runs=self._runs, embed=embed) if is_compared else {}
+        alike = similar(known, self._runs, self.embed if is_merging else None) if is_compared else {}
         task = task or next((b.content for b in known if b.content_type is ContentType.USER_MESSAGE and b.content), "")
         situation = ScoringInput(turn, self.numbers, frozenset(terms(task)), task_embedding, alike, self._terms)
         score = own.score if own is not None else SCORES[self.policy]
-        duplicates = {name: one for name, one in alike.items() if one.share > self.numbers.similarity_threshold}
-        placing = Placing(self.counter, *self._sizes, self._where_kept, {} if self._where_kept else self._placeholders)
-        candidates = Candidates(known, duplicates, placing)
         held = {**spared, **protected(known, turn, self._protected)}
-        units = candidates.units(held, lambda block: score(block, situation), is_merging=is_merging)
+        candidates = _Candidates(self, known, alike, held, lambda block: score(block, situation))
+        units = candidates.units(is_merging=is_merging)
         slack = 1.0 if own is None and self.policy in _WEIGHED else _ABOUT_AS_GOOD
         chosen = self._with_merged_texts(_chosen(units, target_free_tokens, slack), candidates)
         self._forget(blocks)
-        return self._result(known, units, chosen, candidates.kept, target_free_tokens, alike)
+        freed, gone = sum(unit.gain for unit in chosen), {block.block_id for unit in chosen for block in unit.blocks}
+        scores = {block.block_id: unit.score for unit in units for block in unit.blocks}
+        replacements = {block_id: text for unit in chosen for block_id, text in unit.texts.items()}
+        kept, why = candidates.kept, "it is worth more than the evicted blocks"
+        return EvictionResult(
+            blocks_evicted=[block for unit in chosen for block in unit.blocks],
+            tokens_freed=freed,
+            remaining_tokens=sum(block.token_count for block in blocks) - freed,
+            policy_used=self.policy,
+            placeholders_generated=sum(text is not None for text in replacements.values()),
+            replacements=replacements,
+            target_free_tokens=target_free_tokens,
+            evictions=[change for unit in chosen for change in unit.changes],
+            kept=[
+                KeptBlock(one.block_id, one.token_count, kept.get(one.block_id, why), scores.get(one.block_id))
+                for one in known
+                if one.block_id not in gone
+            ],
+            similar_by=" and ".join(sorted({found.by for found in alike.values()})),
+            policy_name=self.policy.value if own is None else type(own).__name__,
+        )
 
     def evict_from(
         self, conversation: Conversation, target_free_tokens: int, **given: Any
@@ -205,8 +296,8 @@ class EvictionEngine:
         result = self.evict(conversation.blocks, target_free_tokens, conversation.current_turn, **given)
         return conversation.replace(result.replacements), result
 
-    def _with_merged_texts(self, chosen: list[EvictionUnit], candidates: Candidates) -> list[EvictionUnit]:
-        """Return the chosen units, those of alike blocks with what a model says of them."""
+    def _with_merged_texts(self, chosen: list[EvictionUnit], candidates: _Candidates) -> list[EvictionUnit]:
+        """Return the chosen units, those of similar blocks with the text that the model writes for them."""
         asked = [unit for unit in chosen if unit.is_merged]
         if self.merge is None or not asked:
             return chosen
@@ -216,44 +307,12 @@ class EvictionEngine:
         return [worded.get(id(unit)) or unit for unit in chosen]
 
     def _forget(self, blocks: Sequence[ContentBlock]) -> None:
-        """Keep what was found out about these blocks, and no more."""
+        """Drop cached results of texts that none of the blocks has."""
         texts = {block.content for block in blocks}
         for cache in (self._names, self._runs, self._terms):
             cache.keep(texts)
-        if len(self._placeholders) > 2 * len(blocks):
-            self._placeholders = {key: text for key, text in self._placeholders.items() if key[0] in texts}
-
-    def _result(
-        self,
-        blocks: Sequence[ContentBlock],
-        units: list[EvictionUnit],
-        chosen: list[EvictionUnit],
-        kept: dict[str, str],
-        target: int,
-        alike: dict[str, Similar],
-    ) -> EvictionResult:
-        gone = {block.block_id for unit in chosen for block in unit.blocks}
-        scores = {block.block_id: unit.score for unit in units for block in unit.blocks}
-        replacements = {block_id: text for unit in chosen for block_id, text in unit.texts.items()}
-        freed = sum(unit.gain for unit in chosen)
-        why = "it is worth more than the evicted blocks"
-        return EvictionResult(
-            blocks_evicted=[block for unit in chosen for block in unit.blocks],
-            tokens_freed=freed,
-            remaining_tokens=sum(block.token_count for block in blocks) - freed,
-            policy_used=self.policy,
-            placeholders_generated=sum(text is not None for text in replacements.values()),
-            replacements=replacements,
-            target_free_tokens=target,
-            evictions=[_changed_block(unit, block) for unit in chosen for block in unit.blocks],
-            kept=[
-                KeptBlock(one.block_id, one.token_count, kept.get(one.block_id, why), scores.get(one.block_id))
-                for one in blocks
-                if one.block_id not in gone
-            ],
-            similar_by=" and ".join(sorted({found.by for found in alike.values()})),
-            policy_name=self.policy.value if self._scorer is None else type(self._scorer).__name__,
-        )
+        if len(self.placeholders) > 2 * len(blocks):
+            self.placeholders = {key: text for key, text in self.placeholders.items() if key[0] in texts}
 
 
 def _member(kind: type[E_], given: E_ | str, what: str, plural: str) -> E_:
@@ -262,6 +321,127 @@ def _member(kind: type[E_], given: E_ | str, what: str, plural: str) -> E_:
     except ValueError:
         known = ", ".join(str(one.value) for one in kind)
         raise MemctlError(f"there is no {what} {given!r}", f"{plural} are {known}", USAGE) from None
+
+
+class _Candidates:
+    """Makes units of the blocks that may be evicted; `kept` has the reason for each other block, by its id.
+
+    `held` are the ids of blocks that must stay, each with the reason, and `score` returns how worth keeping a block is.
+    """
+
+    def __init__(
+        self,
+        engine: EvictionEngine,
+        blocks: Sequence[ContentBlock],
+        alike: Mapping[str, Similar],
+        held: Mapping[str, str],
+        score: Score,
+    ) -> None:
+        from memctl.window.eviction import placeholders
+
+        self._engine, self._blocks, self._score, self._placeholders = engine, blocks, score, placeholders
+        self._similar = {name: one for name, one in alike.items() if one.share > engine.numbers.similarity_threshold}
+        self._sizes = Counter(block.message for block in blocks)
+        self._by_id = {block.block_id: block for block in blocks}
+        self._calls = {block.call_id: block for block in blocks if block.is_call and block.call_id}
+        self.kept = dict(held)
+
+    def units(self, *, is_merging: bool) -> list[EvictionUnit]:
+        """Return the units that may be evicted, the first to go first; with `is_merging` similar blocks are one."""
+        held, found = dict(self.kept), self._merge_units() if is_merging else []
+        taken = {block.block_id for unit in found for block in unit.blocks}
+        together: dict[object, list[ContentBlock]] = {}  # the thinking of one message; every other block is alone
+        for block in self._blocks:
+            is_thought = block.content_type is ContentType.THINKING and block.message >= 0
+            together.setdefault(("message", block.message) if is_thought else block.block_id, []).append(block)
+        for group in together.values():
+            if group[0].block_id in taken:
+                continue
+            if reason := next((held[block.block_id] for block in group if block.block_id in held), ""):
+                self.kept |= {block.block_id: reason for block in group if block.block_id not in held}
+            elif unit := self._unit(group):
+                found.append(unit)
+        return sorted(found, key=lambda unit: unit.order)
+
+    def merged_unit(self, group: Sequence[ContentBlock], score: float, answer: str = "") -> EvictionUnit | None:
+        """Return similar blocks as one unit, in which one line for all of them replaces the last block.
+
+        `answer` is this line in a model's words, "" to make it by rules. None if too few tokens are saved.
+        """
+        counter, most = self._engine.counter, 2 * self._engine.placeholder_tokens
+        text = self._placeholders.merge_line(group, self._call_of(group[-1]), most, counter, answer)
+        if text is None:
+            return None
+        texts = {block.block_id: GONE for block in group} | {group[-1].block_id: text}
+        gain = sum(block.token_count - recount(block, texts[block.block_id], counter) for block in group)
+        return EvictionUnit(tuple(group), texts, gain, score, True) if gain >= self._engine.least_gain else None
+
+    def _call_of(self, block: ContentBlock) -> ContentBlock | None:
+        return self._calls.get(block.call_id) if block.content_type is ContentType.TOOL_RESULT else None
+
+    def _merge_units(self) -> list[EvictionUnit]:
+        def may_go(block: ContentBlock) -> bool:
+            return not (block.block_id in self.kept or block.is_call or self._is_placeholder(block))
+
+        calls = {block.block_id: call for block in self._blocks if (call := self._call_of(block))}
+        asked = {name: f"{call.tool_name} {call.content}" for name, call in calls.items()}
+        merged = groups(self._blocks, self._similar, asked, may_go)
+        return [unit for group in merged if (unit := self.merged_unit(group, min(map(self._score, group))))]
+
+    def _is_placeholder(self, block: ContentBlock) -> bool:
+        most = self._engine.placeholder_tokens + self._placeholders.MOST_OUTLINE
+        return self._placeholders.is_placeholder(block, most)
+
+    def _unit(self, group: Sequence[ContentBlock]) -> EvictionUnit | None:
+        tokens, least = sum(block.token_count for block in group), self._engine.least_gain
+        why = "it was evicted before"
+        if not self._is_placeholder(group[0]):
+            texts, left = self._texts(group) if tokens >= least else (None, 0)
+            if texts is not None and tokens - left >= least:
+                return EvictionUnit(tuple(group), texts, tokens - left, min(map(self._score, group)))
+            why = f"it would free fewer than {least} tokens"
+        self.kept |= {block.block_id: why for block in group}
+        return None
+
+    def _texts(self, group: Sequence[ContentBlock]) -> tuple[dict[str, str | None] | None, int]:
+        """Return the texts that replace the blocks of a unit, and their tokens; None if none is small enough."""
+        block, counter = group[0], self._engine.counter
+        if block.content_type in (ContentType.THINKING, ContentType.TOOL_DEFINITION):
+            is_alone = block.message >= 0 and self._sizes[block.message] == len(group)
+            left = count(GONE, ContentType.ASSISTANT_RESPONSE, counter) if is_alone else 0
+            return {one.block_id: None for one in group}, left
+        text = self._placeholders.shorten_arguments(block, counter) if block.is_call else self._placeholder(block)
+        return (None, 0) if text is None else ({block.block_id: text}, recount(block, text, counter))
+
+    def _placeholder(self, block: ContentBlock) -> str | None:
+        engine = self._engine
+        if engine.placeholder_tokens == 0:
+            return GONE
+        call, same_as = self._call_of(block), self._same_as(block)
+        kept_at = engine.where_kept(block) if engine.where_kept else ""
+        asked, line = call.content if call else "", block.metadata.get("line")
+        key = (block.content, block.block_id, block.turn_created, line, asked, same_as, kept_at)
+        known = engine.placeholders
+        if key not in known:
+            evicted = self._placeholders.Evicted(block, call, kept_at, same_as)
+            sizes = engine.placeholder_tokens, engine.counter, engine.outline_share
+            known[key] = self._placeholders.placeholder(evicted, *sizes)
+        return known[key]
+
+    def _same_as(self, block: ContentBlock) -> str:
+        """Return a text that names the newer block that says nearly the same, and what only this one says.
+
+        The newer block may be evicted, too, and the text stays true.
+        """
+        from memctl.window.results import rows
+
+        if (similar := self._similar.get(block.block_id)) is None:
+            return ""
+        newer = self._by_id[similar.to]
+        known = set(newer.content.split("\n"))
+        own = "\n".join(line for line in block.content.split("\n") if line not in known)
+        line = rows.key_line(own)
+        return f"turn {newer.turn_created}'s" + (f", but for: {line}" if line else "")
 
 
 def _chosen(units: list[EvictionUnit], target: int, slack: float) -> list[EvictionUnit]:
@@ -285,10 +465,3 @@ def _chosen(units: list[EvictionUnit], target: int, slack: float) -> list[Evicti
             chosen.remove(unit)
             need += unit.gain
     return chosen
-
-
-def _changed_block(unit: EvictionUnit, block: ContentBlock) -> ChangedBlock:
-    """Return a block of a unit; what is left of the unit counts to its first."""
-    left = sum(one.token_count for one in unit.blocks) - unit.gain if block is unit.blocks[0] else 0
-    name, type_, tool, turn = block.block_id, block.content_type, block.tool_name, block.turn_created
-    return ChangedBlock(name, type_, tool, turn, block.token_count, left, round(unit.score, 4))

@@ -10,6 +10,7 @@ are not found.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 import msgspec
@@ -23,6 +24,7 @@ _REFERRING = (*_MODEL, ContentType.USER_MESSAGE)
 _COMMON, _LEAST = 0.1, 5  # a name in more than a tenth of all blocks, and in more than 5, tells nothing
 
 NamesIn = Callable[[str], Set[str]]
+_Latest = dict[tuple[bool, str], int]
 
 
 class BlockReference(msgspec.Struct, frozen=True):
@@ -53,25 +55,41 @@ def names_in(text: str) -> set[str]:
 
 
 def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
-    """Return the blocks, with two facts set in each: the last turn that refers to it, and how many turns do.
+    """Return the blocks, with three facts set in each: references to it, the last turn with one, and its newest names.
 
-    They are the field `last_referenced_turn` and `reference_count` in `metadata`; higher values that the host gave
-    stay. `names` returns the names in a text by which references are found.
+    They are `reference_count` in `metadata`, the number of turns that refer to the block; the field
+    `last_referenced_turn`; and `newest_names` in `metadata`, the number of its names that no newer block has, missing
+    for a block without names. Higher values that the host gave for the first two stay. `names` returns the names in a
+    text.
     """
     turns: dict[int, set[int]] = {}
-    for pair in pairs(blocks, names):
+    latest: _Latest = {}
+    for pair in pairs(blocks, names, latest):
         turns.setdefault(pair.meant, set()).add(blocks[pair.by].turn_created)
-    return [_with(block, turns.get(number, set())) for number, block in enumerate(blocks)]
+    newest = Counter(latest.values())
+    found = []
+    for number, block in enumerate(blocks):
+        own, metadata = turns.get(number, set()), dict(block.metadata)
+        if newest[number] or block.call_id or names(block.content):
+            metadata["newest_names"] = newest[number]
+        if own:
+            metadata["reference_count"] = max(len(own), int(block.metadata.get("reference_count", 0)))
+        last = max(*own, block.last_referenced_turn) if own else block.last_referenced_turn
+        found.append(msgspec.structs.replace(block, last_referenced_turn=last, metadata=metadata))
+    return found
 
 
-def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator[BlockReference]:
+def pairs(
+    blocks: Sequence[ContentBlock], names: NamesIn = names_in, latest: _Latest | None = None
+) -> Iterator[BlockReference]:
     """Yield each reference to a block of an earlier turn, in the order of the blocks that refer.
 
-    `names` returns the names in a text by which references are found.
+    `names` returns the names in a text by which references are found. `latest`, if given, gets the index of the newest
+    block that has each name, apart for the model's own words (True) and all else (False).
     """
     found = _names(blocks, names)
     common = _common(found)
-    latest: dict[tuple[bool, str], int] = {}
+    latest = {} if latest is None else latest
     for number, block in enumerate(blocks):
         names_here = found[number] - common
         if block.content_type in _REFERRING:
@@ -111,7 +129,7 @@ def _exact(names_here: Set[str]) -> Set[str]:
     return names_here - {name.rpartition("/")[2] for name in names_here if "/" in name}
 
 
-def _referenced_blocks(names_here: Iterable[str], latest: dict[tuple[bool, str], int]) -> dict[int, set[str]]:
+def _referenced_blocks(names_here: Iterable[str], latest: _Latest) -> dict[int, set[str]]:
     """Return the blocks that names mean, with these: of the model's own words the latest, and of all else
     the latest."""
     found: dict[int, set[str]] = {}
@@ -120,12 +138,3 @@ def _referenced_blocks(names_here: Iterable[str], latest: dict[tuple[bool, str],
             if key in latest:
                 found.setdefault(latest[key], set()).add(name)
     return found
-
-
-def _with(block: ContentBlock, turns: set[int]) -> ContentBlock:
-    if not turns:
-        return block
-    count = max(len(turns), int(block.metadata.get("reference_count", 0)))
-    last = max(*turns, block.last_referenced_turn)
-    metadata = {**block.metadata, "reference_count": count}
-    return msgspec.structs.replace(block, last_referenced_turn=last, metadata=metadata)

@@ -29,8 +29,7 @@ from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.transcript.events import CALL, Event
 from memctl.window.eviction import references
-from memctl.window.eviction.candidates import protected
-from memctl.window.eviction.engine import OUTLINE_SHARE, EvictionEngine
+from memctl.window.eviction.engine import OUTLINE_SHARE, EvictionEngine, protected
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, recount
 from memctl.window.steps import EvictionPolicy
 

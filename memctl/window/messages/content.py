@@ -44,7 +44,8 @@ class ContentBlock(msgspec.Struct, frozen=True):
     such as images) and whatever the host adds.
 
     A tool call is an ASSISTANT_RESPONSE with a `call_id`; its content is its arguments as JSON. Its TOOL_RESULT has the
-    same `call_id`. `message` is the index of its message, -1 before the first.
+    same `call_id`. `message` is the index of its message, -1 for what a request has beside its messages, such as the
+    system prompt; `path` leads to the block in its message, or in the request.
     """
 
     block_id: str
@@ -61,11 +62,17 @@ class ContentBlock(msgspec.Struct, frozen=True):
     call_id: str = ""
     message: int = -1
     is_error: bool = False
+    path: Path = ()
 
     @property
     def is_call(self) -> bool:
         """Whether the block is a call of a tool; a call's result is a block of its own."""
         return self.content_type is ContentType.ASSISTANT_RESPONSE and bool(self.tool_name)
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether the block is a call or a result, each of which stays as long as the other."""
+        return self.is_call or self.content_type is ContentType.TOOL_RESULT
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -88,17 +95,6 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
 
 _FIXED = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION, ContentType.USER_MESSAGE)
-
-
-class BlockPlace(msgspec.Struct, frozen=True):
-    """The place of a block in a request: the index of its message, the path below the message, and its element's type.
-
-    The index is -1 for what a request has beside its messages, such as the system prompt.
-    """
-
-    message: int
-    path: Path
-    type: str
 
 
 def check_blocks(given: object) -> None:

@@ -27,7 +27,6 @@ from memctl.transcript.messages import (
     OTHER,
     RESULT,
     SYSTEM_ROLES,
-    TEXT,
     THINKING,
     Block,
     Element,
@@ -41,7 +40,7 @@ from memctl.transcript.messages import (
     messages_of,
 )
 from memctl.window.messages import replacement
-from memctl.window.messages.content import BlockPlace, ContentBlock, ContentType, TokenCounter, count, count_call
+from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, count_call
 
 Lines = Sequence[Sequence[int]]
 # What keeps a block from eviction (rules.md#window-eviction), if the user says it: a tool's output is untrusted.
@@ -71,14 +70,13 @@ class Keep(msgspec.Struct, frozen=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """A conversation as it was `given`, with its blocks in order, and the place of each block by its id.
+    """A conversation as it was `given`, with its blocks in order.
 
     `lines` and `keep` are as in `parse`: the transcript's line of each block, and what the host wants to stay.
     """
 
     given: Any
     blocks: tuple[ContentBlock, ...]
-    places: Mapping[str, BlockPlace]
     lines: Lines = ()
     keep: Keep | None = None
 
@@ -97,7 +95,7 @@ class Conversation(msgspec.Struct, frozen=True):
         for index, message in enumerate(messages_of(given)):
             reader.read_message(index, message)
         blocks = tuple(reader.blocks)
-        return cls(given, blocks if keep is None else keep.mark(blocks), reader.places, lines, keep)
+        return cls(given, blocks if keep is None else keep.mark(blocks), lines, keep)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -161,7 +159,7 @@ class Conversation(msgspec.Struct, frozen=True):
                     f"{block_id} is {indefinite(block.content_type.value)}, which can't be shortened",
                     "give None to remove it",
                 )
-            edits.append((self.places[block_id], text))
+            edits.append((block, text))
         return replacement.rewrite(self.given, body_key(self.given), edits)
 
     def changed(self, texts: Mapping[str, str | None], counter: TokenCounter) -> Conversation:
@@ -171,8 +169,9 @@ class Conversation(msgspec.Struct, frozen=True):
         """
         if not texts:
             return self
-        places = (self.places[block_id] for block_id, text in texts.items() if text is None)
-        gone = {(place.message, place.path) for place in places if replacement.is_taken_out(place)}
+        cleared = (block for block in self.blocks if texts.get(block.block_id, "") is None)
+        # A word takes the place of a call, of a result, and of the whole content of a message.
+        gone = {(block.message, block.path) for block in cleared if len(block.path) > 1 and not block.is_paired}
         lines = []
         for index, own in enumerate(self.lines):
             pairs = zip(elements(self.messages[index]), own, strict=False)
@@ -193,15 +192,14 @@ def check(given: object) -> None:
 
 
 class _BlockReader:
-    """Gathers the blocks of messages as they come, counted, and the place of each."""
+    """Gathers the blocks of messages as they come, counted."""
 
     def __init__(self, counter: TokenCounter, lines: Lines) -> None:
+        self.blocks: list[ContentBlock] = []
         self._counter = counter
         self._lines = lines
         self._calls: dict[str, ContentBlock] = {}
-        self._answers, self._was_answer = 0, False  # of the model so far; whether the last message was one
-        self.blocks: list[ContentBlock] = []
-        self.places: dict[str, BlockPlace] = {}
+        self._answers, self._was_answer = 0, False
 
     def read_frame(self, body: Mapping[str, Any]) -> None:
         """Read what a request has beside its messages: the system prompt and the definitions of tools."""
@@ -209,18 +207,19 @@ class _BlockReader:
             given = body.get(name)
             check_json(given, name)
             if isinstance(given, str) and given:
-                self._add(name, ContentType.SYSTEM_PROMPT, encodable(given), BlockPlace(-1, (name,), TEXT))
+                self._add(name, ContentType.SYSTEM_PROMPT, encodable(given), path=(name,))
             for index, part in enumerate(given if isinstance(given, list) else ()):
                 texts = [block.text for block in blocks_of("system", [part], where=f"{name} {index}") if block.text]
                 if text := "\n".join(texts):
-                    self._add(f"{name}.{index}", ContentType.SYSTEM_PROMPT, text, BlockPlace(-1, (name, index), TEXT))
+                    self._add(f"{name}.{index}", ContentType.SYSTEM_PROMPT, text, path=(name, index))
         tools = body.get("tools")
         check_json(tools, "tools")
+        known: set[str] = set()
         for index, tool in enumerate(tools if isinstance(tools, list) else ()):
-            place = BlockPlace(-1, ("tools", index), "tool")
             text, name = encode_json(tool, f"tools {index}"), _tool_name(tool)
-            block_id = f"tools.{name}" if name and f"tools.{name}" not in self.places else f"tools.{index}"
-            self._add(block_id, ContentType.TOOL_DEFINITION, text, place, tool_name=name)
+            block_id = f"tools.{name}" if name and name not in known else f"tools.{index}"
+            known.add(name)
+            self._add(block_id, ContentType.TOOL_DEFINITION, text, path=("tools", index), tool_name=name)
 
     def read_message(self, index: int, message: Mapping[str, Any]) -> None:
         """Read the blocks of one message."""
@@ -230,7 +229,7 @@ class _BlockReader:
         own = self._lines[index] if index < len(self._lines) else ()
         thoughts = 0
         for number, element in enumerate(elements_at(index, message)):
-            fields: dict[str, Any] = {"message": index, "metadata": {}}
+            fields: dict[str, Any] = {"message": index, "path": element.path, "metadata": {}}
             if _is_marked(message) or _is_marked(element.given):
                 fields["do_not_evict"] = True
             if line := own[number] if number < len(own) else 0:
@@ -239,34 +238,33 @@ class _BlockReader:
             is_thought = element.type == THINKING
             block_id = f"{index}.t{thoughts}" if is_thought else f"{index}.{number - thoughts}"
             thoughts += is_thought
-            place = BlockPlace(index, element.path, element.type)
-            self._take(block_id, str(message.get("role") or ""), element, place, fields)
+            self._take(block_id, str(message.get("role") or ""), element, fields)
 
-    def _take(self, block_id: str, role: str, element: Element, place: BlockPlace, fields: dict[str, Any]) -> None:
+    def _take(self, block_id: str, role: str, element: Element, fields: dict[str, Any]) -> None:
         if element.type == THINKING:
             if not element.path:  # an item of its own, to which the item behind it is bound
                 fields["do_not_evict"] = True
-            self._add(block_id, ContentType.THINKING, element.text, place, **fields)
+            self._add(block_id, ContentType.THINKING, element.text, **fields)
         elif element.type == CALL:
             call = element.blocks[0]
             fields |= {"tool_name": call.name or "unknown", "call_id": call.call_id}
             tokens = count_call(fields["tool_name"], call.text, self._counter)
-            self._add(block_id, ContentType.ASSISTANT_RESPONSE, call.text, place, tokens, **fields)
+            self._add(block_id, ContentType.ASSISTANT_RESPONSE, call.text, tokens, **fields)
             if call.call_id:
                 self._calls[call.call_id] = self.blocks[-1]
         elif element.type == RESULT:
-            self._take_result(block_id, element, place, fields)
+            self._take_result(block_id, element, fields)
         elif element.type == OTHER and (image := image_tokens(element.given)):
             type_ = ContentType.ASSISTANT_RESPONSE if role == "assistant" else ContentType.USER_MESSAGE
             fields["metadata"]["uncounted"] = ["image"]
-            self._add(block_id, type_, "", place, image, **{**fields, "do_not_evict": True})
+            self._add(block_id, type_, "", image, **{**fields, "do_not_evict": True})
         elif text := element.text:
             type_ = type_of(role, text)
             if type_ is ContentType.USER_MESSAGE and _MARKER.search(text):
                 fields["do_not_evict"] = True
-            self._add(block_id, type_, text, place, **fields)
+            self._add(block_id, type_, text, **fields)
 
-    def _take_result(self, block_id: str, element: Element, place: BlockPlace, fields: dict[str, Any]) -> None:
+    def _take_result(self, block_id: str, element: Element, fields: dict[str, Any]) -> None:
         first = element.blocks[0] if element.blocks else Block(RESULT, "user")
         call = self._calls.get(first.call_id)
         others = [block for block in element.blocks if block.type == OTHER]
@@ -277,19 +275,17 @@ class _BlockReader:
         turn = call.turn_created if call else self._answers
         texts = [block.text for block in element.blocks if block.type == RESULT]
         counts = (count(text, ContentType.TOOL_RESULT, self._counter) if text else PER_EMPTY_RESULT for text in texts)
-        tokens = sum(counts)
-        tokens += sum(image_tokens(block.arguments) or 0 for block in others)
-        self._add(block_id, ContentType.TOOL_RESULT, element.text, place, tokens, turn, **fields)
+        tokens = sum(counts) + sum(image_tokens(block.arguments) or 0 for block in others)
+        self._add(block_id, ContentType.TOOL_RESULT, element.text, tokens, turn, **fields)
 
     def _add(
-        self, block_id: str, type_: ContentType, text: str, place: BlockPlace,
+        self, block_id: str, type_: ContentType, text: str,
         tokens: int | None = None, turn: int | None = None, **fields: Any,
     ) -> None:  # fmt: skip
         if turn is None:
-            turn = 0 if place.message < 0 else self._answers if self._was_answer else self._answers + 1
+            turn = 0 if fields.get("message", -1) < 0 else self._answers if self._was_answer else self._answers + 1
         tokens = count(text, type_, self._counter) if tokens is None else tokens
         self.blocks.append(ContentBlock(block_id, type_, text, tokens, turn, **fields))
-        self.places[block_id] = place
 
 
 def type_of(role: str, text: str) -> ContentType:

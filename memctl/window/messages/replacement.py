@@ -8,17 +8,16 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.transcript.messages import CALL, RESULT, TEXT, THINKING, elements, is_items
-from memctl.window.messages.content import BlockPlace
+from memctl.transcript.messages import TEXT, THINKING, Path, elements, is_items
+from memctl.window.messages.content import ContentBlock, ContentType
 
 GONE = "[Evicted]"  # where a text has to be
-_PAIRED = (CALL, RESULT)
 
-Edit = tuple[BlockPlace, str | None]
+Edit = tuple[ContentBlock, str | None]
 
 
 def rewrite(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
-    """Return a conversation with the text of each edited place replaced; a text of None removes it.
+    """Return a conversation with the text of each edited block replaced; a text of None removes it.
 
     `key` is the field in which a request's body has its messages, None for a list of messages.
     """
@@ -39,7 +38,7 @@ def _frame(body: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
     """Return a request's body with other texts beside its messages; an edit of None takes its part out."""
     new = dict(body)
     for name in ("system", "instructions", "tools"):
-        own = {place.path[1:]: text for place, text in edits if place.path[0] == name}
+        own = {block.path[1:]: text for block, text in edits if block.path[0] == name}
         if () in own:
             new[name] = own[()]
         elif own:
@@ -59,7 +58,7 @@ def _frame(body: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
 def _message(given: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
     """Return a message, or item, with other texts in it."""
     new = dict(given)
-    own = {place.path: (place.type, text) for place, text in edits}
+    own = {edit[0].path: edit for edit in edits}
     if () in own:
         return _replaced(given, *own[()])
     if ("content",) in own:
@@ -74,32 +73,24 @@ def _message(given: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
     return new
 
 
-def _parts(given: list[Any], key: str, own: Mapping[tuple[str | int, ...], tuple[str, str | None]]) -> Any:
+def _parts(given: list[Any], key: str, own: Mapping[Path, Edit]) -> Any:
     for index, part in enumerate(given):
         if (key, index) not in own:
             yield part
             continue
-        what, text = own[key, index]
-        if text is not None or what in _PAIRED:
-            yield _replaced(part, what, text)
+        block, text = own[key, index]
+        if text is not None or block.is_paired:
+            yield _replaced(part, block, text)
 
 
-def is_taken_out(place: BlockPlace) -> bool:
-    """Return whether the element in a place is removed when its new text is None.
-
-    Calls, results and the whole content of a message are not removed: a word takes their place.
-    """
-    return len(place.path) > 1 and place.type not in _PAIRED
-
-
-def _replaced(part: Any, what: str, text: str | None) -> dict[str, Any]:
-    """Return an element with another text; calls and results stay as long as there is the other."""
-    if what == CALL:
+def _replaced(part: Any, block: ContentBlock, text: str | None) -> dict[str, Any]:
+    """Return the element of a block with another text; calls and results stay as long as there is the other."""
+    if block.is_call:
         return _call(part, text)
-    if what == RESULT:
+    if block.content_type is ContentType.TOOL_RESULT:
         key = "output" if part.get("type") == "function_call_output" else "content"
         return {**part, key: _result(part.get(key), text or GONE)}
-    if what == THINKING or not isinstance(part, dict):
+    if block.content_type is ContentType.THINKING or not isinstance(part, dict):
         raise MemctlError("reasoning of OpenAI's responses belongs to the item after it, and can't be removed")
     return {**part, "text": text or GONE}
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import groupby, pairwise, takewhile
 from typing import Any
-from xml.parsers import expat
+from xml.etree import ElementTree
 
 import msgspec
 
@@ -89,7 +89,7 @@ def _read(text: str, name: str) -> ParsedText:
             raise MemctlError(f"{name} has a DOCTYPE", "entities are not expanded here; take the DOCTYPE out")
         try:
             return ParsedText(text, "xml", _blocks_of(_xml_tree(text)))
-        except (expat.ExpatError, ValueError):
+        except (ElementTree.ParseError, ValueError):
             return ParsedText(text, "markdown", markdown_blocks(text))  # elements among plain text
     if _is_yaml(head):
         return ParsedText(text, "yaml", _blocks_of(_indented_tree(text, _yaml_line)))
@@ -120,26 +120,15 @@ def _is_margin(text: str) -> bool:
 class Node:
     """A node of the tree that a text in XML, YAML or memctl's lines becomes.
 
-    It has a title, attributes and children. `texts` and `sources` are the node's own, without those of the children.
+    It has a title, attributes and children. `text` and `source` are the node's own, without those of the children.
     """
 
-    __slots__ = ("attributes", "children", "end", "line", "sources", "texts", "title")
+    __slots__ = ("attributes", "children", "end", "line", "source", "text", "title")
 
     def __init__(self, title: str, line: int, text: str = "", attributes: str = "") -> None:
-        self.title, self.attributes = title, attributes
+        self.title, self.attributes, self.text, self.source = title, attributes, text, ""
         self.line = self.end = line
-        self.texts, self.sources = [text], list[str]()
         self.children: list[Node] = []
-
-    @property
-    def text(self) -> str:
-        """The node's own text."""
-        return "".join(self.texts)
-
-    @property
-    def source(self) -> str:
-        """The node's own part of the original text."""
-        return "".join(self.sources)
 
     def says(self, separator: str = "\n") -> str:
         """Return the attributes and the own text of the node, joined by the separator."""
@@ -153,52 +142,38 @@ class Node:
 
 
 def _xml_tree(text: str) -> Node:
-    """Return the tree of one or several XML elements; raises ExpatError, or ValueError for what can't be
-    read safely."""
+    """Return the tree of one or several XML elements; raises ParseError, or ValueError for too deep a nesting."""
     body = _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), text, count=1)
-    data = f"<{_ROOT}>{body}</{_ROOT}>".encode()
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
+    parser: Any = ElementTree.XMLPullParser(("start", "end"))
     root = Node("", 1)
     above: list[Node] = []
-    nodes, place = 0, len(_ROOT) + 2  # bytes before it belong to a node already
-
-    def give(end: int) -> None:
-        nonlocal place
-        if above and end > place:
-            above[-1].sources.append(data[place:end].decode(errors="replace"))
-            place = end
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal nodes
-        give(parser.CurrentByteIndex)
-        if len(above) >= _DEEPEST:
-            raise ValueError(f"elements are nested more than {_DEEPEST} deep")
-        node = root
-        if above:
-            nodes = enough(nodes + 1)
-            shown = " | ".join(f"{key} {value}" for key, value in attributes.items() if key != "title")
-            title = f"{tag}: {attributes['title']}" if "title" in attributes else tag
-            node = Node(title, parser.CurrentLineNumber, "", shown)
-            above[-1].children.append(node)
-        above.append(node)
-
-    def finish(_: str) -> None:
-        give(parser.CurrentByteIndex)
-        if len(above) > 1:
-            give(data.find(b">", parser.CurrentByteIndex) + 1)
-        above.pop().end = parser.CurrentLineNumber
-
-    def refuse(*_: object) -> None:
-        raise ValueError("a DOCTYPE is not read")
-
-    parser.StartElementHandler, parser.EndElementHandler = start, finish
-    parser.CharacterDataHandler = lambda text: above[-1].texts.append(text)
-    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
-    parser.Parse(data, True)
+    nodes = 0
+    for number, line in enumerate(f"<{_ROOT}>{body}</{_ROOT}>".splitlines(keepends=True), 1):
+        parser.feed(line)
+        for event, element in parser.read_events():
+            if event == "start":
+                if len(above) >= _DEEPEST:
+                    raise ValueError(f"elements are nested more than {_DEEPEST} deep")
+                node, nodes = _of_element(element, number) if above else root, enough(nodes + 1)
+                if above:
+                    above[-1].children.append(node)
+                above.append(node)
+                continue
+            node = above.pop()
+            node.end, node.text = number, "".join([element.text or "", *(child.tail or "" for child in element)])
+            own = ElementTree.Element(element.tag, element.attrib)
+            own.text = node.text
+            node.source = ElementTree.tostring(own, "unicode", short_empty_elements=False)
+    parser.close()
     if root.text.strip():
         raise ValueError("there is text outside of the elements")
     return root
+
+
+def _of_element(element: ElementTree.Element, line: int) -> Node:
+    shown = " | ".join(f"{key} {value}" for key, value in element.attrib.items() if key != "title")
+    title = f"{element.tag}: {element.attrib['title']}" if "title" in element.attrib else element.tag
+    return Node(title, line, "", shown)
 
 
 # A line of an indented text: how deep it is, the title with which it begins a node (None: it goes on), and its text.
@@ -249,8 +224,8 @@ def _indented_tree(text: str, read: Callable[[int, str], _Line]) -> Node:
             above.append((depth, node))
             owner = node
         else:
-            owner.texts += ["\n\n" if gap.strip(" ") else "\n", inner]
-        owner.sources.append(gap + line + "\n")
+            owner.text += ("\n\n" if gap.strip(" ") else "\n") + inner
+        owner.source += gap + line + "\n"
         owner.end, gap = number, ""
     return root
 

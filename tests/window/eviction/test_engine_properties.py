@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import Conversation, EvictionEngine, EvictionPolicy, EvictionResult, validate
-from memctl.window.eviction.candidates import protected
+from memctl.window.eviction.engine import protected
 from tests.conftest import examples
 from tests.window.conversations import conversations
 

@@ -1,0 +1,80 @@
+"""Find the decision in an agent's reply to the user: what it agrees to change, or reports to have changed.
+
+Neither is a decision by its words alone. `dialogue` takes what is agreed to when files are changed for it, and a report
+when no one stated a decision since the user's prompt.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from memctl.statements import commit_text, units, wishes
+from memctl.statements.sentences import Choice
+from memctl.text.lazy_regex import lazy_regex
+
+_LOOKED_AT = 8_000  # characters of a message
+_LONGEST = 400  # characters of a statement
+_BEGINNING = 6  # sentences of a reply in which it says what it agrees to
+_LEAST = 300  # characters of a report
+_CONCEDES = lazy_regex(
+    r"(?i)\W*(?:(?:yes|ah|oh|ok(?:ay)?|yeah|no|right)\b[,.!]? )?"
+    r"(?:you(?:'re| are) (?:\w+ )?(?:right|correct)"
+    r"|(?:very )?(?:good|great|excellent|fair|valid|nice) (?:point|catch|idea|call|question|review|concern|feedback"
+    r"|suggestion)|(?:that )?makes sense|agreed)\b"
+)
+_CHANGES = (
+    r"add|allow|apply|change|consolidate|disable|drop|enable|extract|fix|handle|inline|keep|make|merge|move|pass"
+    r"|refactor|remove|rename|replace|restore|revert|simplify|split|store|switch|update|use"
+)
+_COMMITS = lazy_regex(
+    rf"(?i)\b(?:let me|let's|i'll|i will|i should|we (?:can|need to|should)) (?:\w+ ){{0,2}}?(?:{_CHANGES})\b"
+    rf"|\b(?:shouldn't|should|needs? to|must|there should be)\b|^\W*(?:{_CHANGES})\b"
+)
+_CHANGED = lazy_regex(
+    r"(?i)\b(?:add(?:s|ed)|applie[sd]|change[sd]|consolidate[sd]?|create[sd]|delete[sd]|detects?|drop(?:s|ped)"
+    r"|extract(?:s|ed)|fixe[sd]|kept|made|moved?|now|reduced?|refactored|remove[sd]|rename[sd]|replace[sd]"
+    r"|switched|update[sd]|uses)\b"
+)
+
+
+@lru_cache(maxsize=1024)
+def agreement(message: str) -> Choice | None:
+    """Return what a reply agrees to change, with the sentence before it as the reason; None if it does not agree."""
+    if not _CONCEDES.match(message):
+        return None
+    said = [unit.text for unit in units.sentences(message[:_LOOKED_AT])][:_BEGINNING]
+    for number, sentence in enumerate(said):
+        if not sentence.endswith("?") and (found := _COMMITS.search(sentence)):
+            if wishes.is_step(sentence[found.start() :]):
+                continue
+            if number and not wishes.has_object(sentence[found.end() :]):
+                sentence = f"{said[number - 1]} {sentence}"
+            return Choice(sentence[:_LONGEST])
+    return None
+
+
+@lru_cache(maxsize=1024)
+def report(message: str) -> Choice | None:
+    """Return the first change that a message reports with a reason or contrast; None if it is short or reports none."""
+    changes = _changes(message) if len(message) >= _LEAST else ()
+    return next((Choice(one) for one in changes if commit_text.gives_reason(one)), None)
+
+
+def headline(message: str) -> str:
+    """Return the sentence that says best what a message reports to have changed, "" if it reports no change."""
+    told = report(message)
+    return told.text if told is not None else next(iter(_changes(message)), "")
+
+
+@lru_cache(maxsize=1024)
+def _changes(message: str) -> tuple[str, ...]:
+    """Return the sentences of a message that report a change of something that has a name."""
+    said = (unit.text for unit in units.sentences(message[:_LOOKED_AT]))
+    return tuple(
+        one[:_LONGEST]
+        for one in said
+        if _CHANGED.search(one)
+        and wishes.has_object(one)
+        and not one.endswith("?")
+        and not wishes.begins_with_step(one)
+    )

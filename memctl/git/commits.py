@@ -26,9 +26,7 @@ from memctl.text.lazy_regex import lazy_regex
 
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
 # Git's messages about a branch that moved meanwhile (fast-import.c, refs/files-backend.c); they are not translated.
-_BRANCH_MOVED = lazy_regex(
-    r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists"
-)
+_RACES = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
 _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garbage (6,700 / 256, `gc.auto`)
 
 
@@ -300,7 +298,7 @@ def _commit_only(
             _reset_index(repository, list(files))
             if lock is not None:
                 raise AllPending(*locks.describe(lock)) from None
-            if _BRANCH_MOVED.search(error.stderr):
+            if _RACES.search(error.stderr):
                 raise BranchMoved from None
             raise CommitPending(*_refusal(repository, error)) from None
     if verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit()):
@@ -333,7 +331,7 @@ def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
     """Return the reason why Git did not move the branch: a lock, another process that moved it, or Git's last line."""
     if (lock := _blocking_lock(repository, error)) is not None:
         return BranchMoved() if _is_released(lock) else AllPending(*locks.describe(lock))
-    if _BRANCH_MOVED.search(error.stderr):
+    if _RACES.search(error.stderr):
         return BranchMoved()
     lines = [line for line in error.stderr.strip().splitlines() if line.strip()]
     return CommitPending(lines[-1] if lines else str(error))
@@ -425,11 +423,9 @@ class Preparation:
         self._repository = repository
         self._paths = tuple(paths)
         # Without the index Git answers in half the time, and mostly no rule matches any of the paths.
-        self._ignore_check_args = ["check-ignore", "--no-index", "--", *paths[:_MOST_ARGUMENTS]]
+        self._ignore_args = ["check-ignore", "--no-index", "--", *paths[:_MOST_ARGUMENTS]]
         # check-ignore does not support `--literal-pathspecs`.
-        self._ignore_check = (
-            git.start(self._ignore_check_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
-        )
+        self._ignore = git.start(self._ignore_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
         self.importer = Importer(repository)
 
     def ignored_path(self) -> str:
@@ -437,14 +433,12 @@ class Preparation:
 
         The form is FILE:LINE:PATTERN of the rule, a tab, and the path. Raises GitFailed.
         """
-        if self._ignore_check is None:
+        if self._ignore is None:
             return ""
-        complaint = self._ignore_check.communicate()[1]
-        if self._ignore_check.returncode not in (0, 1):
-            raise git.GitFailed(
-                self._ignore_check_args, self._ignore_check.returncode, complaint.decode(errors="replace")
-            )
-        if self._ignore_check.returncode == 1 and not self._paths[_MOST_ARGUMENTS:]:  # no rule matches
+        complaint = self._ignore.communicate()[1]
+        if self._ignore.returncode not in (0, 1):
+            raise git.GitFailed(self._ignore_args, self._ignore.returncode, complaint.decode(errors="replace"))
+        if self._ignore.returncode == 1 and not self._paths[_MOST_ARGUMENTS:]:  # no rule matches
             return ""
         listed = b"\0".join(os.fsencode(path) for path in self._paths)
         try:

@@ -12,17 +12,7 @@ SETTING = "memctl.hookCommits"
 # Commit everything to the branch; commit session pages and checkpoints to a ref beside it; commit nothing.
 ALL, RECORDS, NONE = "all", "records", "none"
 # Values of the former boolean setting; for Git a setting without a value is true.
-_BOOLEAN_VALUES = {
-    "true": ALL,
-    "yes": ALL,
-    "on": ALL,
-    "1": ALL,
-    "": ALL,
-    "false": NONE,
-    "no": NONE,
-    "off": NONE,
-    "0": NONE,
-}
+_BOOLEANS = {"true": ALL, "yes": ALL, "on": ALL, "1": ALL, "": ALL, "false": NONE, "no": NONE, "off": NONE, "0": NONE}
 
 
 class UnknownValue(MemctlError):
@@ -40,7 +30,7 @@ def mode(repository: Repository) -> str:
         return ""
     if value in (ALL, RECORDS, NONE):
         return value
-    converted = _BOOLEAN_VALUES.get(value.lower())
+    converted = _BOOLEANS.get(value.lower())
     if converted is None:
         raise UnknownValue(
             f"{SETTING} is {value[:40]!r}; it must be {ALL}, {RECORDS} or {NONE}", f"run `git config {SETTING} {ALL}`"

@@ -23,7 +23,7 @@ from memctl.git import git
 from memctl.git.repository import Repository
 
 HOOKS = ("pre-commit", "pre-merge-commit", "post-merge", "post-commit", "post-checkout")
-BACKUP_SUFFIX = ".before-memctl"  # the end of the name to which the user's hook is moved
+BACKUP = ".before-memctl"  # the end of the name to which the user's hook is moved
 
 _SCRIPT = """\
 #!/bin/sh
@@ -110,9 +110,7 @@ if [ -f CONFIG ] && command -v memctl >/dev/null; then
 fi
 """,
 }
-_MEMCTL_CALL = re.compile(
-    rb"^[^#\n]*\bmemctl\b[^\n]* (?:check --staged|render --merged|commit --batch)\b", re.MULTILINE
-)
+_CALL = re.compile(rb"^[^#\n]*\bmemctl\b[^\n]* (?:check --staged|render --merged|commit --batch)\b", re.MULTILINE)
 _FOLDER_NOTE = "# The folder of this hook was made for it, and goes with it if nothing else is in there.\n"
 _STAMP = re.compile(rb"^# memctl hook ([0-9a-f]{16})\n", re.MULTILINE)
 _FOLDERS = re.compile(rb"^for folder in (.*?); do$", re.MULTILINE | re.DOTALL)
@@ -194,7 +192,7 @@ def editable_folder(place: Path) -> Path:
 def calls_memctl(file: Path) -> bool:
     """Return whether a hook's file calls memctl as the lines of `manual_lines` do, outside of comments."""
     try:
-        return _MEMCTL_CALL.search(file.read_bytes()) is not None
+        return _CALL.search(file.read_bytes()) is not None
     except OSError:
         return False
 
@@ -221,11 +219,7 @@ def is_ours_alone(repository: Repository, file: Path) -> bool:
         pristine = inspect(file).whose == "ours"
     except (OSError, MemctlError):
         return False
-    return (
-        pristine
-        and is_private(repository, file.parent)
-        and not os.path.lexists(file.with_name(file.name + BACKUP_SUFFIX))
-    )
+    return pristine and is_private(repository, file.parent) and not os.path.lexists(file.with_name(file.name + BACKUP))
 
 
 def equal(one: Path, other: Path) -> bool:
@@ -291,9 +285,7 @@ def _move_aside(file: Path, backup: Path) -> None:
     try:
         os.link(file, backup, follow_symlinks=False)  # a second name first, so that Git finds a hook all the while
     except FileExistsError:
-        raise MemctlError(
-            f"{backup} has just appeared: another program works on the hooks", "run the command again"
-        ) from None
+        raise MemctlError(f"{backup} exists by now: another program changes the hooks", "run this again") from None
     except (OSError, NotImplementedError):  # a file system without such links
         os.rename(file, backup)
 

@@ -63,11 +63,8 @@ def introductions(
         elif columns := item.lstrip(b"\n").decode().split():
             # A colon and a mode for each parent, then the mode now; a blob for each parent, then the blob now.
             parents = columns[0].count(":")
-            path, blob, before = (
-                git.decode_path(next(items)),
-                columns[2 * parents + 1],
-                columns[parents + 1 : 2 * parents + 1],
-            )
+            path, blob = git.decode_path(next(items)), columns[2 * parents + 1]
+            before = columns[parents + 1 : 2 * parents + 1]
             if blob.strip(_NULL_DIGIT) and blob not in before:  # else the file was deleted, or only its mode changed
                 former = (one for one in before if one.strip(_NULL_DIGIT))
                 counts_before = tuple(former) if is_counting or parents > 1 else ()

@@ -131,7 +131,7 @@ def batched(paths: Sequence[str]) -> Iterator[Sequence[str]]:
     return (paths[start : start + BATCH_SIZE] for start in range(0, len(paths), BATCH_SIZE))
 
 
-def blob_ids_in_commits(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def blob_ids_at(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Return the blob ids of files at commits, by pairs of commit and path; missing ones are left out.
 
     Only trees are read: Git would fetch each blob that a partial clone does not have.

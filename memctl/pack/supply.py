@@ -164,9 +164,7 @@ def _drift(
     if not records:
         return {}
     places = {(record.path, one): pages.code_path(one) for record in records for one in record.code_refs}
-    before = trees.blob_ids_in_commits(
-        memory.repository, [(commits[record], path) for (record, _), path in places.items()]
-    )
+    before = trees.blob_ids_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
     now = snapshot.files.contents(places.values(), frozenset(before.values()))
     found: dict[str, dict[str, str]] = {}
     for (record, named), path in places.items():

@@ -159,7 +159,7 @@ class _Versions:
         self.history = versions
         self._memory = memory
         places = {(versions.all[place].commit, path) for place, path in recorded if place is not None}
-        self._blobs = trees.blob_ids_in_commits(memory.repository, [*places, (file.start, file.path)] if places else [])
+        self._blobs = trees.blob_ids_at(memory.repository, [*places, (file.start, file.path)] if places else [])
         self._maps: dict[tuple[str, str], LineMap | None] = {}
 
     def since(self, introduction: int, where: _RecordedLines) -> LineMap | None:

@@ -175,12 +175,7 @@ def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
         )
     number, in_path = version_in(found.checkpoint_id), version_at(path)
     declared = (found.version, found.window_id, found.workflow_id)
-    if (
-        in_path is None
-        or number is None
-        or number != in_path
-        or declared != (in_path.version, in_path.window, in_path.workflow)
-    ):
+    if number is None or number != in_path or declared != (number.version, number.window, number.workflow):
         wrong.append(("checkpoint_id", "id, workflow, window, version and the file's name must agree"))
     try:
         timestamps.parse(found.saved_at)

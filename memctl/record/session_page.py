@@ -165,12 +165,10 @@ def _files_text(heading: str, rows: tuple[TrailRow, ...]) -> str:
         return ""
     if heading == READ:
         return "\n".join(f"- {span(row.path)}{f' — {row.what}' if row.what else ''}" for row in rows)
-    return _HEAD + "\n".join(f"| {_escape_bars(span(row.path))} | {row.action} | {in_cell(row.what)} |" for row in rows)
-
-
-def _escape_bars(span: str) -> str:
-    """Return a code span for a table cell: every bar gets a backslash, also one that has a backslash before it."""
-    return span.replace("|", "\\|")
+    # A bar would end the cell even within code, so each gets a backslash, also behind another backslash.
+    spans = [span(row.path).replace("|", "\\|") for row in rows]
+    cells = zip(spans, rows, strict=True)
+    return _HEAD + "\n".join(f"| {path} | {row.action} | {in_cell(row.what)} |" for path, row in cells)
 
 
 def _lines_text(heading: str, page: SessionPage) -> str:

@@ -132,7 +132,7 @@ def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bo
         return (now is None) == (text is None)
     if text in (now, old) or now == old:
         return now == text or text == old
-    before, then, is_now = (Counter(_pairs(one)) for one in (old, text, now))
+    before, then, is_now = (Counter(pairwise(one.split())) for one in (old, text, now))
     added = then - before
     if mostly and 2 * (added & is_now).total() < added.total():
         return False
@@ -210,16 +210,11 @@ def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:
 
 
 def _all_texts(change: Change) -> list[tuple[str, str | None, str | None]]:
-    writes = [(write.path, _clean(write.old), clean_newlines(write.text)) for write in change.writes]
+    writes = [
+        (write.path, None if write.old is None else clean_newlines(write.old), clean_newlines(write.text))
+        for write in change.writes
+    ]
     return [*writes, *((delete.path, clean_newlines(delete.old), None) for delete in change.deletes)]
-
-
-def _clean(text: str | None) -> str | None:
-    return None if text is None else clean_newlines(text)
-
-
-def _pairs(text: str) -> Iterable[tuple[str, str]]:
-    return pairwise(text.split())
 
 
 def _distance(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) -> int:

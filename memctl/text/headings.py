@@ -23,9 +23,7 @@ _FENCES_AND_HEADINGS = lazy_regex(r"^(?:(#{1,6})(?![^ \t\n])|`{3}|~{3}).*", re.M
 _ODD = lazy_regex(r"\n(?: {0,3}<[A-Za-z/!?]| {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*(?=\n|\Z))")
 _CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # for HTML that does not end at an empty line
 _COMMENTS_BEFORE = lazy_regex(r"\A(?:\s*<!--.*?-->)+\s*", re.DOTALL)
-_PLACEHOLDER = lazy_regex(
-    r"<!--.*?-->|\{[^{}]*\}|[\s*+>#-]", re.DOTALL
-)  # comments, placeholders, and marks around them
+_PLACEHOLDER = lazy_regex(r"<!--.*?-->|\{[^{}]*\}|[\s*+>#-]", re.DOTALL)  # comments and placeholders
 _BRACKETS = lazy_regex(r"\[[^\[\]]*\](?!\()|<[^<>]*>")  # placeholders in titles only: elsewhere they may be real text
 _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 

@@ -42,7 +42,7 @@ def test_blob_ids_in_commits_exclude_folders_and_submodules(repo: Path) -> None:
         (second, "a"),
         (second, "c/d"),
     ]
-    found = trees.blob_ids_in_commits(open_repository(repo), asked)
+    found = trees.blob_ids_at(open_repository(repo), asked)
     blobs = {path: git(repo, "rev-parse", f"{second}:{path}").strip() for path in ("app.py", "a/b.py")}
     assert found == {(second, path): blob for path, blob in blobs.items()}
 

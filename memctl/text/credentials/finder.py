@@ -227,7 +227,7 @@ def _rules_for(part: str, lower: str) -> list[CredentialRule]:
         for word, word_rules in words.items():
             if word in text:
                 found |= word_rules
-    if _has_capital_word(part):
+    if any(not match[0].islower() for match in _long_word().finditer(part)):
         found |= capitals
     return list(found.values())
 
@@ -258,10 +258,6 @@ def _by_word() -> tuple[
 @cache
 def _long_word() -> re.Pattern[str]:
     return re.compile(r"[\w.:|/+=-]{24,}", re.ASCII)
-
-
-def _has_capital_word(text: str) -> bool:
-    return any(not match[0].islower() for match in _long_word().finditer(text))
 
 
 _JUDGES: dict[str, Callable[[str, bool], bool]] = {

@@ -49,7 +49,7 @@ def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: 
     memory = open_memory(Path(repo.working_tree_dir), os.environ)
     start = memory.repository.resolve(revision)
     if len(start) == _SHA256:
-        raise MemctlError("GitPython can't read the commits of a SHA-256 repository", "`memctl log --json` can")
+        raise MemctlError("GitPython can't read the commits of a SHA-256 repository", "use `memctl log --json`")
     paths = record_paths(memory, load.disk(memory), record_id) if record_id else [memory.prefix]
     beside = ""  # all commits of a record are on the branch
     if not record_id:

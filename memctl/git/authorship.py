@@ -1,4 +1,4 @@
-"""The commits that first added files and lines of a memory, and which files and lines existed when another was added.
+"""The commits that first added files and lines of a memory, and the other files and lines in those commits' histories.
 
 Two clones can give one id to two records. A reference to the id means the record that was in the history when the
 reference was committed: the other record was made in another clone, and came by a merge.

@@ -1,6 +1,6 @@
 """A Git process that answers many questions, so that not each of them starts a process.
 
-It starts with the first question. It ends with this process, however that ends, since its input is closed then.
+The first question starts it. If memctl ends, in whatever way, the input of the Git process is closed, and it ends, too.
 """
 
 from __future__ import annotations

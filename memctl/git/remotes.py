@@ -126,7 +126,7 @@ def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
 
 
 def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int]:
-    """Return how many commits the history of `one` has that `other` lacks, and the other way round."""
+    """Return the number of commits that only the history of `one` has, and that of those only `other` has."""
     if one == other:
         return 0, 0
     out = git.read(["rev-list", "--count", "--left-right", f"{one}...{other}"], repository.top)
@@ -135,7 +135,7 @@ def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int
 
 
 def count_outside(repository: Repository, new: str, old: str, folder: str) -> int:
-    """Return how many commits of `new` that `old` lacks touch files outside of a folder; merges are not counted."""
+    """Return how many commits in the history of `new`, but not of `old`, touch files outside of a folder; no merges."""
     args = ["rev-list", "--count", "--no-merges", new, f"^{old}", "--", ".", f":(exclude,top){folder}"]
     return int(git.read(args, repository.top, literal=False))
 

@@ -122,9 +122,9 @@ class UntrackedNames:
         return None
 
     def keep(self, items: Iterable[bytes], asked: int) -> None:
-        """Store Git's lines for untracked and ignored names, unless the index or a folder has changed since.
+        """Store Git's lines for untracked and ignored names, unless the index or a folder changed after Git was asked.
 
-        `asked` is the time at which Git was asked for them, in nanoseconds. Nothing is stored for a small index.
+        `asked` is that time, in nanoseconds. Nothing is stored for a small index.
         """
         with suppress(OSError):
             index, latest = mark(self._index)

@@ -89,7 +89,7 @@ class Program:
         until = time.monotonic() + self._seconds
         out.join(max(until - time.monotonic(), 0))
         if out.is_too_long:  # it may go on for ever, and its complaints too
-            raise ProviderFailed(f"{self.name} gave an answer of {LONGEST_ANSWER:,} bytes or more")
+            raise ProviderFailed(f"the answer of {self.name} must have fewer than {LONGEST_ANSWER:,} bytes")
         err.join(max(until - time.monotonic(), 0))
         try:
             code = process.wait(max(until - time.monotonic(), 0))

@@ -191,7 +191,7 @@ def disallowed(found: object, allowed: str) -> str:
 
 
 def differs_only_in_retrievals(base: str, now: str) -> bool:
-    """Return whether two versions of a record's file differ at most in how often and when the record was retrieved.
+    """Return whether two versions of a record's file differ in nothing but the record's retrieval counts.
 
     `base` and `now` are whole files; one without readable front matter gives False.
     """

@@ -66,7 +66,7 @@ def _plain_message(message: str) -> str:
 
 
 def refuse_placeholder(text: str, name: str) -> None:
-    """Raise MemctlError, with `name` first, if a text is a placeholder such as "TBD"; an empty text passes."""
+    """Raise MemctlError, which begins with `name`, if a text is a placeholder such as "TBD"; an empty text passes."""
     if text.strip() and not is_meaningful(text):
         raise MemctlError(f"{name}: {text.strip()!r} is only a placeholder", "give a real text, or leave it out", USAGE)
 

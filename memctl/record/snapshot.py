@@ -98,7 +98,7 @@ class Snapshot:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """The queries about records that need not read all records; Catalogue lists them."""
+        """The object that answers queries about records without reading all of them; see `source.Catalogue`."""
         return self._source.catalogue()
 
     @cached_property

@@ -31,7 +31,7 @@ def locate(folder: Path, path: str) -> Path:
     """Return the absolute path of `path` below the memory's `folder`; raises MemctlError if it could lead out of it."""
     parts = path.split("/")
     if os.path.isabs(path) or ".." in parts or "" in parts or "\0" in path:
-        raise MemctlError(f"{path!r} is not a path inside the memory")
+        raise MemctlError(f"{path!r} must be a path inside the memory")
     current = folder
     for part in ("", *parts):
         current = current / part

@@ -22,7 +22,7 @@ from memctl.session import progress, trail
 from memctl.session.progress import Part, Progress
 from memctl.session.summary import summarize
 from memctl.session.trail import Places
-from memctl.task import resume_text
+from memctl.task import resume
 from memctl.text.fit import LIMIT
 from memctl.transcript import reader
 
@@ -111,7 +111,7 @@ def _advanced(before: Progress, content: bytes, cwd: str) -> Progress:
 def _verdict(
     name: str, state: TaskState, touched: Sequence[str], after: Sequence[str], prompts: Sequence[str], inputs: str
 ) -> Verdict:
-    made = resume_text.write(state)
+    made = resume.write(state)
     lines = made.text.rstrip("\n").split("\n")
     items = [line for line in lines if line.startswith("- ")]
     files = _files(lines)

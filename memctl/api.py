@@ -370,7 +370,7 @@ class Memory:
         "emergency". Without `sections` the handoff is about the whole memory, and no section changes its owner. Texts
         that the arguments leave out come from the memory, as with `memctl handoff`.
         """
-        from memctl.pack import handoff_offer
+        from memctl.pack import handoff
         from memctl.pack.handoff_request import TYPES, HandoffRequest
         from memctl.pages.links import known_section
         from memctl.record.change import WriteOptions
@@ -388,7 +388,7 @@ class Memory:
             lines={"immediate": tuple(immediate), "success_criteria": tuple(success_criteria)},
         )
         options = WriteOptions(reason=reason, dry_run=dry_run)
-        offered = handoff_offer.offer(self._memory, request, lambda: self._read(None), self._counter(""), options)
+        offered = handoff.offer(self._memory, request, lambda: self._read(None), self._counter(""), options)
         return Handover(self._outcome(offered.done.written), offered.package.pack.text)
 
     def history(self, record_id: str = "", *, limit: int | None = None) -> list[Entry]:

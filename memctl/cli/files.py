@@ -115,8 +115,8 @@ def files_command(
         raise MemctlError("--out and --copy need --pack", "add --pack", USAGE)
     counter = counter_of(memory, given)
     room = LoadBudget(window, used, given.budget or load_plan.budget_of(window), least)
-    wish = FileRequest(task, active, ctx.obj.folder, globs, limit, lists_all=as_pack or not limit)
-    found = priorities(memory, snapshot, wish, room, counter, memory_access.progress("reading the files"))
+    request = FileRequest(task, active, ctx.obj.folder, globs, limit, lists_all=as_pack or not limit)
+    found = priorities(memory, snapshot, request, room, counter, memory_access.progress("reading the files"))
     shown = found.files[: limit or None]
     if as_pack:
         _pack(memory, snapshot, found, (task, room.budget), given, counter, as_json=as_json)
@@ -131,17 +131,17 @@ def _pack(
     memory: Memory,
     snapshot: Snapshot,
     found: Priorities,
-    wish: tuple[str, int],
+    request: tuple[str, int],
     given: PackOptions,
     counter: Counter,
     *,
     as_json: bool,
 ) -> None:
-    """Print the files to load ahead as a pack; `wish` is the task and the budget in tokens.
+    """Print the files to load ahead as a pack; `request` is the task and the budget in tokens.
 
     Tokens are counted as for the kind of file among them with the most tokens per character.
     """
-    task, budget = wish
+    task, budget = request
     kinds = {choice.content.facts.kind for choice in found.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}
     kind = max(sorted(kinds), key=lambda kind: counter.family.factors[kind])
 

@@ -13,17 +13,18 @@ from memctl import agent_view
 from memctl.cli import memory_access, output, report
 from memctl.cli.command import Group, command, complete_id, json_option, options, reading, section_named, text_options
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options, refuse_undeliverable
-from memctl.cli.report import real_text, take_flags, write_options
+from memctl.cli.report import naming_options, real_text, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.pack import handoff_offer
+from memctl.pack import handoff as handoff_pack
 from memctl.pack.budget_fill import AUTO
-from memctl.pack.handoff_offer import HandoffRefused, OfferOutcome
-from memctl.pack.handoff_request import FIELDS, TYPES, HandoffRequest
+from memctl.pack.handoff import OfferOutcome
+from memctl.pack.handoff_request import DEFAULTS, FIELDS, TYPES, HandoffRequest
 from memctl.pages.links import known_section
 from memctl.record import handoff
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, package_path
 from memctl.record.kinds import HANDOFF
+from memctl.record.required_text import InvalidFields
 from memctl.store.memory import Memory
 from memctl.task import events
 from memctl.team import handoffs as team_handoffs
@@ -198,11 +199,11 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
     report.outcome(memory, done.written, given)
     if status == ACCEPTED and not (given["as_json"] or given["dry_run"]):
         from memctl.pack import handoff_scope, supply
-        from memctl.task import resume_text
+        from memctl.task import resume
 
         snapshot = agent_view.readable(memory, answered.snapshot)
         state = handoff_scope.resume_state(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
-        output.text(resume_text.write(state, is_trusted=memory.is_trusted).text, newline=False)
+        output.text(resume.write(state, is_trusted=memory.is_trusted).text, newline=False)
 
 
 def _row(one: Handoff) -> tuple[str, ...]:
@@ -246,7 +247,11 @@ def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
 _giver_options = text_options(
     ("--summary", "summary", "A summary of the work. [default: from the memory, 500 tokens]"),
     ("--task", "task", "What the other agent is to do, or the id of a state."),
-    *((f"--{one.option}", one.name, f"{one.help} Repeatable.") for one in FIELDS),
+    *(
+        (f"--{one.option}", one.name, f"{one.help}{f' [default: {made}]' if made else ''} Repeatable.")
+        for one in FIELDS
+        for made in [DEFAULTS.get(one.name)]
+    ),
     ("--note", "note", "An observation. Repeatable."),
 )
 
@@ -297,7 +302,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     flags, remote = take_flags(given), given.pop("remote")
     memory = memory_access.memory(ctx)
     lines = {one.name: given.pop(one.name) for one in FIELDS}
-    lines["observation"] += given.pop("note")
+    lines["observations"] += given.pop("note")
     about = {name: given.pop(name) for name in ("handoff_type", "task", "summary")}
     sections = tuple(known_section(memory_access.readable(memory, None), one) for one in given.pop("sections"))
     packing = PackOptions(**given)
@@ -308,11 +313,14 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     )  # fmt: skip
     read, count = partial(memory_access.readable, memory, None), counter_of(memory, packing).tokens
     try:
-        offered = handoff_offer.offer(memory, asked, read, count, write_options(flags), remote)
-    except HandoffRefused as error:
+        offered = handoff_pack.offer(memory, asked, read, count, write_options(flags), remote)
+    except InvalidFields as error:
         if not flags["as_json"]:
-            raise
-        output.json("handoff-findings", {"findings": msgspec.to_builtins(error.findings)})
+            with naming_options(ctx):
+                raise
+        options = {param.name: param.opts[0] for param in ctx.command.params}
+        findings = [{"field": name, "message": why, "option": options[name]} for name, why in error.fields]
+        output.json("handoff-findings", {"findings": findings})
         ctx.exit(REFUSED)
     _print_offer(memory, offered, packing, flags)
 
@@ -323,7 +331,7 @@ for member in (list_command, show_command, accept_command, decline_command, with
 
 def _print_offer(memory: Memory, offered: OfferOutcome, options: PackOptions, flags: dict[str, Any]) -> None:
     """Print the package on stdout, and on stderr what the handoff did."""
-    asked, done, package = offered.asked, offered.done, offered.package
+    asked, done, package = offered.package.asked, offered.done, offered.package
     change = done.written.change
     name = change.ids[0]
     more = {

@@ -10,6 +10,7 @@ import msgspec
 
 from memctl.cli import memory_access, output, report
 from memctl.cli.command import Command, Group, at_option, command, complete, json_option, section_named
+from memctl.cli.record_options import from_top
 from memctl.cli.report import FLAGS, take_flags, write_options, writing
 from memctl.cli.source import keep_if_refused, read, write_page
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -111,7 +112,11 @@ _VALUES: dict[str, click.Option] = {
         ["--weight"], type=click.FloatRange(0, 1000, min_open=True), help="Its weight in the project's status."
     ),
     "paths": click.Option(
-        ["--path", "paths"], multiple=True, metavar="GLOB", help=f"A glob of its code, such as src/auth/**. {_MANY}"
+        ["--path", "paths"],
+        multiple=True,
+        metavar="GLOB",
+        callback=from_top,
+        help=f"A glob of its code, such as src/auth/**. {_MANY}",
     ),
     "section": click.Option(
         ["--section"],
@@ -121,7 +126,11 @@ _VALUES: dict[str, click.Option] = {
         help="The section of these details, by number or name.",
     ),
     "code_refs": click.Option(
-        ["--code", "code_refs"], multiple=True, metavar="PATH", help=f"A file that the page is about. {_MANY}"
+        ["--code", "code_refs"],
+        multiple=True,
+        metavar="PATH",
+        callback=from_top,
+        help=f"A file that the page is about. {_MANY}",
     ),
     "number": click.Option(["--number", "id"], metavar="N.N", help="Its number. [default: the next free one]"),
     "title": click.Option(["--title"], help="Its title."),

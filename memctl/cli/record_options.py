@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,6 +22,27 @@ _DEFAULTS: dict[str, Callable[[], click.Option]] = {  # options for keys that on
     ),
 }
 _SHOWN = 20  # options to name in an error
+
+
+def from_top(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Callback of an option that takes paths: return them relative to the worktree's top, where memctl runs below it.
+
+    `app.py` becomes `src/app.py` in the folder src, if that file exists there; `app.py:12` keeps its line. All other
+    texts are returned unchanged: they are relative to the top already, or globs, or the command says what is wrong.
+    """
+    return given if ctx.resilient_parsing else tuple(_from_top(ctx.obj.folder, path) for path in given)
+
+
+def _from_top(folder: Path, path: str) -> str:
+    file, colon, line = path.partition(":")
+    if not file or not os.path.lexists(os.path.join(folder, file)):
+        return path
+    from memctl.git.repository import find_top
+    from memctl.pages.repository_paths import possible_paths
+
+    top = find_top(folder)
+    found = possible_paths(top, folder, file)
+    return f"{found[0]}{colon}{line}" if found and os.path.lexists(top / found[0]) else path
 
 
 def own(kind: Kind) -> list[click.Option]:
@@ -63,6 +86,7 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
             multiple=True,
             type=click.Path(),
             metavar="PATH[:LINE]",
+            callback=from_top,
             help="A file that it is about. Repeatable.",
         ),
         click.Option(["--expires", "expires_at"], metavar="TIME", help="When it expires: a date, or 90d from now."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -146,7 +147,8 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
         readers=tuple(map(agent_name, given["readers"])) or None,
         force=given["force"],
     )
-    carry_out(memory, ownership.acquire(claim), given, lambda result: _ownership_lines(result.step.state, markers))
+    plan = partial(ownership.acquire, claim=claim)
+    carry_out(memory, plan, given, lambda result: _ownership_lines(result.step.state, markers))
 
 
 @command("release", ("memctl own release §2.1", "Release a section."), group=own_command,)  # fmt: skip
@@ -158,7 +160,8 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
     """Release sections, so that nobody owns them."""
     memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
-    plan = ownership.release(markers, memory.actor, memory.now, force=force, reason=given["reason"] or "")
+    why = given["reason"] or ""
+    plan = partial(ownership.release, sections=markers, agent=memory.actor, now=memory.now, force=force, reason=why)
     carry_out(memory, plan, given, lambda _: f"release {', '.join(markers)}")
 
 
@@ -176,7 +179,8 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
     """Give sections to another agent, all or none; type and end stay the same."""
     memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
-    plan = ownership.transfer(markers, memory.actor, to, memory.now, force=force, reason=given["reason"] or "")
+    give, why = partial(ownership.transfer, sections=markers, agent=memory.actor, to=to), given["reason"] or ""
+    plan = partial(give, now=memory.now, force=force, reason=why)
     carry_out(memory, plan, given, lambda result: _ownership_lines(result.step.state, markers))
 
 
@@ -315,7 +319,7 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
 def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
     """List yourself among the agents at work. MEMCTL_AGENT says who you are."""
     memory = memory_access.memory(ctx)
-    carry_out(memory, agents.join(memory.actor, memory.now, task), given)
+    carry_out(memory, lambda state: agents.join(state, memory.actor, memory.now, task), given)
 
 
 @command(
@@ -332,7 +336,7 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any
     memory = memory_access.memory(ctx)
     if agent not in ("", memory.actor) and not (given["reason"] or "").strip():
         raise MemctlError("--agent needs --reason, which is recorded", exit_code=USAGE)
-    carry_out(memory, agents.leave(agent or memory.actor, release=release), given)
+    carry_out(memory, lambda state: agents.leave(state, agent or memory.actor, release=release), given)
 
 
 @command(
@@ -350,7 +354,7 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
     """Assign a task to an agent, or remove it."""
     if not remove:
         refuse_placeholder(task, "TASK")
-    carry_out(memory_access.memory(ctx), agents.assign(agent, task, remove=remove), given)
+    carry_out(memory_access.memory(ctx), lambda state: agents.assign(state, agent, task, remove=remove), given)
 
 
 @command(
@@ -364,7 +368,7 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
 def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:
     """Report something that blocks all agents."""
     memory = memory_access.memory(ctx)
-    carry_out(memory, agents.block(text, memory.actor, memory.now), given)
+    carry_out(memory, lambda state: agents.block(state, text, memory.actor, memory.now), given)
 
 
 @command(
@@ -377,7 +381,7 @@ def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:
 @click.pass_context
 def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
     """Remove a blocker, named by its id or its text."""
-    carry_out(memory_access.memory(ctx), agents.unblock(blocker), given)
+    carry_out(memory_access.memory(ctx), lambda state: agents.unblock(state, blocker), given)
 
 
 @command(
@@ -392,7 +396,7 @@ def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
 @click.pass_context
 def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) -> None:
     """Tell all agents about a shared resource; an empty value removes it."""
-    carry_out(memory_access.memory(ctx), agents.share(name, value), given)
+    carry_out(memory_access.memory(ctx), lambda state: agents.share(state, name, value), given)
 
 
 def _by(agent: Agent) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
@@ -95,6 +96,14 @@ def sparse_paths(repository: Repository, folder: str) -> list[str]:
     out = git.read(["ls-files", "-t", "-z", "--", folder], repository.top)
     skipped = [git.decode_path(item[2:]) for item in out.split(b"\0") if item[:1] == b"S"]
     return [path for path in skipped if not os.path.lexists(repository.top / path)]
+
+
+def is_tracked(top: Path, path: str) -> bool:
+    """Return whether the index has a file, by its path relative to the worktree's top; False if Git can't say."""
+    try:
+        return bool(git.read(["ls-files", "-z", "--", path], top))
+    except git.GitFailed:
+        return False
 
 
 def refresh(repository: Repository) -> None:

@@ -140,10 +140,10 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 
     It does not list what is missing to resume, because a hook can't ask the user.
     """
-    from memctl.task import resume, versions
+    from memctl.task import environment, resume, versions
 
     saved, _ = versions.readable(snapshot, saved)
-    drift = resume.drift_since(memory, snapshot, saved)
+    drift = environment.drift(memory, snapshot, saved)
     return resume.text(memory, saved, drift, limit=_ROOM - length(_REST)).text
 
 

@@ -1,4 +1,4 @@
-"""Build the package of a handoff, which one agent gives to another, and the report on it (rules.md#handoffs).
+"""Offer a handoff: build its package, which one agent gives to another, and move ownership (rules.md#handoffs).
 
 The package has the task, what was done, what comes next, and the records and pages in its scope. The report checks it
 by rules.md#compaction: each id and path is searched in the finished text.
@@ -14,58 +14,78 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from memctl.errors import MemctlError
-from memctl.pack import compaction, items
+from memctl.errors import USAGE, MemctlError
+from memctl.pack import compaction, handoff_request, handoff_scope, items, phase, supply
 from memctl.pack.budget_fill import CountTokens, Pack, fill
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
-from memctl.pack.handoff_request import (
-    CHANGED,
-    EMERGENCY,
-    FIELDS,
-    RELEVANT,
-    SECTION,
-    TASK,
-    TYPES,
-    HandoffRequest,
-)
+from memctl.pack.handoff_request import CHANGED, CONTINUATION, EMERGENCY, FIELDS, SECTION, TASK, TYPES, HandoffRequest
 from memctl.pack.handoff_scope import Scope
 from memctl.pack.items import Sources
 from memctl.pack.last_work import PRIOR
+from memctl.pages import access_filter
+from memctl.record import ids
+from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.filters import ORDERS
-from memctl.record.record import Record
+from memctl.record.handoff import KEYS, OFFERED, package_path
+from memctl.record.kinds import HANDOFF
+from memctl.record.pages import code_path
+from memctl.record.record import TITLE_LIMIT, Record
 from memctl.record.snapshot import Snapshot
-from memctl.task import resume_text
+from memctl.sources import recency
+from memctl.store import load, sequence
+from memctl.store.memory import Memory
+from memctl.task import events, resume
+from memctl.team import handoffs, ownership, read_access, ref_state
+from memctl.team.ref_state import StateOutcome, Step
+from memctl.team.state import State, agent_name
 from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity, some
 from memctl.text.words import stems
+from memctl.write import create, transaction, two_phase
+from memctl.write.two_phase import StepResult
 
 _SKILLS = 8  # most frequent tags, which count as required skills
 _LINES_SHARE = 0.5  # of the budget at most, for the titles of required items without room
 # The weights of items: the task, required items by their rank, and pages.
 _OF_TASK, _OF_REST, _LEADING = 40, 30, 10
 _SHOWN = 5  # missing names that are shown
+_LISTED = 30  # records of a part that the handoff's record lists; the package has all
 _ESCAPED_END = re.compile(r"\\[nrt]")  # escapes in quoted YAML text
 _WORD = re.compile(r"[A-Za-z0-9_./,-]+")
-# The parts of a package: title, condition for a record, and order. A record is in the first part whose condition it
-# meets.
-_PARTS: dict[str, tuple[str, Callable[[Record, Scope, str], bool], str]] = {
-    "current_task_state": ("In progress", lambda r, scope, _: r in scope.subject.tasks, "task"),
-    "changed_since": ("Changed since the task was written down", lambda r, scope, _: scope.keeps.get(r.path) == CHANGED,
-                      "date"),
-    "blocking_dependencies": ("Blocking", lambda r, *_: _is_open(r, "issue") and bool(
-        r.blocks or r.severity == "critical"), "severity"),
-    "critical_decisions": ("Critical decisions", lambda r, *_: _is_open(r, "decision"), "importance"),
-    "open_issues": ("Open issues", lambda r, *_: _is_open(r, "issue"), "severity"),
-    "not_started": ("Other work", lambda r, *_: _is_open(r, "state"), "date"),
-    "completed": ("Completed", lambda r, _, giver: r.agent_id == giver and r.status in ("done", "resolved"), "date"),
-    "observations": ("Learned", lambda r, *_: _is_open(r, "learning"), "importance"),
-    "other": ("Besides", lambda *_: True, "date"),
-}  # fmt: skip
+_SOURCE = re.compile(r" \[[A-Z]{3}-[\d-]+\]$")  # the id at the end of a line that comes from a record
+# The names of lists in the package where they differ from those in the handoff's record.
+_ELEMENTS = {"immediate": "next", "observations": "from_agent_observations"}
+# The parts of a package: their titles, and the order of their records.
+_PARTS = {
+    "current_task_state": ("In progress", "task"),
+    "changed_since": ("Changed since the task was written down", "date"),
+    "blocking_dependencies": ("Blocking", "severity"),
+    "critical_decisions": ("Critical decisions", "importance"),
+    "open_issues": ("Open issues", "severity"),
+    "not_started": ("Other work", "date"),
+    "completed": ("Completed", "date"),
+    "observations": ("Learned", "importance"),
+    "other": ("Besides", "date"),
+}
+_OF_OPEN = {
+    "decision": "critical_decisions",
+    "issue": "open_issues",
+    "state": "not_started",
+    "learning": "observations",
+}
 
 
-def _is_open(record: Record, name: str) -> bool:
-    return record.memory_type == name and record.is_open
+def _part_of(record: Record, scope: Scope, giver: str) -> str:
+    """Return the name of the part of a package that a record belongs to."""
+    if record in scope.tasks:
+        return "current_task_state"
+    if scope.keeps.get(record.path) == CHANGED:
+        return "changed_since"
+    if record.is_open:
+        is_blocking = record.memory_type == "issue" and (record.blocks or record.severity == "critical")
+        return "blocking_dependencies" if is_blocking else _OF_OPEN.get(record.memory_type, "other")
+    return "completed" if record.agent_id == giver and record.status in ("done", "resolved") else "other"
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -121,11 +141,12 @@ class HandoffReport(msgspec.Struct, frozen=True):
 
 
 class Package(msgspec.Struct, frozen=True):
-    """A finished package of a handoff: its pack, its records by part, and the report on it.
+    """A finished package of a handoff: the completed request, the pack, its records by part, and the report on it.
 
     `expertise` is a sentence on the skills that the work requires.
     """
 
+    asked: HandoffRequest
     pack: Pack
     parts: dict[str, list[Record]]
     expertise: str
@@ -152,7 +173,11 @@ def package(
         title="Handoff of {project}",
         root="agent_handoff",
         opening=_opening_notes(asked, expertise, scope),
-        closing=_closing_notes(asked),
+        closing=tuple(
+            PackNote(_ELEMENTS.get(field.name, field.name), field.heading, "\n".join(map("- {}".format, lines)), True)
+            for field in FIELDS[::-1]
+            if (lines := [*map(one_line, asked.lines.get(field.name, ()))])
+        ),
         others=scope.left,
         lines=min(_LINES_SHARE, max(0.15, named / asked.budget)),
         least_lines=len(must),
@@ -172,7 +197,7 @@ def package(
             "\n".join(["the budget is too small for what the package must contain:", *lacking]),
             f"hand over fewer sections (--section), or {larger}",
         )
-    return Package(pack, groups, expertise, report)
+    return Package(asked, pack, groups, expertise, report)
 
 
 def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
@@ -182,13 +207,11 @@ def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
     """
     groups: dict[str, list[Record]] = {name: [] for name in _PARTS}
     for record in scope.records:
-        groups[
-            next(name for name, (_, takes, _) in _PARTS.items() if takes(record, scope, asked.from_agent_id))
-        ].append(record)
-    for name, (_, _, order) in _PARTS.items():
+        groups[_part_of(record, scope, asked.from_agent_id)].append(record)
+    for name, (_, order) in _PARTS.items():
         if order == "task":
-            groups[name].sort(key=scope.subject.tasks.index)
-        elif order == "date" or RELEVANT not in scope.keeps.values():
+            groups[name].sort(key=scope.tasks.index)
+        elif order == "date" or not TYPES[asked.handoff_type].is_ranked:
             key, is_descending = ORDERS[order]
             groups[name].sort(key=key, reverse=is_descending)
     return groups
@@ -199,9 +222,9 @@ def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item
     origins = sources.origins(list(scope.records))
     ranks = {path: rank for rank, path in enumerate(scope.keeps)}
     found = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
-    state = scope.subject.state
+    state = scope.state
     if isinstance(state, Checkpoint) and state.checkpoint_id in scope.keeps:
-        body = items.screen(snapshot, resume_text.write(state).text)  # the text that resumes the work
+        body = items.screen(snapshot, resume.write(state).text)  # the text that resumes the work
         facts = (("date", state.saved_at), ("by", state.saved_by))
         name, title = state.checkpoint_id, f"Checkpoint of {state.workflow_id}"
         found[name] = Item("checkpoint", name, title, body, facts, name, _OF_TASK)
@@ -217,11 +240,10 @@ def _parts(groups: dict[str, list[Record]], scope: Scope, written: dict[str, Ite
     saved = [item for item in written.values() if item.kind == "checkpoint"]
     title = "Sections handed over" if SECTION in scope.keeps.values() else "Pages"
     for name, records in groups.items():
-        is_first = name == "current_task_state"
-        found = [written[record.path] for record in records]
-        yield PackPart(name, _PARTS[name][0], (*(saved if is_first else ()), *found))
-        if is_first:
+        yield PackPart(name, _PARTS[name][0], (*saved, *(written[record.path] for record in records)))
+        if name == "current_task_state":
             yield PackPart("sections", title, tuple(written[page.key] for page in scope.pages))
+        saved = []
     yield msgspec.structs.replace(PRIOR, items=scope.prior)
 
 
@@ -245,7 +267,7 @@ def _opening_notes(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple
     head = f"{asked.id} from {one_line(asked.from_agent_id)} to {one_line(asked.to_agent_id)}, {asked.handoff_type}"
     head += f", {', '.join(asked.sections)}" if asked.sections else ""
     head += f". `memctl handoff accept {asked.id}` takes it over."
-    more = sum(record not in scope.records for record in scope.subject.known)
+    more = sum(record not in scope.records for record in scope.known)
     if TYPES[asked.handoff_type].is_narrow and more:
         commands = "; ".join(f"`memctl list --section {one[1:]}`" for one in asked.sections) or "`memctl list`"
         head += f" The memory has {quantity(more, 'more record')}: {commands}."
@@ -260,16 +282,6 @@ def _opening_notes(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple
     ]
     notes = [PackNote(name, title, text, essential=True) for name, title, text in texts if text]
     return (notes[0], NOTICED, *notes[1:])
-
-
-def _closing_notes(asked: HandoffRequest) -> tuple[PackNote, ...]:
-    """Return the last notes of the package: the lists of FIELDS that the giver filled, the next actions last."""
-    said = {field: asked.lines.get(field.name, ()) for field in FIELDS[::-1]}
-    return tuple(
-        PackNote(field.element or field.name, field.title, "\n".join(f"- {one_line(line)}" for line in lines), True)
-        for field, lines in said.items()
-        if lines
-    )
 
 
 def _report(
@@ -291,7 +303,7 @@ def _report(
     given = {
         "last file modifications": [path for path, _ in asked.changes],
         "ownership": asked.sections,
-        "what is said": [text for texts in asked.texts.values() for text in texts],
+        "texts of the giver": [text for texts in asked.texts.values() for text in texts],
     }
     checks = []
     for name, texts in {**found, **given}.items():
@@ -317,3 +329,159 @@ def _words(text: str) -> Iterator[str]:
         if stripped := word.strip("./,-_"):
             yield stripped
             yield from filter(None, re.split(r"[/,]", stripped))
+
+
+class OfferOutcome(msgspec.Struct, frozen=True):
+    """The outcome of an offered handoff: what was written, the package, and warnings."""
+
+    done: StepResult
+    package: Package
+    warnings: tuple[str, ...] = ()
+
+
+def offer(
+    memory: Memory,
+    asked: HandoffRequest,
+    read: Callable[[], Snapshot],
+    count: CountTokens,
+    options: WriteOptions,
+    remote: str = "",
+) -> OfferOutcome:
+    """Offer a handoff: write its record and package and move the ownership of its sections, all or nothing.
+
+    `read` returns the memory as the giver may read it; `remote` is the remote whose shared state is updated, "" for
+    none. Raises InvalidFields if required fields are missing, and MemctlError for other errors.
+    """
+    asked = _validated(memory, asked)
+    made: list[tuple[State, Package, Change]] = []  # the latest package, with the state that it was made for
+
+    def plan(state: State) -> Step:
+        nonlocal asked
+        unowned = tuple(one for one in asked.sections if state.live(one, memory.now) is None)
+        name = sequence.Sequence(memory).take(HANDOFF, memory.now[:10])[0]
+        asked = msgspec.structs.replace(asked, id=name, unowned=unowned)
+        return handoffs.offer(state, handoffs.Transfer(name, asked, memory.now))
+
+    def make(agreed: StateOutcome) -> Change:
+        before = ref_state.content(agreed.before)
+        if not made or (made[0][0], made[0][1].asked.id) != (before, asked.id):
+            closed = read_access.check_for(agreed.step.state, asked.to_agent_id, memory.now)
+            snapshot = read() if closed is None else access_filter.without_closed(read(), closed)
+            whole = _packed(memory, snapshot, asked, _transfers(asked, agreed, memory.now), count)
+            made[:] = [(before, whole, _recorded(memory, whole))]
+        return made[0][-1]
+
+    state = ref_state.read(memory).state
+    make(StateOutcome(plan(state), state))  # slow, and so done before the shared state is locked
+    done = two_phase.carry_out(memory, transaction.write, plan, make, options, remote)
+    _, whole, change = made[0]
+    if options.dry_run:
+        return OfferOutcome(done, whole)
+    asked = whole.asked
+    context = {name: asked.lines[name] for name in ("inputs", "expected_outputs", "deliverables", "constraints")}
+    mission = asked.task or change.title
+    noted = events.note_handoff(
+        memory, asked.id, OFFERED, asked.to_agent_id, asked.sections, mission=mission, **context
+    )
+    return OfferOutcome(done, whole, tuple(noted))
+
+
+def _validated(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
+    """Return a request with normalized names of agents and sections, and with the budget of its type if it has none.
+
+    Raises MemctlError if another agent than the actor hands over its work (except in an emergency), if an agent hands
+    over to itself, if the budget is too large, or if no record has the task's id.
+    """
+    source = agent_name(asked.from_agent_id) if asked.from_agent_id else memory.actor
+    target, most = agent_name(asked.to_agent_id), TYPES[asked.handoff_type].budget
+    if source != memory.actor and asked.handoff_type != EMERGENCY:
+        hint = "for an agent that failed, use --type emergency --reason WHY"
+        raise MemctlError(f"only {source} can hand over its work", hint, USAGE)
+    if asked.budget > most:
+        raise MemctlError(f"a handoff of type {asked.handoff_type} has at most {most:,} tokens", exit_code=USAGE)
+    if source == target and asked.handoff_type != CONTINUATION:
+        hint = "use --type continuation to go on in a fresh window"
+        raise MemctlError(f"{target} can't hand over to itself", hint, USAGE)
+    if ids.kind_of(asked.task.strip()) is not None:
+        load.disk(memory).resolve(asked.task)
+    sections = tuple(dict.fromkeys(map(ownership.section_id, asked.sections)))
+    return msgspec.structs.replace(
+        asked, from_agent_id=source, to_agent_id=target, budget=asked.budget or most, sections=sections
+    )
+
+
+def _transfers(asked: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[str, ...]:
+    """Return one line for each section of a handoff: its new owner and the owner before."""
+    found = []
+    for section in asked.sections:
+        before, held = agreed.before.live(section, now), agreed.step.state.section_ownership_map[section]
+        was = f"{before.owner_agent_id}, since {before.acquired_at}" if before else "nobody"
+        found.append(f"{section} {held.ownership_type}: {held.owner_agent_id}, before {was}")
+    return tuple(found)
+
+
+def _packed(
+    memory: Memory, snapshot: Snapshot, asked: HandoffRequest, transfers: tuple[str, ...], count: CountTokens
+) -> Package:
+    """Return the package of a request, which is completed from the memory.
+
+    Raises InvalidFields if required fields are missing, and MemctlError if the package does not fit.
+    """
+    sources = supply.sources(memory, snapshot, None)
+    scope = handoff_scope.gather(snapshot, memory.now, asked, sources, count)
+    standing = phase.assess(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
+    task = f"{one_line(scope.named.title)} [{scope.named.id}]" if scope.named is not None else asked.task
+    changes = _changes(memory, snapshot, scope)
+    asked = msgspec.structs.replace(asked, task=task, changes=changes, transfers=transfers)
+    whole = handoff_request.complete(asked, scope.state, standing, scope.known, snapshot, count)
+    handoff_request.refuse_faults(asked, whole, count)
+    return package(snapshot, memory.now, whole, scope, sources, count)
+
+
+def _changes(memory: Memory, snapshot: Snapshot, scope: Scope) -> tuple[tuple[str, str], ...]:
+    """Return the files that were changed last, each with when and how (`recency.last_files`).
+
+    With sections these are files that they cover or that their records refer to. Files that the snapshot withholds from
+    the reader are left out.
+    """
+    globs = scope.globs
+    if scope.sections and not globs:
+        records = phase.of_sections(snapshot, snapshot.open_records, scope.sections)
+        globs = tuple(code_path(ref) for record in records for ref in record.code_refs)
+        if not globs:
+            return ()
+    found = recency.last_files(memory.repository, globs=globs)
+    closed = snapshot.withheld.among(path for path, _ in found)
+    return tuple(one for one in found if one[0] not in closed)
+
+
+def _recorded(memory: Memory, made: Package) -> Change:
+    """Return the Change that writes the handoff's record and the text of its package in a file beside it."""
+    asked = made.asked
+    subject = asked.task or next(iter(asked.lines["immediate"]), asked.reason)
+    title = one_line(f"To {asked.to_agent_id}: {_SOURCE.sub('', subject)}")
+    values = {
+        **{name: value for name in KEYS if (value := msgspec.to_builtins(asked)[name])},
+        "title": title if len(title) <= TITLE_LIMIT else f"{title[: TITLE_LIMIT - 2]} …",
+        "context_token_count": made.pack.tokens,
+    }
+    content: dict[str, str | list[str]] = {field.name: list(asked.lines.get(field.name, ())) for field in FIELDS}
+    named = (field.name for field in HANDOFF.fields if not field.option)
+    content |= {name: _record_lines(made.parts[name]) for name in named if name in made.parts}
+    content |= {
+        "reason": asked.reason,
+        "context_summary": asked.summary,
+        "in_progress": _record_lines([*made.parts["current_task_state"], *made.parts["changed_since"]]),
+        "ownership_transfers": list(asked.transfers),
+        "expertise_match": made.expertise,
+        "validation": "\n".join(f"- {one_line(line)}" for line in made.report.lines),
+    }
+    draft = create.Draft(kind=HANDOFF, values=values, content=content)
+    change = create.create(memory, sequence.Sequence(memory), None, draft)
+    text = Write(package_path(change.writes[0].path), made.pack.text)
+    return msgspec.structs.replace(change, writes=(change.writes[0], text))
+
+
+def _record_lines(records: Sequence[Record]) -> list[str]:
+    named = [f"{record.id} {one_line(record.title)}" for record in records[:_LISTED]]
+    return [*named, f"and {len(records) - _LISTED:,} more"] if len(records) > _LISTED else named

@@ -5,7 +5,7 @@ A field without a text is completed from the state of the task and from the memo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,8 +16,9 @@ from memctl.pack.context_summary import BUDGET, DECISIONS
 from memctl.pack.phase import PhaseStatus
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.handoff import HandoffType, Parties
+from memctl.record.kinds import HANDOFF
 from memctl.record.record import Record
-from memctl.record.required_text import LONGEST_LINE, is_meaningful
+from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
 from memctl.text.actions import CREATED, MODIFIED
@@ -72,41 +73,17 @@ TYPES: dict[HandoffType, TypeRules] = {
 }
 
 
-class HandoffField(NamedTuple):
-    """A list of texts in a handoff: its name, its command line option with the help text, and its title in the package.
-
-    `element` is the name of the list's XML element in the package, and `record` that of its field in the handoff's
-    record; "" stands for `name`.
-    """
-
-    name: str
-    option: str
-    help: str
-    title: str
-    element: str = ""
-    record: str = ""
-
-
-# In the order of the options; the package has them in reverse, so that it ends with the next actions.
-FIELDS = (
-    HandoffField("immediate", "immediate", "What to do first. [default: next actions of your state]", "Next actions",
-                 "next"),
-    HandoffField("short_term", "short-term", "What to reach next.", "Short term"),
-    HandoffField("success_criteria", "success", "How to tell that it is done. [default: the task of your state]",
-                 "Success criteria"),
-    HandoffField("expected_outputs", "expect", "The expected results. [default: remaining steps of your state]",
-                 "Expected outputs"),
-    HandoffField("resource", "resource", "Where to look.", "Useful resources", "useful_resources", "useful_resources"),
-    HandoffField("pitfall", "pitfall", "What to beware of.", "Known pitfalls", "known_pitfalls", "known_pitfalls"),
-    HandoffField("approach", "approach", "How you would go about it.", "Suggested approach", "suggested_approach",
-                 "suggested_approach"),
-    HandoffField("observation", "observation", "Something you noticed.", "Observations", "from_agent_observations",
-                 "observations"),
-    HandoffField("deliverables", "output", "The results so far. [default: what your state says is done]",
-                 "Delivered so far"),
-    HandoffField("inputs", "input", "What the other agent gets. [default: the files of the task]", "Inputs"),
-    HandoffField("constraints", "constraint", "Constraints. [default: the binding decisions]", "Constraints"),
-)  # fmt: skip
+# The lists that a giver may fill. The package has them in reverse, so that it ends with the next actions.
+FIELDS = tuple(field for field in HANDOFF.fields if field.option and field.is_list)
+# What the lists are made from that the giver leaves out.
+DEFAULTS = {
+    "immediate": "next actions of your state",
+    "success_criteria": "the task of your state",
+    "constraints": "the binding decisions",
+    "inputs": "the files of the task",
+    "expected_outputs": "remaining steps of your state",
+    "deliverables": "what your state says is done",
+}
 
 
 class HandoffRequest(Parties, frozen=True, kw_only=True):
@@ -132,14 +109,6 @@ class HandoffRequest(Parties, frozen=True, kw_only=True):
         single = {"reason": self.reason, "summary": self.summary, "task": self.task}
         given = {name: (text,) if text else () for name, text in single.items()}
         return given | {field.name: self.lines.get(field.name, ()) for field in FIELDS}
-
-
-class MissingField(msgspec.Struct, frozen=True):
-    """A field that is missing or wrong in a handoff, the message, and the option that sets it."""
-
-    field: str
-    message: str
-    option: str
 
 
 def complete(
@@ -188,13 +157,12 @@ def complete(
     return msgspec.structs.replace(asked, lines={**asked.lines, **lines}, summary=summary)
 
 
-def findings(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -> Iterator[MissingField]:
-    """Yield the fields that are missing or wrong in a handoff.
+def refuse_faults(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -> None:
+    """Raise InvalidFields with the fields that are missing or wrong in a handoff, if there are any.
 
     `given` is the giver's request, and `whole` the completed one. An emergency needs only a reason, since a failed
     agent can't say more.
     """
-    options = {field.name: field.option for field in FIELDS}
     wrong = [
         (name, "is missing, and the memory has nothing to fill it from")
         for name in (_NEEDED[:1] if given.handoff_type == EMERGENCY else _NEEDED)
@@ -207,7 +175,9 @@ def findings(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -
     if given.summary and (tokens := count(whole.summary)) > BUDGET:
         message = f"has {tokens:,} tokens; at most {BUDGET} are allowed: `memctl context-summary` shortens it"
         wrong.append(("summary", message))
-    return (MissingField(name, message, f"--{options.get(name, name)}") for name, message in wrong)
+    if wrong:
+        hint = "give these options, or record the facts first"
+        raise InvalidFields("the handoff lacks required fields:", wrong, hint)
 
 
 def _problem(text: str, *, is_long: bool) -> str:

@@ -44,10 +44,11 @@ from memctl.record.handoff import Handoff
 from memctl.record.kinds import HANDOFF, KNOWLEDGE
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import TaskState
+from memctl.record.task_state import RecordReference, TaskState
 from memctl.task import progress, versions
 from memctl.task import state as states
 from memctl.text import timestamps
+from memctl.text.markdown import one_line
 from memctl.text.similar import terms
 from memctl.text.words import stems
 
@@ -64,7 +65,8 @@ _WEAK = 0.14  # share of the best match below which nothing is relevant to a tas
 _TEXTS = 0.7  # share of a package that are items; measured on 90 records
 _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
 _SAME_TASK = 0.5  # share of the words of a task's title that a goal about this task has at least
-_SAID = {"immediate": "next_actions", "success_criteria": "success_criteria", "constraints": "constraints",
+# Lists that the giver fills, and the fields of the state that they become.
+_STATE_FIELDS = {"immediate": "next_actions", "success_criteria": "success_criteria", "constraints": "constraints",
          "inputs": "inputs"}  # fmt: skip
 
 
@@ -95,25 +97,28 @@ def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sou
     tasks = [named] if named is not None else _tasks(snapshot, known, asked.from_agent_id, sources)
     pages = [page for section in sections if (page := snapshot.outline.find(section))]
     pages += [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
-    found = Subject(
-        sections, tuple(known), tuple(tasks), TaskState(), tuple(glob for page in pages for glob in page.paths), named
-    )
-    return msgspec.structs.replace(found, state=_state(snapshot, found, asked.from_agent_id, sources))
+    globs = tuple(glob for page in pages for glob in page.paths)
+    state = _state(snapshot, sections, next(iter(tasks), None), asked.from_agent_id, sources)
+    return Subject(sections, tuple(known), tuple(tasks), state, globs, named)
 
 
 def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
     """Return the state in which the taker of a handoff resumes the task, with the lists that the giver filled."""
     who, given = one.parties, content(HANDOFF, one.body)
-    asked = HandoffRequest(**msgspec.structs.asdict(who))
-    state = subject_of(snapshot, now, asked, sources).state
-    said = {field: [line for line in given.get(name, ()) if line != NONE_RECORDED] for name, field in _SAID.items()}
-    said["next_actions"] += state.next_actions
+    found = subject_of(snapshot, now, HandoffRequest(**msgspec.structs.asdict(who)), sources)
+    weighty = [record for record in found.known if _reason(snapshot, now, record) in (BINDING, ISSUE)]
+    state, lists = found.state, {}
+    for name, field in _STATE_FIELDS.items():
+        lists[field] = [line for line in given.get(name, ()) if line != NONE_RECORDED]
+    lists["next_actions"] += state.next_actions
     return msgspec.structs.replace(
         state,
         goal=who.task or state.goal or one.record.title,
         saved_by=state.saved_by or who.from_agent_id,
         saved_at=state.saved_at or one.record.timestamp,
-        **{field: tuple(dict.fromkeys(lines)) for field, lines in said.items()},
+        records=state.records
+        or tuple(RecordReference(r.id, one_line(r.title), r.severity or f"importance {r.importance}") for r in weighty),
+        **{field: tuple(dict.fromkeys(lines)) for field, lines in lists.items()},
     )
 
 
@@ -145,12 +150,16 @@ def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sou
     return [record for record in ordered if record.agent_id == giver] or ordered[:1]
 
 
-def _state(snapshot: Snapshot, found: Subject, giver: str, sources: Sources) -> TaskState:
-    """Return the state of the subject's first task, from its record and the giver's newest checkpoint of that work."""
-    record = next(iter(found.tasks), None)
+def _state(
+    snapshot: Snapshot, sections: Sequence[str], record: Record | None, giver: str, sources: Sources
+) -> TaskState:
+    """Return the state of a task, from its record and the giver's newest checkpoint of that work.
+
+    Without a record, the work is that on the sections.
+    """
     state = states.of_record(snapshot, record) if record else TaskState()
     own = (one for one in last_work.checkpoints(snapshot) if one.saved_by == giver)
-    saved = next((one for one in own if _is_of(one, snapshot, found, record)), None)
+    saved = next((one for one in own if _is_of(one, snapshot, sections, record)), None)
     if saved is None or saved.is_finished:
         return state
     saved, _ = versions.readable(snapshot, saved)
@@ -161,14 +170,14 @@ def _state(snapshot: Snapshot, found: Subject, giver: str, sources: Sources) -> 
     return progress.merge(saved, given)
 
 
-def _is_of(saved: Checkpoint, snapshot: Snapshot, found: Subject, record: Record | None) -> bool:
+def _is_of(saved: Checkpoint, snapshot: Snapshot, sections: Sequence[str], record: Record | None) -> bool:
     """Return whether a checkpoint belongs to the subject of a handoff, by the section or the task that it names."""
     if record is not None and saved.task_id in (record.id, record.memory_id):
         return True
     if saved.section:
-        return not found.sections or saved.section in found.sections
+        return not sections or saved.section in sections
     tasks = _tasks_in_goal(saved.goal, snapshot)
-    return record in tasks if tasks else not found.sections
+    return record in tasks if tasks else not sections
 
 
 def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
@@ -180,17 +189,15 @@ def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
     return [task for task in tasks if shares.get(task.path) == most]
 
 
-class Scope(msgspec.Struct, frozen=True):
-    """The part of a memory that goes into the package of a handoff.
+class Scope(Subject, frozen=True, kw_only=True):
+    """The part of a memory that goes into the package of a handoff, and what the handoff is about.
 
-    - `subject`: what the handoff is about.
     - `keeps`: why a record, page or checkpoint is required, by its key (a record's path), the most important first.
     - `records`, `pages`: the records and pages of the package, those in `keeps` included.
     - `prior`: earlier sessions. `left`: records that are left out, each with a reason.
     - `sizes`: tokens of all records and pages in question, by key.
     """
 
-    subject: Subject
     records: tuple[Record, ...]
     pages: tuple[Item, ...]
     prior: tuple[Item, ...]
@@ -223,7 +230,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     ranks = {key: rank for rank, key in enumerate(keeps)}
     stays = [record for record in records.values() if record.path not in gone]
     return Scope(
-        subject=subject,
+        **msgspec.structs.asdict(subject),
         records=tuple(sorted(stays, key=lambda record: ranks.get(record.path, len(ranks)))),
         pages=tuple(places if kind.is_narrow else own),
         # A checkpoint of other work does not belong in the package.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import marshal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -31,7 +31,6 @@ from memctl.store import files
 if TYPE_CHECKING:
     from memctl.pages.sandbox import Templates
 
-_Fill = Callable[[Any], str]  # from a page's content to the text of its document
 _FORM = 1  # raise it when the sandbox compiles templates in another way, or `_RUNTIME` changes
 
 
@@ -50,7 +49,7 @@ class Renderer:
         outline = snapshot.outline  # reversed, so that the first of several pages with one name wins
         self._by_document = {document_of(page): page for page in reversed((*outline.sections, *outline.details))}
         self._pages: dict[str, str] = {}
-        self._own: dict[str, _Fill | None] = {}  # by name; None: the project has a template of that name
+        self._own: dict[str, _CompiledTemplate | None] = {}  # by name; None: the project has a template of that name
         self._estimate = estimate
         self._broken: dict[str, BrokenTemplate] = {}
         self._compiled = compiled
@@ -104,11 +103,15 @@ class Renderer:
     def _fill(self, template: str, page: Any) -> str:
         name = f"{template}.j2"
         if name not in self._own:
-            self._own[name] = None if self._is_trusted and self._has(name) else _own_template(name, self._compiled)
+            self._own[name] = None if self._is_trusted and self._has(name) else _CompiledTemplate(name, self._compiled)
         own = self._own[name]
-        if own is not None and len(text := own(page)) <= files.MAX_BYTES:
+        text = own.fill(page) if own else None
+        if text is not None and len(text) <= files.MAX_BYTES:
             return text
-        return self._templates.fill(name, page)  # which refuses a document that is too large
+        text = self._templates.fill(name, page)  # which refuses a document that is too large
+        if own:
+            own.store(page, text)
+        return text
 
     def _has(self, name: str) -> bool:
         """Return whether the project has a template of its own."""
@@ -137,37 +140,61 @@ def touched(snapshot: Snapshot, places: Iterable[str]) -> tuple[str, ...]:
     return (INDEX, EXECUTIVE, *(document_of(page) for page in shown))
 
 
-def _own_template(name: str, compiled: Path | None) -> _Fill:
-    """Return the function that fills a template of memctl's own.
+class _CompiledTemplate:
+    """A template of memctl's own, as the Python code that Jinja makes of it, run without Jinja.
 
-    It does not import Jinja, which takes a fifth of the time of a small change, if the template was compiled before:
-    the Python code that Jinja makes of it is stored in the folder `compiled`. Of Jinja's names that code needs only
-    those of `_RUNTIME`. What a project's own template needs is not known, so `sandbox` runs it.
+    To import Jinja takes a fifth of the time of a small change. The code is stored in the folder `compiled` (None:
+    nowhere); of Jinja's names it needs those of `_RUNTIME`. What a project's own template needs is not known, so
+    `sandbox` runs it.
     """
+
+    def __init__(self, name: str, compiled: Path | None) -> None:
+        self._name = name
+        self._template = (files.templates() / name).read_text(encoding="utf-8")
+        self._file = None if compiled is None else compiled / f"{name}.code"
+        self._made_from = _checksum(repr((_FORM, __version__, sys.version, self._template)).encode())
+        self._code = self._stored_code()
+
+    def fill(self, page: Any) -> str | None:
+        """Return the text of the template for a page's content; None without code, or if it fails."""
+        if self._code is None:
+            return None
+        try:
+            return _run(self._code, page)
+        except Exception:  # a version of Jinja that we don't know may have made code that needs other names
+            return None
+
+    def store(self, page: Any, text: str) -> None:
+        """Compile the template, unless it is; store the code if it gives the `text` that Jinja gives for a page."""
+        if self._code is not None:
+            return
+        from memctl.pages import sandbox
+
+        code = compile(sandbox.python_of(self._template), self._name, "exec")
+        try:
+            is_right = _run(code, page) == text
+        except Exception:  # as in `fill`
+            is_right = False
+        if not is_right:
+            return
+        self._code, packed = code, marshal.dumps(code)
+        if self._file is not None:
+            with suppress(OSError):  # the clone belongs to another user, or can only be read
+                private.replace_file(self._file, self._made_from + _checksum(packed) + packed)
+
+    def _stored_code(self) -> CodeType | None:
+        with suppress(OSError):
+            stored = b"" if self._file is None else self._file.read_bytes()
+            if stored[:4] == self._made_from and stored[4:8] == _checksum(stored[8:]):
+                code: CodeType = marshal.loads(stored[8:])
+                return code
+        return None
+
+
+def _run(code: CodeType, page: Any) -> str:
     names = dict(_RUNTIME)
-    exec(_code_of(name, compiled), names)
-    root = names["root"]
-    return lambda page: "".join(root(SimpleNamespace(resolve_or_missing={"page": page}.__getitem__)))
-
-
-def _code_of(name: str, compiled: Path | None) -> CodeType:
-    """Return the compiled code of a template of memctl's own; it is made if it is not stored yet, or damaged."""
-    template = (files.templates() / name).read_text(encoding="utf-8")
-    made_from = _checksum(repr((_FORM, __version__, sys.version, template)).encode())
-    file = None if compiled is None else compiled / f"{name}.code"
-    with suppress(OSError):
-        stored = b"" if file is None else file.read_bytes()
-        if stored[:4] == made_from and stored[4:8] == _checksum(stored[8:]):
-            code: CodeType = marshal.loads(stored[8:])
-            return code
-    from memctl.pages import sandbox
-
-    code = compile(sandbox.python_of(template), name, "exec")
-    if file is not None:
-        packed = marshal.dumps(code)
-        with suppress(OSError):  # the clone belongs to another user, or can only be read
-            private.replace_file(file, made_from + _checksum(packed) + packed)
-    return code
+    exec(code, names)
+    return "".join(names["root"](SimpleNamespace(resolve_or_missing={"page": page}.__getitem__)))
 
 
 def _checksum(data: bytes) -> bytes:

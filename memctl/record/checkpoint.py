@@ -148,46 +148,40 @@ def parse(text: str, path: str) -> Checkpoint:
     Raises InvalidRecord with the faults of the file, such as a format newer than this memctl's.
     """
     try:
-        found = _decode(text)
+        values = msgspec.json.decode(text)
+        if isinstance(values, dict) and values.get("format") == 1:
+            values = task_state_1.current(values)
+        found = msgspec.convert(values, Checkpoint)
     except msgspec.ValidationError as error:
         raise InvalidRecord([Fault(path, 1, *field_and_message(error))]) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidRecord([Fault(path, 1, "", f"this is not JSON: {error}")]) from None
-    wrong = list(_problems(found, path))
-    if wrong:
+    if wrong := _problems(found, path):
         raise InvalidRecord([Fault(path, 1, field, message) for field, message in wrong])
     return found
 
 
-def _decode(text: str) -> Checkpoint:
-    values = msgspec.json.decode(text)
-    if isinstance(values, dict) and values.get("format") == 1:
-        values = task_state_1.convert_checkpoint(values)
-    return msgspec.convert(values, Checkpoint)
-
-
 def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
     """Return pairs of field and message for values that are invalid or contradict each other."""
-    wrong = []
-    if found.format > FORMAT:
-        wrong.append(
-            ("format", f"{found.format} is the format of a newer version of memctl; this one reads up to {FORMAT}")
-        )
-    number, in_path = version_in(found.checkpoint_id), version_at(path)
-    declared = (found.version, found.window_id, found.workflow_id)
-    if number is None or number != in_path or declared != (number.version, number.window, number.workflow):
-        wrong.append(("checkpoint_id", "id, workflow, window, version and the file's name must agree"))
+    number, named = version_in(found.checkpoint_id), version_at(path)
+    says = (found.version, found.window_id, found.workflow_id)
+    agrees = named is not None and number == named and says == (named.version, named.window, named.workflow)
+    newer = f"{found.format} is the format of a newer version of memctl; this one reads up to {FORMAT}"
+    differs = "id, workflow, window, version and the file's name must agree"
+    wrong = [("format", newer)] if found.format > FORMAT else []
+    wrong += [] if agrees else [("checkpoint_id", differs)]
     try:
         timestamps.parse(found.saved_at)
     except ValueError:
         wrong.append(("saved_at", f"{found.saved_at!r} is not a date"))
-    dirty = [one.path for one in found.environment.dirty if leaves_repository(one.path)]
-    wrong += [("environment", f"{path!r} leads out of the repository") for path in dirty]
     # Files outside of the repository are allowed by absolute paths; a relative path that leads out is refused.
-    outside = [one.path for one in found.files if not is_outside(one.path) and leaves_repository(one.path)]
-    wrong += [("files", f"{path!r} leads out of the repository") for path in outside]
-    wrong += [("steps", f"{item!r} has two of {', '.join(PROGRESS)}") for item in conflicting(found.steps)]
-    return wrong
+    paths = {
+        "environment": [one.path for one in found.environment.dirty],
+        "files": [one.path for one in found.files if not is_outside(one.path)],
+    }
+    for field, some in paths.items():
+        wrong += [(field, f"{path!r} leads out of the repository") for path in some if leaves_repository(path)]
+    return wrong + [("steps", f"{item!r} has two of {', '.join(PROGRESS)}") for item in conflicting(found.steps)]
 
 
 def to_json(checkpoint: Checkpoint) -> str:

@@ -185,6 +185,10 @@ class Snapshot:
     def _suggestion(self, wanted: str) -> str:
         from difflib import get_close_matches
 
-        alike = [record.id for record in self.records if record.id[:3] == wanted[:3]]
-        near = get_close_matches(wanted, alike or [record.id for record in self.records], n=3, cutoff=0.75)
-        return f"did you mean {' or '.join(near)}?" if near else "`memctl list` shows the ids"
+        known = [record.id for record in self.records]
+        is_whole = ids.kind_of(wanted) is not None
+        alike = [one for one in known if one[:3] == wanted[:3]] if is_whole else known
+        near = get_close_matches(wanted, alike, n=3, cutoff=0.75)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`memctl list` shows the ids"
+        deleted = f"if it was deleted, `memctl restore {wanted}` restores it"
+        return "; ".join([hint, deleted]) if is_whole and self.source == "disk" else hint

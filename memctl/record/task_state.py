@@ -157,42 +157,20 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
         ahead = (*self.having(PLANNED, IN_PROGRESS, CLAIMED), *self.next_actions)
         return bool(self.done) and all(key(item) in _NOTHING for item in ahead)
 
-    def records_of(self, prefix: str) -> list[RecordReference]:
-        """Return the references to records whose ids begin with `prefix`, such as "DEC"."""
-        return [one for one in self.records if one.id.startswith(prefix)]
-
-    @property
-    def blocking(self) -> list[RecordReference]:
-        """The references to records that block this work or the work of everybody.
-
-        Their weight begins with "blocks", or their id is "everybody".
-        """
-        return [one for one in self.records if one.id == EVERYBODY or one.weight.startswith(BLOCKS)]
-
-
-# The fields that are lists of texts.
-LISTS = (
-    "earlier_goals", "success_criteria", "constraints", "inputs", "phases", "next_actions", "said", "decisions",
-    "issues", "errors", "blockers", "lessons", "summary",
-)  # fmt: skip
-
 
 def key(item: str) -> str:
     """Return the comparison key of a step or line: its words without case and final punctuation."""
     return " ".join(item.split()).casefold().strip(_ENDS)
 
 
-def steps(
-    *,
-    done: Iterable[str] = (),
-    claimed: Iterable[str] = (),
-    in_progress: Iterable[str] = (),
-    planned: Iterable[str] = (),
-) -> tuple[Step, ...]:
-    """Return the steps with these texts. A text given with several statuses gets the most advanced one."""
+def steps(**texts: Iterable[str]) -> tuple[Step, ...]:
+    """Return the steps with these texts by status, such as `done=["Port a.ts"]`.
+
+    A text given with several statuses gets the most advanced one.
+    """
     found: dict[str, Step] = {}
-    for status, texts in zip(PROGRESS[::-1], (done, claimed, in_progress, planned), strict=True):
-        for text in texts:
+    for status in PROGRESS[::-1]:
+        for text in texts.get(status, ()):
             found.setdefault(key(text), Step(text, status))
     return tuple(found.values())
 

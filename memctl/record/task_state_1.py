@@ -17,8 +17,8 @@ from memctl.record.task_state import steps
 from memctl.text.actions import DELETED
 
 _ASKED, _ERROR = "Asked last: ", "Not solved: "
-_RENAMED = {"mission": "goal", "expected_outputs": "success_criteria"}
-_OF_WINDOW = ("window_id", "saved_at", "success_criteria", "constraints", "decisions")
+# Fields that have only another name today.
+_RENAMED = {"mission": "goal", "expected_outputs": "success_criteria", "task_goal": "goal", "state_version": "version"}
 _Texts = tuple[str, ...]
 
 
@@ -27,8 +27,8 @@ class _File(msgspec.Struct, frozen=True):
     deleted: bool = False
 
 
-class _Checkpoint(msgspec.Struct, frozen=True):
-    """The fields of a checkpoint of format 1 that have another form or name today."""
+class _Earlier(msgspec.Struct, frozen=True):
+    """The fields that have another shape today: those of a checkpoint, and behind the empty line those of a window."""
 
     done: _Texts = ()
     in_progress: _Texts = ()
@@ -36,36 +36,38 @@ class _Checkpoint(msgspec.Struct, frozen=True):
     issues: _Texts = ()
     phase: str = ""
     recorded_decisions: tuple[Any, ...] = ()
-    open_issues: tuple[Any, ...] = ()
-    learnings: tuple[Any, ...] = ()
+    open_issues: tuple[Any, ...] = ()  # records in a checkpoint, texts in a window
+    learnings: tuple[Any, ...] = ()  # as open_issues
     files_touched: tuple[_File, ...] = ()
     dirty_files: _Texts = ()
     branch: str = ""
     head: str = ""
 
-
-class _Window(msgspec.Struct, frozen=True):
-    """The state file of a context window's manager, but for the fields of _OF_WINDOW."""
-
-    state_version: int = 0
-    task_goal: str = ""
     completed_subtasks: _Texts = ()
     current_subtask: str = ""
     remaining_subtasks: _Texts = ()
-    open_issues: _Texts = ()
-    learnings: _Texts = ()
     compaction_summary: str = ""
 
 
-def convert_checkpoint(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of today's format for those of a checkpoint of format 1, decoded from JSON."""
-    old = msgspec.convert(values, _Checkpoint)
-    started = [text for text in old.in_progress if not text.startswith(_ASKED)]
-    same = values.keys() - {*_Checkpoint.__struct_fields__}
-    return {
-        **{_RENAMED.get(name, name): values[name] for name in same},
-        "steps": msgspec.to_builtins(steps(done=old.done, in_progress=started, planned=old.planned)),
-        "said": [text.removeprefix(_ASKED) for text in old.in_progress if text.startswith(_ASKED)],
+def is_of_window(values: object) -> bool:
+    """Return whether values decoded from JSON are an earlier state of a window's manager."""
+    return isinstance(values, dict) and "task_goal" in values
+
+
+def current(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a state in an earlier form, decoded from JSON, as those of today's form."""
+    values = {name: value for name, value in values.items() if value is not None}
+    old = msgspec.convert(values, _Earlier)
+    started = (*old.in_progress, *filter(None, [old.current_subtask]))
+    found = steps(
+        done=(*old.done, *old.completed_subtasks),
+        in_progress=[text for text in started if not text.startswith(_ASKED)],
+        planned=(*old.planned, *old.remaining_subtasks),
+    )
+    made = {
+        **{_RENAMED.get(name, name): values[name] for name in values.keys() - {*_Earlier.__struct_fields__}},
+        "steps": msgspec.to_builtins(found),
+        "said": [text.removeprefix(_ASKED) for text in started if text.startswith(_ASKED)],
         "issues": [text for text in old.issues if not text.startswith(_ERROR)],
         "errors": [text.removeprefix(_ERROR) for text in old.issues if text.startswith(_ERROR)],
         "phases": [old.phase] if old.phase else [],
@@ -73,20 +75,7 @@ def convert_checkpoint(values: Mapping[str, Any]) -> dict[str, Any]:
         "files": [{"path": one.path, "action": DELETED if one.deleted else ""} for one in old.files_touched],
         "environment": {"branch": old.branch, "head": old.head, "dirty": [{"path": path} for path in old.dirty_files]},
     }
-
-
-def convert_window(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `TaskState` from those of a state file of a window's manager, decoded from JSON."""
-    values = {name: value for name, value in values.items() if value is not None}
-    old = msgspec.convert(values, _Window)
-    started = [old.current_subtask] if old.current_subtask else []
-    found = steps(done=old.completed_subtasks, in_progress=started, planned=old.remaining_subtasks)
-    return {
-        **{name: values[name] for name in _OF_WINDOW if name in values},
-        "version": old.state_version,
-        "goal": old.task_goal,
-        "steps": msgspec.to_builtins(found),
-        "issues": old.open_issues,
-        "lessons": old.learnings,
-        "summary": [line for line in old.compaction_summary.split("\n") if is_meaningful(line)],
-    }
+    if is_of_window(values):
+        summary = [line for line in old.compaction_summary.split("\n") if is_meaningful(line)]
+        made |= {"issues": old.open_issues, "lessons": old.learnings, "summary": summary, "records": ()}
+    return made

@@ -126,7 +126,7 @@ def search(
         read = sum(one.share >= least for one in found)
         ranked += _results(snapshot, found[:read], filters, now, weights, reads_all=most is None and read > _FEW)
         ranked.sort(key=lambda result: (-result.score, result.id, result.number))
-        ranked, found = _one_a_session(ranked), found[read:]
+        ranked, found = _best_of_each_session(ranked), found[read:]
     if most is not None and are_enough and len(ranked) < most:  # the filter accepts few of the best matches
         return search(snapshot, query, now, filters, kinds)[:most]
     return _named_first(snapshot, query, ranked[:most], weights["text"])
@@ -186,7 +186,7 @@ def _around(hits: Sequence[Hit], links: Iterable[tuple[int, str]]) -> list[float
     return [max(around[hit.number], threads[hit.thread] if hit.thread else 0.0) for hit in hits]
 
 
-def _of_best(found: Sequence[Match]) -> list[Match]:
+def _scaled_to_best(found: Sequence[Match]) -> list[Match]:
     """Scale matches so that the best has a share of 1."""
     best = max((one.share for one in found), default=0.0) or 1.0
     return [Match(one.hit, one.own / best, one.around / best, one.meaning / best) for one in found]
@@ -221,7 +221,7 @@ def _named_first(snapshot: Snapshot, query: str, ranked: list[Result], most: flo
     name = query.strip().strip('"')
     if name.isalpha() or _SPACE.search(name):
         return ranked
-    named = [one for one in ranked[:_NAMED] if _is_called(snapshot, one, name)]
+    named = [one for one in ranked[:_NAMED] if _has_name(snapshot, one, name)]
     if not named:
         return ranked
     lifted = [_scale(one, 1 / one.match) for one in named]
@@ -235,7 +235,7 @@ def _scale(result: Result, factor: float) -> Result:
     return msgspec.structs.replace(result, **values)
 
 
-def _is_called(snapshot: Snapshot, result: Result, name: str) -> bool:
+def _has_name(snapshot: Snapshot, result: Result, name: str) -> bool:
     aliases = result.record.aliases if result.record is not None else ()
     if name.casefold() in map(str.casefold, (result.id, *aliases)):
         return True
@@ -246,7 +246,7 @@ def _is_called(snapshot: Snapshot, result: Result, name: str) -> bool:
     return has_foreign_name(snapshot.read(result.path), name)
 
 
-def _one_a_session(ranked: Sequence[Result]) -> list[Result]:
+def _best_of_each_session(ranked: Sequence[Result]) -> list[Result]:
     best: dict[str | tuple[str, int], Result] = {}
     for result in ranked:  # an entry that was found by its meaning alone has number 0, so the path is part of the key
         best.setdefault(result.id if result.kind == SESSION else (result.path, result.number), result)
@@ -288,7 +288,7 @@ def _with_meaning(found: list[Match], meanings: Mapping[str, float]) -> list[Mat
         Match(one.hit, one.own * words, one.around * words, meanings.get(one.hit.path, 0.0) * _MEANING)
         for one in (*found, *alike)
     ]
-    return _of_best(fused)
+    return _scaled_to_best(fused)
 
 
 def shares(weights: SearchWeights) -> SearchWeights:

@@ -85,12 +85,12 @@ def related(
     """
     links = _Links(snapshot, subject)
     kept = filters.keep(record for record in (snapshot.records if among is None else among) if record != subject.record)
-    found = (_judge(record, subject, links) for record in kept)
+    found = (_relate(record, subject, links) for record in kept)
     return sorted((r for r in found if r.score >= _LEAST), key=lambda r: (-r.score, r.record.id))
 
 
-def _judge(record: Record, subject: RelatedQuery, links: _Links) -> Related:
-    link, how = links.to(record)
+def _relate(record: Record, subject: RelatedQuery, links: _Links) -> Related:
+    link, how = links.closeness(record)
     code, files = _code(frozenset(map(code_path, record.code_refs)), subject.files)
     own = frozenset(subject.record.tags) if subject.record else frozenset()
     tags = own.intersection(record.tags)
@@ -114,7 +114,7 @@ class _Links:
         self._mentions = snapshot.catalogue.mentions()
         self._own = {} if subject.record is None else dict(self._from(subject.record))
 
-    def to(self, record: Record) -> tuple[float, tuple[str, ...]]:
+    def closeness(self, record: Record) -> tuple[float, tuple[str, ...]]:
         """Return how closely a record is linked with the subject, from 0 to 1, and the links, such as ("blocks",)."""
         one = self._subject.record
         if one is None:

@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.record.required_text import is_meaningful
 from memctl.session import calls, edits
-from memctl.statements import cues, dialogue, labels, lines, plans, reader, sentences, units
+from memctl.statements import cues, dialogue, labels, lines, plans, reader, sentences, units, wishes
 from memctl.statements.dialogue import USER, FreeStatement, Topic, Turn
 from memctl.statements.statement import Statement
 from memctl.text.lazy_regex import lazy_regex
@@ -359,7 +359,8 @@ def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
         return
     if stated in (sentences.DECISION, sentences.REJECTED):
         choice = sentences.choice_in(sentence)
-        yield Extract(labels.DECISION, choice.text, False, choice.reason, choice.alternatives)
+        if wishes.has_object(choice.text):  # not "We chose it"
+            yield Extract(labels.DECISION, choice.text, False, choice.reason, choice.alternatives)
     elif stated == sentences.LESSON:
         yield Extract(labels.LEARNING, sentence, False)
     else:

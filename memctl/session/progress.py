@@ -180,7 +180,7 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
         text = line(subject, LONGEST_LINE)
         created = (*created, text)
         planned = Step(text, PLANNED, evidence=TASK_LIST)
-        steps_now = reach(state.steps, text, planned) if is_meaningful(text) else state.steps
+        steps_now = reach(state.steps, planned) if is_meaningful(text) else state.steps
     else:
         number, status = tasks.task_update(event)
         text = created[number - 1] if 0 < number <= len(created) else ""
@@ -267,7 +267,9 @@ def names(text: str, step: str) -> bool:
 
 
 def _with_step(state: TaskState, text: str, step: Step) -> TaskState:
-    return _without_done(msgspec.structs.replace(state, steps=reach(state.steps, text, step)))
+    """Return the state in which the step with this text has the status, time and evidence of `step`."""
+    named = msgspec.structs.replace(step, text=text)
+    return _without_done(msgspec.structs.replace(state, steps=reach(state.steps, named)))
 
 
 def _without_done(state: TaskState) -> TaskState:

@@ -100,7 +100,7 @@ class Content:
 _LOST = Content("", FileFacts(0, refusal=GONE))
 
 
-def mentioning(contents: Mapping[str, Content], texts: Iterable[str]) -> dict[str, list[str]]:
+def paths_with_text(contents: Mapping[str, Content], texts: Iterable[str]) -> dict[str, list[str]]:
     """Return for each of some texts the files whose facts have it anywhere, such as in a name or an import.
 
     Nothing is decoded: for 8 texts, 100,000 files take 0.1 s.
@@ -169,7 +169,7 @@ def gather(
     found: dict[str, Content] = {}
     unread: list[str] = []
     for path, blob in unchanged.items():
-        packed = known.get((blob, _sort(path))) if blob else None
+        packed = known.get((blob, _cache_name(path))) if blob else None
         if packed is None:
             unread.append(path)
         else:
@@ -183,10 +183,12 @@ def gather(
         some = {}
         for path in unread[done : done + _AT_ONCE]:
             began = time.process_time()
-            some[path] = _looked_at(top, files, path, known, is_late=spent > _SECONDS)
-            if sizes[path] > _LARGE and (some[path].blob, _sort(path)) not in known:
+            some[path] = _content_of(top, files, path, known, is_late=spent > _SECONDS)
+            if sizes[path] > _LARGE and (some[path].blob, _cache_name(path)) not in known:
                 spent += time.process_time() - began
-        source_facts.keep(cache, {(item.blob, _sort(path)): item.encoded for path, item in some.items() if item.blob})
+        source_facts.keep(
+            cache, {(item.blob, _cache_name(path)): item.encoded for path, item in some.items() if item.blob}
+        )
         found |= some
     if progress and unread:
         progress(len(unread), len(unread))
@@ -202,14 +204,16 @@ def of_revision(
     `known` are the encoded facts that the cache has. The facts of a file that is too large have a `refusal`.
     """
     blobs = files.blobs(files.names())
-    found = {path: Content(blob, known[key]) for path, blob in blobs.items() if (key := (blob, _sort(path))) in known}
+    found = {
+        path: Content(blob, known[key]) for path, blob in blobs.items() if (key := (blob, _cache_name(path))) in known
+    }
     unread = sorted(blobs.keys() - found.keys())
     for done in range(0, len(unread), _AT_ONCE):
         if progress:
             progress(done, len(unread))
         some = unread[done : done + _AT_ONCE]
         read = {path: of_content(path, content) for path, content in files.read(some).items()}
-        source_facts.keep(cache, {(blobs[path], _sort(path)): _ENCODE(one) for path, one in read.items()})
+        source_facts.keep(cache, {(blobs[path], _cache_name(path)): _ENCODE(one) for path, one in read.items()})
         too_large = FileFacts(0, refusal=TOO_LARGE)
         found |= {path: Content(blobs[path], read.get(path, too_large)) for path in some}
     if progress and unread:
@@ -217,7 +221,7 @@ def of_revision(
     return found
 
 
-def _looked_at(
+def _content_of(
     top: Path, files: FilesOnDisk, path: str, known: Mapping[source_facts.Key, bytes], *, is_late: bool
 ) -> Content:
     """Return the content of a file; with `is_late` a content without cached facts is not read, and has a refusal."""
@@ -230,7 +234,7 @@ def _looked_at(
         size = _size(top / path)
         return Content(unchanged[path], FileFacts(size, refusal=TOO_LARGE)) if size > MAX_BYTES else _LOST
     blob = (unchanged[path] if files.is_settled(path) else "") or compute_blob_id(content, unchanged.values())
-    packed = known.get((blob, _sort(path)))
+    packed = known.get((blob, _cache_name(path)))
     if packed is None and is_late:
         return Content("", FileFacts(len(content), refusal=LATER))
     return Content(blob, packed or of_content(path, content))
@@ -243,7 +247,7 @@ def _size(file: Path) -> int:
         return 0
 
 
-def _sort(path: str) -> str:
+def _cache_name(path: str) -> str:
     """Return the part of the cache key that depends on the path: a manifest's name or a suffix, such as "js".
 
     A suffix whose language has a parser ends in "+", because a parser finds other facts than a reader of lines.

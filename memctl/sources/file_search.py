@@ -114,7 +114,7 @@ def _rank(
     memory: Memory, snapshot: Snapshot, sources: FileSources[_Files], query: str, progress: Progress | None
 ) -> list[FileHit]:
     texts = matches(memory, sources, query, progress)
-    named = mentions(snapshot, sources, query, memory.now, texts.shares.keys())
+    named = mentions(snapshot, sources, query, memory.now, texts.best)
     hits = []
     for path in texts.shares.keys() | named.keys():
         known = FileKnowledge(

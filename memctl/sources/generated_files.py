@@ -41,7 +41,7 @@ def is_lock(path: str) -> bool:
     return _LOCK_NAMES.fullmatch(path.rpartition("/")[2]) is not None
 
 
-class Generated:
+class GeneratedFiles:
     """The generated files of a repository: lock files, those marked in .gitattributes, and those with such a text.
 
     `names` are the paths of all files of the repository; `by_text` returns of a path whether the file's text shows that

@@ -8,7 +8,7 @@ from functools import cache
 import msgspec
 
 from memctl.sources import manifests
-from memctl.sources.facts import Content, mentioning
+from memctl.sources.facts import Content, paths_with_text
 from memctl.sources.resolve import Resolver
 
 # Points by rules.md#files-for-a-task: the limit, imported by an active file, imported by such a file, importing one.
@@ -16,7 +16,7 @@ MOST, DIRECT, SECOND, IMPORTING = 20, 20, 10, 15
 _FEW = 50  # files whose importers are looked for by name; with more, resolving the imports of all files is as fast
 
 
-class Near(msgspec.Struct, frozen=True):
+class Nearness(msgspec.Struct, frozen=True):
     """How near a file is to active files: points from 0 to 20, and each relation that gave some.
 
     `is_needed` is true of a file that a person named as active, and of each file that such a file imports.
@@ -32,7 +32,7 @@ def nearness(
     active: Collection[str],
     given: Collection[str] = (),
     likely: Mapping[str, float] | None = None,
-) -> dict[str, Near]:
+) -> dict[str, Nearness]:
     """Return how near files are to the active ones, by path; files without a relation are left out.
 
     A file has a relation if it is active, if an active file imports it, directly or by way of one other file, or if it
@@ -68,7 +68,7 @@ def nearness(
         reasons.setdefault(path, [reason])
     needed = {*given, *(target for path in given for target in imported(path))}
     return {
-        path: Near(min(sum(points for points, _ in found), MOST), tuple(why for _, why in found), path in needed)
+        path: Nearness(min(sum(points for points, _ in found), MOST), tuple(why for _, why in found), path in needed)
         for path, found in reasons.items()
     }
 
@@ -80,7 +80,7 @@ def _may_import(contents: Mapping[str, Content], resolver: Resolver, wanted: Col
     traces = [resolver.traces(path) for path in wanted]
     folders = tuple({folder for _, some in traces for folder in some})
     found = {each for each in contents if each.startswith(folders)} if folders else set[str]()
-    return found.union(*mentioning(contents, {text for texts, _ in traces for text in texts}).values())
+    return found.union(*paths_with_text(contents, {text for texts, _ in traces for text in texts}).values())
 
 
 def _near_likely(

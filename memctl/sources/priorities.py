@@ -16,7 +16,7 @@ from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
 from memctl.sources import file_search, recency, task
 from memctl.sources.facts import Progress
-from memctl.sources.generated_files import Generated
+from memctl.sources.generated_files import GeneratedFiles
 from memctl.sources.load_plan import Choice, LoadBudget, ScoredFile, choose
 from memctl.sources.nearness import nearness
 from memctl.sources.score import RELEVANCE, FileKnowledge, Score, by_task, score
@@ -71,12 +71,12 @@ class Priorities(msgspec.Struct, frozen=True):
 def priorities(
     memory: Memory,
     snapshot: Snapshot,
-    wish: FileRequest,
+    request: FileRequest,
     room: LoadBudget,
     counter: TokenCounter,
     progress: Progress | None = None,
 ) -> Priorities:
-    """Rank the files of the worktree for the request `wish`, by score and then by path, and choose those to load.
+    """Rank the files of the worktree for `request`, by score and then by path, and choose those to load.
 
     The chosen files fit into `room`, as `counter` counts their tokens; `progress` is called while files are read.
     Raises MemctlError for an active file that does not exist or may not enter a model's context, and for a bad glob.
@@ -84,18 +84,20 @@ def priorities(
     sources, now = file_search.read(memory, snapshot, progress), memory.now
     contents = sources.contents
     dirty = frozenset(path for path, blob in sources.files.unchanged().items() if not blob and path in contents)
-    lately = recency.recent(memory.repository, dirty, now, recency.LOOKED_AT if wish.task else recency.OPERATIONS)
+    lately = recency.recent_changes(
+        memory.repository, dirty, now, recency.LOOKED_AT if request.task else recency.OPERATIONS
+    )
     alike = Counter(lately.ago.values())
     late = contents.keys() & {path for path, ago in lately.ago.items() if not ago or alike[ago] < _SWEEPING}
     texts, named = FileMatches({}, {}, {}), dict[str, FileMention]()
-    if wish.task:
-        texts = file_search.matches(memory, sources, wish.task, progress)
-        named = file_search.mentions(snapshot, sources, wish.task, now, texts.shares.keys() | late)
+    if request.task:
+        texts = file_search.matches(memory, sources, request.task, progress)
+        named = file_search.mentions(snapshot, sources, request.task, now, late.union(texts.best))
     meant = {path for path, mention in named.items() if mention.share >= task.ACTIVE}
-    given = _active_files(wish, memory, contents, sources.refusals)
+    given = _active_files(request, memory, contents, sources.refusals)
     active = dirty | meant | given
     issues = _issues(snapshot, frozenset(contents))
-    found = contents.keys() & (texts.shares.keys() | named.keys() | late | active)
+    found = contents.keys() & late.union(texts.best, named, active)
     known = {
         path: FileKnowledge(
             match=texts.shares.get(path, 0.0),
@@ -107,23 +109,23 @@ def priorities(
             todos=contents[path].facts.todos,
             issues=tuple(issues.get(path, ())),
         )
-        for path in (found if wish.task else contents)
+        for path in (found if request.task else contents)
     }
-    near = nearness(contents, active, given, _likely(known) if wish.task else {})
+    near = nearness(contents, active, given, _likely(known) if request.task else {})
     for path, each in near.items():
         known[path] = msgspec.structs.replace(known.get(path) or _only_changed(lately.ago.get(path)), near=each)
-    wanted = _matching(contents, wish.globs)
+    wanted = _matching(contents, request.globs)
     scored = [
-        ScoredFile(path, contents[path], score(path, known[path], now, for_task=wish.task != ""))
+        ScoredFile(path, contents[path], score(path, known[path], now, for_task=request.task != ""))
         for path in wanted
         if path in known
     ]
-    others, unlisted = _others([path for path in wanted if path not in known], lately.ago, wish, room, now)
+    others, unlisted = _others([path for path in wanted if path not in known], lately.ago, request, room, now)
     scored += [ScoredFile(path, contents[path], same) for path, same in others]
     scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
     sizes = TokenSizes(counter, sources.files, sources.cache, sources.known)
-    is_generated = Generated(memory.repository, contents.keys(), lambda path: contents[path].facts.is_generated)
-    choices = tuple(choose(scored, room, sizes.look_up, sizes.count, wish.shown, is_generated.reason))
+    generated = GeneratedFiles(memory.repository, contents.keys(), lambda path: contents[path].facts.is_generated)
+    choices = tuple(choose(scored, room, sizes.look_up, sizes.count, request.shown, generated.reason))
     sizes.keep()
     refusals = tuple(sorted(sources.refusals.items()))
     unsearched = tuple(sorted(texts.left_out.items()))
@@ -136,7 +138,7 @@ def _only_changed(ago: int | None) -> FileKnowledge:
 
 
 def _others(
-    paths: Collection[str], ago: Mapping[str, int], wish: FileRequest, room: LoadBudget, now: str
+    paths: Collection[str], ago: Mapping[str, int], request: FileRequest, room: LoadBudget, now: str
 ) -> tuple[list[tuple[str, Score]], int]:
     """Return files of which only the last change is known, with their scores, and the number of those left out.
 
@@ -150,8 +152,8 @@ def _others(
         by_change.setdefault(ago.get(path), []).append(path)
     for change, alike in by_change.items():
         same = score("", _only_changed(change), now, for_task=True)
-        is_needed = wish.lists_all or same.score >= room.least
-        found += [(path, same) for path in (alike if is_needed else nsmallest(wish.shown, alike))]
+        is_needed = request.lists_all or same.score >= room.least
+        found += [(path, same) for path in (alike if is_needed else nsmallest(request.shown, alike))]
     return found, len(paths) - len(found)
 
 
@@ -163,14 +165,14 @@ def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
 
 
 def _active_files(
-    wish: FileRequest, memory: Memory, contents: Collection[str], refusals: Mapping[str, str]
+    request: FileRequest, memory: Memory, contents: Collection[str], refusals: Mapping[str, str]
 ) -> set[str]:
     """Return the active files that a person named.
 
     Raises MemctlError for a name without a file, and for a file that never enters a model's context.
     """
     names = frozenset(contents) | refusals.keys()
-    found = {file_named(names, memory.repository.top, wish.folder, text) for text in wish.active}
+    found = {file_named(names, memory.repository.top, request.folder, text) for text in request.active}
     for path in sorted(found & refusals.keys()):
         raise MemctlError(f"{path} never enters a model's context: {refusals[path]}")
     return found

@@ -20,7 +20,7 @@ LOOKED_AT = 200  # operations that are read for a task; older ones would give ha
 _COMMITS = 1_000  # that are read at most
 
 
-class Recent(msgspec.Struct, frozen=True):
+class RecentChanges(msgspec.Struct, frozen=True):
     """Recently changed files.
 
     An operation is a commit that changes more than the memory. `moments` has the time of each file's last change, by
@@ -34,7 +34,9 @@ class Recent(msgspec.Struct, frozen=True):
     ago: dict[str, int]
 
 
-def recent(repository: Repository, dirty: Collection[str], now: str, looked_at: int = OPERATIONS) -> Recent:
+def recent_changes(
+    repository: Repository, dirty: Collection[str], now: str, looked_at: int = OPERATIONS
+) -> RecentChanges:
     """Return the recently changed files: `dirty` ones by their time on the disk, others by the commits of HEAD.
 
     `dirty` are the files with uncommitted changes, `now` is canonical UTC. Reads the commits of the last week, and at
@@ -53,7 +55,7 @@ def recent(repository: Repository, dirty: Collection[str], now: str, looked_at: 
             ago.setdefault(path, operations)
         for path in paths if commit.date >= since else ():
             found.setdefault(path, commit.date)
-    return Recent(found, frozenset(path for path, number in ago.items() if number <= OPERATIONS), ago)
+    return RecentChanges(found, frozenset(path for path, number in ago.items() if number <= OPERATIONS), ago)
 
 
 def last_files(repository: Repository, number: int = OPERATIONS, globs: Sequence[str] = ()) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from memctl.sources.nearness import Near
+from memctl.sources.nearness import Nearness
 from memctl.sources.task import FileMention
 from memctl.text import timestamps
 
@@ -66,7 +66,7 @@ class FileKnowledge(msgspec.Struct, frozen=True):
     ago: int | None = None
     todos: int = 0
     issues: tuple[str, ...] = ()
-    near: Near | None = None
+    near: Nearness | None = None
     match: float = 0.0
     words: tuple[str, ...] = ()
 
@@ -88,7 +88,7 @@ class Score(msgspec.Struct, frozen=True):
 def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) -> Score:
     """Score a file by what is known of it.
 
-    The points of each part are capped. A file that a person named, or that such a file imports (`Near.is_needed`),
+    The points of each part are capped. A file that a person named, or that such a file imports (`Nearness.is_needed`),
     scores at least 70, so that it is loaded ahead. `now` is canonical UTC; `for_task` chooses the weights for a request
     with a task's text.
     """

@@ -15,7 +15,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
 from memctl.search import ranking
-from memctl.sources.facts import Content, mentioning
+from memctl.sources.facts import Content, paths_with_text
 from memctl.text import words
 
 # Shares of a full mention. A file whose path is in the task is meant, and a file whose name is one of its words most
@@ -89,7 +89,7 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
         )
         for reference in record.code_refs:
             for path in freshness.code_paths(names, reference):
-                below = [path] if path in names else _below(names, path)
+                below = [path] if path in names else _files_below(names, path)
                 _add(found, below, share, f"{record.id} refers to it")
     for page in snapshot.outline.sections if wanted else ():
         title = {word for word in words.words_of(page.title) if word not in words.STOP_WORDS}
@@ -118,7 +118,7 @@ def _without_lines(task: str) -> str:
     return " ".join(_LINE.sub("", word.rstrip(",.;:)")) for word in task.split())
 
 
-def _below(names: Iterable[str], folder: str) -> list[str]:
+def _files_below(names: Iterable[str], folder: str) -> list[str]:
     found = [name for name in names if name.startswith(folder)]
     return found if len(found) <= _MOST_BELOW else []
 
@@ -135,7 +135,7 @@ def _add_paths(found: Mentions, names: frozenset[str], token: str) -> bool:
     is_one = len(paths) <= _FEW
     for path in paths:
         if path.endswith("/"):
-            _add(found, _below(names, path), IN_FOLDER, f"the task names {path}")
+            _add(found, _files_below(names, path), IN_FOLDER, f"the task names {path}")
         else:
             _add(found, [path], FULL if is_one else ONE_OF_MANY, f"the task names {token}")
     return is_one and any(path in found and found[path].share == FULL for path in paths)
@@ -146,7 +146,7 @@ def _add_definitions(found: Mentions, contents: Mapping[str, Content], tokens: I
     named = {part for token in tokens for part in re.split(r"[./\\]", token) if _MIXED.search(part)}
     named |= set(re.findall(r"\b(\w{3,})\(", task)) | set(re.findall(r"`(\w{3,})`", task))
     defining: dict[str, list[str]] = {}
-    for path in set().union(*mentioning(contents, named).values()) if named else ():
+    for path in set().union(*paths_with_text(contents, named).values()) if named else ():
         for name in named.intersection(contents[path].facts.names):
             defining.setdefault(name, []).append(path)
     for name, paths in defining.items():
@@ -196,19 +196,27 @@ def _with_words(contents: Mapping[str, Content], wanted: Mapping[str, str]) -> t
     for form, word in wanted.items():
         forms.setdefault(word, []).append(form)
     shortest = {word: min([word, *several], key=len) for word, several in forms.items()}  # all forms begin with it
-    mentioned = mentioning(contents, shortest.values())
-    numbers = {word: max(text.count(start), len(mentioned[start])) for word, start in shortest.items()}
+    numbers = {word: text.count(start) for word, start in shortest.items()}
+    seldom = [start for word, start in shortest.items() if numbers[word] <= _MOST_HAVING]
+    mentioned = paths_with_text(contents, seldom)
+    numbers = {word: max(number, len(mentioned.get(shortest[word], ()))) for word, number in numbers.items()}
     frequent = {word: number for word, number in numbers.items() if number > _MOST_HAVING}
 
-    def matching(pattern: str) -> set[str]:
-        found = re.compile(pattern, re.MULTILINE).finditer(text)
-        return {paths[bisect_right(ends, match.start())] for match in found}
+    def matching(pattern: str, before: str = "") -> set[str]:
+        found = (match.start() for match in re.finditer(pattern, text))
+        return {paths[bisect_right(ends, at)] for at in found if not before or text[at - 1 : at] in before}
 
     def having(word: str) -> set[str]:
-        return matching(re.escape(shortest[word])).union(mentioned[shortest[word]])
+        start = shortest[word]
+        if start not in mentioned:
+            mentioned.update(paths_with_text(contents, [start]))
+        return matching(re.escape(start)).union(mentioned[start])
 
     rare = [having(word) for word in shortest if word not in frequent]
-    called = [matching(rf"(?:^|(?<=/))(?:{'|'.join(map(re.escape, forms[word]))})(?=[.\n]|$)") for word in frequent]
+    called = []
+    for word in frequent:
+        ends_of_forms = "|".join(re.escape(form.removeprefix(shortest[word])) for form in forms[word])
+        called.append(matching(rf"{re.escape(shortest[word])}(?:{ends_of_forms})(?=[.\n]|$)", "/\n"))
     found = set[str]().union(*rare, *called)
     if frequent and not found:
         rarest = min(frequent, key=frequent.__getitem__)

@@ -159,7 +159,7 @@ class _DialogueReader:
             if wish is not None:
                 self._unheeded = self._add(_of_choice(wish, USER, turn))
                 self._uncommitted = self._unheeded
-            elif done := wishes.proposal_agreed(turn.text, self._said.text):
+            elif done := wishes.proposal_before_yes(turn.text, self._said.text):
                 self._requested, self._is_unnamed = _of_choice(done, USER, turn), True
         if wish is None and (wish := wishes.wish_in(turn.text)) is not None:
             self._wished = self._add(_of_choice(wish, USER, turn, is_sure=wish.kind == CONSTRAINT))

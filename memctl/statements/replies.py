@@ -39,7 +39,10 @@ _CHANGED = lazy_regex(
 
 @lru_cache(maxsize=1024)
 def agreement(message: str) -> Choice | None:
-    """Return what a reply agrees to change, with the sentence before it as the reason; None if it does not agree."""
+    """Return what a reply agrees to change; None if it does not begin with an agreement such as "You're right".
+
+    "Let me fix that" is joined with the sentence before it, which says what.
+    """
     if not _CONCEDES.match(message):
         return None
     said = [unit.text for unit in units.sentences(message[:_LOOKED_AT])][:_BEGINNING]

@@ -66,8 +66,9 @@ _HEDGED = lazy_regex(
     r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|considering|could be|might|not sure|i guess)\b"
 )
 _QUESTION = lazy_regex(
-    r"(?i)^(?:q:|\W)*(?:and |but |so |hmm,? |also |ok(?:ay)?,? |e+m+\W+)*(?:(?:is|are|was|were|do|does|did|have|has"
-    r"|had)(?:n't)?|what|why(?!\b.*(?:\bnot|n't) (?:\w+ )?(?:just|simply)\b)"
+    r"(?i)^(?:q:|\W)*(?:and |but |so |hmm,? |also |ok(?:ay)?,? |e+m+\W+)*(?:(?:is|are|was|were|does|did|have|has"
+    r"|had)(?:n't)?|do(?:n't)? (?:i|we|you|they|it|the|these|those|any\w*|all|both)"
+    r"|what|why(?!\b.*(?:\bnot|n't) (?:\w+ )?(?:just|simply)\b)"
     r"|when|where|who|which|how|will|would|(?:can|could|would) you)\b"
     r"(?!.* (?:able to|ways? to) not\b)"
 )
@@ -138,7 +139,7 @@ _RECOMMENDS = lazy_regex(r"(?i)\b(?:recommend|suggest|propos)(?:ed|ation|ion|al)
 # Words that refer to something named elsewhere, or only say that something has to be done.
 _EMPTY_WORDS = """
 add also anything approach better both change create do everything file first fix follow go happening here implement
-just let lets make me now ok okay one plan please recommendation recommendations repo simplify somehow something
+just let lets make me now ok okay one plan please recommendation recommendations repo simple simplify somehow something
 suggestion suggestions that them then there these thing things think this those through too try update want yeah yep
 yes
 """
@@ -231,7 +232,7 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
 
 
 def is_assent(prompt: str) -> bool:
-    """Return whether a prompt is short, and agrees to something or chooses between options."""
+    """Return whether a prompt of up to 120 characters agrees to something, or one of up to 400 names an option."""
     if len(prompt) > _LONGEST_ASSENT:
         return len(prompt) <= _LONGEST and _CHOICE.fullmatch(prompt) is not None
     return any((_ASSENT.match(prompt), _CHOICE.fullmatch(prompt), _NAMED_CHOICE.search(prompt)))
@@ -273,7 +274,7 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     return Choice(text) if text else None
 
 
-def proposal_agreed(prompt: str, proposed: str) -> Choice | None:
+def proposal_before_yes(prompt: str, proposed: str) -> Choice | None:
     """Return what a bare "yes" agrees to if the message ends with "Want me to do this?": its last proposal.
 
     None for any other prompt or message, and where nothing before the question says what "this" is.

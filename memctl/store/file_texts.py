@@ -41,7 +41,7 @@ _SCORES = f"SELECT rowid, -bm25(file_texts, {_WEIGHTS}) FROM file_texts WHERE fi
 _HAVING = "SELECT rowid FROM file_texts WHERE file_texts MATCH ?"
 _ENOUGH = 0.5  # the share of a query's weight below which even the best file does not match well
 _COUNT = "SELECT count(*) FROM file_texts WHERE file_texts MATCH ?"
-_MOST_FILES = 5_000  # matching files; what matches worse than so many is not looked for
+_MANY = 5_000  # files; a word of more, and of more than half of all, finds no file by itself
 _BEST, _MOST_WORDS = 100, 40  # the most files, and words, for which it is listed which file has which word
 
 
@@ -71,6 +71,12 @@ class FileMatches(msgspec.Struct, frozen=True):
     left_out: dict[str, str]
     is_old: bool = False
 
+    @property
+    def best(self) -> Collection[str]:
+        """The files that match best, at most 5,000."""
+        shares = self.shares
+        return nlargest(_MANY, shares, key=shares.__getitem__) if len(shares) > _MANY else shares.keys()
+
 
 def matches(
     memory: Memory,
@@ -84,9 +90,9 @@ def matches(
     """Index those of the files `blobs` that are not indexed yet, and return those that match a query.
 
     `blobs` are the blob ids of the files to search, by path. A file matches if it contains a word of the query, or all
-    phrases if the query has any; of more than 5,000 files, those that match best are returned. Binary files are not
-    indexed. The files `secret` contain credentials; their text is indexed without the credentials. If the index on the
-    disk can't be used, an index in memory takes its place, and the memory's remarks say why.
+    phrases if the query has any. Binary files are not indexed. The files `secret` contain credentials; their text is
+    indexed without the credentials. If the index on the disk can't be used, an index in memory takes its place, and
+    the memory's remarks say why.
     """
     texts = IndexedFiles(files, blobs, frozenset(secret), memory.repository.top, memory.repository.git_dir)
     index = SearchIndex.open(memory)
@@ -161,8 +167,6 @@ def _matches(index: SearchIndex, texts: IndexedFiles, query: str, progress: Prog
     if best_files:
         covered = sum(weights[word] for word in having[best_files[0]]) / (sum(weights.values()) or 1.0)
         best, scale = scores[best_files[0]] or 1.0, min(covered / _ENOUGH, 1.0)
-    if len(scores) > _MOST_FILES:
-        scores = {number: scores[number] for number in nlargest(_MOST_FILES, scores, key=scores.__getitem__)}
     return FileMatches(
         {numbers[number]: scale * score / best for number, score in scores.items()},
         {numbers[number]: words for number, words in having.items()},
@@ -191,7 +195,7 @@ class _Scores:
         A term that more than half of the files have scores nothing in BM25. If these are more than 5,000 files, it is
         passed over, unless no other term is found.
         """
-        most = max(len(self._numbers) / 2, _MOST_FILES)
+        most = max(len(self._numbers) / 2, _MANY)
         telling = [term for term in terms if 0 < self.count(term) <= most]
         if is_needed and terms:
             every = frozenset.intersection(*map(self._all_having, terms))

@@ -36,7 +36,11 @@ def find(start: Path) -> tuple[Path, Path]:
             refuse_foreign(candidate)
         if folder == top:
             break
-    raise MemctlError(f"there is no memory in {top}", "`memctl init` makes one", kind="no-memory")
+    from memctl.git import index  # somebody may have deleted the folder
+
+    is_in_git = index.is_tracked(top, f"{FOLDER}/{CONFIG}")
+    hint = f"`git restore {FOLDER}` brings back the one that Git has" if is_in_git else "`memctl init` makes one"
+    raise MemctlError(f"there is no memory in {top}", hint, kind="no-memory")
 
 
 def ask(start: Path, *, settings: bool = False) -> StatusProcess:

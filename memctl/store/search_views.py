@@ -137,7 +137,7 @@ def _update(memory: Memory, index: SearchIndex, source: SearchSource) -> int:
             return row[0]
         view = row[0] if row is not None else _add(memory, database, source.name)
         changed, gone = _differences(database, view, source, row[1] if row is not None else "")
-        left = _take_out(database, "view = ? AND path = ?", [(view, path) for path in gone])
+        left = _remove_rows(database, "view = ? AND path = ?", [(view, path) for path in gone])
         numbers = _numbers(database, source, changed)
         added = [(view, number, path) for path, blob in changed.items() for number in numbers.get(blob, ())]
         database.executemany("INSERT OR IGNORE INTO live (view, number, path) VALUES (?, ?, ?)", added)
@@ -155,7 +155,7 @@ def _differences(
     With the token that the view had before, the cache mostly knows what has changed since: at 10,000 records it takes
     50 ms to compare all.
     """
-    wanted = _since(source, before)
+    wanted = _changed_since(source, before)
     if wanted is not None:
         find = f"{_KNOWN} AND path = ?"
         rows = [row for path in wanted for row in database.execute(find, (view, path)).fetchall()]
@@ -168,7 +168,7 @@ def _differences(
     return changed, [path for path, blob in known.items() if wanted.get(path) != blob]
 
 
-def _since(source: SearchSource, before: str) -> dict[str, str] | None:
+def _changed_since(source: SearchSource, before: str) -> dict[str, str] | None:
     """Return the blobs of the files that alone can have changed since there was a token; None if that is not known."""
     cached, _, other = before.partition(" ")
     changed = source.cache.blobs_since(cached) if other == source.token.partition(" ")[2] else None
@@ -232,7 +232,7 @@ def _numbers(database: sqlite3.Connection, source: SearchSource, blobs: Mapping[
     return found
 
 
-def _take_out(database: sqlite3.Connection, which: str, values: Iterable[tuple[object, ...]]) -> set[int]:
+def _remove_rows(database: sqlite3.Connection, which: str, values: Iterable[tuple[object, ...]]) -> set[int]:
     """Take rows out of the live lists; returns the numbers of their entries."""
     left: set[int] = set()
     for value in values:
@@ -249,7 +249,7 @@ def _add(memory: Memory, database: sqlite3.Connection, name: str) -> int:
     others = [view for view, known in views if known.startswith(f"{_OTHER} ")]
     for view in (*gone, *others[: max(len(others) + name.startswith(f"{_OTHER} ") - _OTHERS, 0)]):
         database.execute("DELETE FROM views WHERE view = ?", (view,))
-        _forget(database, _take_out(database, "view = ?", [(view,)]), is_deleted=True)
+        _forget(database, _remove_rows(database, "view = ?", [(view,)]), is_deleted=True)
     return database.execute("INSERT INTO views (name) VALUES (?)", (name,)).lastrowid or 0
 
 

@@ -36,15 +36,6 @@ class Sequence:
         self._all_highest: dict[str, int] | None = None
         self._has_new = False
 
-    def restart(self) -> Sequence:
-        """Return a new sequence with the stored counters, without the ids that this one has given out.
-
-        It has the numbers that this one found in history.
-        """
-        other = Sequence(self._memory)
-        other._found_numbers = self._found_numbers
-        return other
-
     def take(self, kind: Kind, day: str, count: int = 1) -> list[str]:
         """Return the next `count` ids of a type on a day (`YYYY-MM-DD`)."""
         series = f"{kind.prefix}-{day}"

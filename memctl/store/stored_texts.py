@@ -261,14 +261,14 @@ class StoredTexts:
 
     def _fts_query(self, query: str) -> FtsQuery:
         if query not in self._questions:
-            self._questions[query] = fts_query.parse(query, self._instead)
+            self._questions[query] = fts_query.parse(query, self._substitutes)
             if len(beginning(query, fts_query.MOST_WORDS)) < len(query):
                 self.remark(
                     f"the text searched for is long: only its first {fts_query.MOST_WORDS} different words count"
                 )
         return self._questions[query]
 
-    def _instead(self, word: str) -> tuple[str, ...]:
+    def _substitutes(self, word: str) -> tuple[str, ...]:
         def count(phrase: str, most: int) -> int:
             found: int = self._rows(_COUNT_LIVE, f'"{phrase}"', most)[0][0]
             return found
@@ -285,15 +285,15 @@ class StoredTexts:
         """Return what a statement gives; if the index turns out to be damaged, or is in use for long, of
         another one."""
         try:
-            return self._ask(statement, values)
+            return self._execute(statement, values)
         except sqlite3.DatabaseError as error:
             is_damaged = not isinstance(error, sqlite3.OperationalError)
             if not is_damaged and "locked" not in str(error):
                 raise
             self._use(*search_views.replacement_index(self._memory, self._index, self._searched, is_damaged=is_damaged))
-            return self._ask(statement, values)
+            return self._execute(statement, values)
 
-    def _ask(self, statement: str, values: Sequence[str | bytes | int]) -> list[Any]:
+    def _execute(self, statement: str, values: Sequence[str | bytes | int]) -> list[Any]:
         return self._index.database.execute(statement.replace("{live}", self._live), values).fetchall()
 
 

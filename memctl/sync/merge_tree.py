@@ -177,7 +177,7 @@ class _Merge:
         return self.texts[leaf.blob] if leaf else ""
 
     def put(self, path: str, text: str) -> None:
-        """Have a merged text at a path; the mode is what a side has made of it."""
+        """Set the merged text of a file; its mode is the one that a side changed, if one did."""
         before, one, other = (side.get(path) for side in (self.base, self.ours, self.theirs))
         assert one is not None
         assert other is not None

@@ -45,7 +45,8 @@ def sync_ownership(memory: Memory, done: SyncResult, *, push: bool, dry_run: boo
     """
     remote = done.upstream.remote
     try:
-        follow = ownership.renumber(renumbered_ownerships(memory, done)) if dry_run else None
+        moved = renumbered_ownerships(memory, done)
+        follow = (lambda state: ownership.renumber(state, moved)) if dry_run else None
         before = ref_state.read(memory).state
         before = follow(before).state if follow else before
         agreed = _agree(memory, remote, done, follow, push=push)
@@ -113,11 +114,11 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
         return handoff.read_all(merge_commit.near_worktree(memory, done.commit))[0]
 
     def plan(state: State) -> Step:
-        step = team_handoffs.settle(handoffs(), memory.now)(state) if team_handoffs.has_handoffs(state) else None
+        step = team_handoffs.settle(state, handoffs(), memory.now) if team_handoffs.has_handoffs(state) else None
         return step if step and step.title else Step(state, "sync", "")
 
     before, agreed = _exchange(memory, remote, follow, plan, push=push, is_fetched=done.has_state)
-    lines = team_handoffs.settle_state(handoffs(), before, memory.now)[1] if team_handoffs.has_handoffs(before) else []
+    lines = team_handoffs.settle_state(before, handoffs(), memory.now)[1] if team_handoffs.has_handoffs(before) else []
     # Of records with another status on each side one answer, or other status, was one too many.
     if answered := {item.id for item in done.made.lost if item.loss.key == "status"} if done.made else set():
         lines += _elsewhere([one for one in handoffs() if one.record.id in answered], agreed.state, memory.now)

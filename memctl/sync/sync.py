@@ -119,8 +119,8 @@ def _try_until_pushed(
         number += 1
         time.sleep(random.random() * _PAUSE)
     raise MemctlError(
-        f"for {_GIVE_UP_AFTER:.0f} s others kept pushing to {upstream.name} before this clone could",
-        "nothing was changed here; try again when they are less busy",
+        f"other clones pushed to {upstream.name} first for {_GIVE_UP_AFTER:.0f} s; nothing was changed here",
+        "run `memctl sync` again when fewer of them push",
     )
 
 

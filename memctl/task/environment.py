@@ -8,16 +8,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
-from memctl.errors import MemctlError
 from memctl.git import differences, history
 from memctl.git.git import GitFailed
 from memctl.git.history import Commit
 from memctl.record.checkpoint import Checkpoint, is_outside
+from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import Environment, TouchedFile
+from memctl.store import event_stream
 from memctl.store.memory import Memory
+from memctl.task import events
 from memctl.task.progress import newest_files
 from memctl.text.actions import CREATED, DELETED, MODIFIED
 from memctl.text.fit import cut
@@ -69,79 +72,75 @@ def touched_since(
     found = list(now.dirty)
     if before is not None and before.environment.head not in ("", now.head):
         mine = memory.environ.get("GIT_AUTHOR_NAME") or memory.repository.settings().get("user.name")
-        for commit in _commits(memory, before.environment.head, now.head):
+        for commit in _commits(memory, before.environment.head, now.head) or ():
             paths = [path for path in commit.paths if not _is_ours(memory, path)] if commit.author == mine else []
             found += [TouchedFile(path, MODIFIED if _is_there(memory, path) else DELETED) for path in paths]
     return newest_files(found, known)
 
 
-def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[EnvironmentDrift]:
-    """Return the differences between the environment saved in a checkpoint and the environment `now`.
+def drift(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
+    """Yield the differences between a checkpoint and now: of the worktree, and of this clone's event stream.
 
-    Differences are looked for in the branch, HEAD, missing files, uncommitted files, and a merge or rebase under way.
+    Uncommitted files that are withheld from the snapshot's reader are left out.
     """
-    missing = [
-        one.path
-        for one in saved.files
-        if one.action != DELETED and not is_outside(one.path) and not _is_there(memory, one.path)
-    ]
-    branches = f"the branch was {saved.environment.branch or 'none'} and is {now.branch or 'none'} now"
-    return [
-        *([EnvironmentDrift("branch", branches)] if saved.environment.branch != now.branch else []),
-        *_of_head(memory, saved, now),
-        *([EnvironmentDrift("missing_files", "missing since then", tuple(missing))] if missing else []),
-        *_of_dirt(saved, now),
-        *([EnvironmentDrift("under_way", f"{now.under_way} is under way")] if now.under_way else []),
-    ]
+    now, then = current(memory), saved.environment
+    if then.branch != now.branch:
+        yield EnvironmentDrift("branch", f"the branch was {then.branch or 'none'} and is {now.branch or 'none'} now")
+    yield from _of_head(memory, then.head, now.head)
+    named = [one.path for one in saved.files if one.action != DELETED and not is_outside(one.path)]
+    withheld = snapshot.withheld.among(one.path for one in now.dirty)
+    open_now = [one for one in now.dirty if one.path not in withheld]
+    dirty = {one.path: f"{one.path}{' (deleted)' if one.action == DELETED else ''}" for one in open_now}
+    before = dict.fromkeys(one.path for one in then.dirty)
+    is_whole = len(before) < MOST_DIRTY
+    found = {
+        ("missing_files", "missing since then"): [path for path in named if not _is_there(memory, path)],
+        ("dirty", "uncommitted since then"): [dirty[path] for path in dirty if is_whole and path not in before],
+        ("still_dirty", "still uncommitted"): [dirty[path] for path in dirty if path in before],
+        ("clean", "uncommitted then, and not now"): [path for path in before if path not in dirty],
+    }
+    yield from (EnvironmentDrift(kind, what, tuple(paths)) for (kind, what), paths in found.items() if paths)
+    if now.under_way:
+        yield EnvironmentDrift("under_way", f"{now.under_way} is under way")
+    yield from _of_events(memory, saved)
 
 
-def _of_head(memory: Memory, saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
-    then = saved.environment.head
-    if not then or then == now.head:
+def _of_head(memory: Memory, then: str, now: str) -> Iterator[EnvironmentDrift]:
+    if not then or then == now:
         return
-    repository = memory.repository
-    try:
-        is_lost = bool(history.commits(repository, [], f"{now.head}..{then}" if now.head else then, 1))
-        found = history.commits(repository, [], f"{then}..{now.head}", _MOST_COMMITS) if now.head else []
-    except GitFailed:  # mostly it does not, so that asking before would cost a process each time
-        if _has(memory, then):
-            raise
+    lost, found = _commits(memory, now, then, 1), _commits(memory, then, now)
+    if lost is None or found is None:
         yield EnvironmentDrift("head", f"this clone does not have {then[:10]}, which was HEAD: fetch it")
         return
-    if is_lost:
-        at = now.head[:10] or "no commit"
+    if lost:
+        at = now[:10] or "no commit"
         yield EnvironmentDrift("head", f"{then[:10]}, which was HEAD, is not in the history of HEAD ({at})")
-    since = [one for one in found if any(not _is_ours(memory, path) for path in one.paths)]
-    if since:
+    if since := [one for one in found if any(not _is_ours(memory, path) for path in one.paths)]:
         number = quantity(len(since), "commit") + (" or more" if len(found) >= _MOST_COMMITS else "")
         yield EnvironmentDrift("commits", f"{number} since", tuple(f"{one.commit[:10]} {one.subject}" for one in since))
 
 
-def _has(memory: Memory, commit: str) -> bool:
+def _of_events(memory: Memory, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
+    """Yield what this clone's event stream has that the checkpoint does not, and whether the stream is whole.
+
+    Why the stream is checked: rules.md#checkpoints.
+    """
+    stream = event_stream.read(memory)
+    waiting = events.since_checkpoint(stream.events, saved.workflow_id)
+    if since := events.lines([event for event in waiting if event.timestamp >= saved.saved_at]):
+        yield EnvironmentDrift("events", f"{quantity(len(since), 'event')} since", since)
+    numbers = [event.sequence for event in stream.events]
+    if stream.broken or any(later != earlier + 1 for earlier, later in pairwise(numbers)):
+        yield EnvironmentDrift("event_stream", "lines of the event stream are unreadable or missing")
+
+
+def _commits(memory: Memory, after: str, until: str, most: int = _MOST_COMMITS) -> list[Commit] | None:
+    """Return the commits in `after..until`, newest first, or None if this clone lacks one of the two ("" for none)."""
     try:
-        return bool(memory.repository.resolve(commit))
-    except MemctlError:
-        return False
-
-
-def _of_dirt(saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
-    dirty = {one.path: f"{one.path}{' (deleted)' if one.action == DELETED else ''}" for one in now.dirty}
-    then = {one.path for one in saved.environment.dirty}
-    is_whole = len(then) < MOST_DIRTY
-    if is_whole and (fresh := [shown for path, shown in dirty.items() if path not in then]):
-        yield EnvironmentDrift("dirty", "uncommitted since then", tuple(fresh))
-    if same := [shown for path, shown in dirty.items() if path in then]:
-        yield EnvironmentDrift("still_dirty", "still uncommitted", tuple(same))
-    if clean := [path for path in then if path not in dirty]:
-        yield EnvironmentDrift("clean", "uncommitted then, and not now", tuple(clean))
-
-
-def _commits(memory: Memory, after: str, until: str) -> list[Commit]:
-    """Return the commits in `after..until`, newest first; [] if this clone does not have `after`."""
-    try:
-        return history.commits(memory.repository, [], f"{after}..{until}", _MOST_COMMITS) if until else []
-    except GitFailed:
-        return []  # another clone's, or pruned
+        revisions = f"{after}..{until}" if after else until
+        return history.commits(memory.repository, [], revisions, most) if until else []
+    except GitFailed:  # asking before would cost a process each time
+        return None
 
 
 def _is_ours(memory: Memory, path: str) -> bool:

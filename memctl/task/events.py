@@ -80,8 +80,7 @@ def emit(memory: Memory, workflow: str, fields: dict[str, Any]) -> Stream:
             "session": memory.session,
             **{name: _tidy(value) for name, value in fields.items() if value not in (None, (), "")},
         }
-        _refuse(values)
-        return msgspec.convert(values, WorkflowEvent)
+        return _checked(values)
 
     return event_stream.append(memory, make)
 
@@ -109,22 +108,19 @@ def _tidy(value: Any) -> Any:
     return tuple(one_line(item) for item in value) if isinstance(value, tuple) else value
 
 
-def _refuse(values: dict[str, Any]) -> None:
-    wrong = dict(type_errors(values, WorkflowEvent))
-    fitting = {name: value for name, value in values.items() if name not in wrong}
-    try:
-        event = msgspec.convert(fitting, WorkflowEvent)
-    except msgspec.ValidationError:  # a field that every event has is wrong
-        raise InvalidFields("this is not a valid event:", list(wrong.items())) from None
-    wrong |= {name: message for name, message in reversed(problems(event)) if name not in wrong}
+def _checked(values: dict[str, Any]) -> WorkflowEvent:
+    """Return the event with these values; raises MemctlError for faults of its fields, and for a credential."""
+    if not (wrong := list(type_errors(values, WorkflowEvent))):
+        event = msgspec.convert(values, WorkflowEvent)
+        wrong = list(dict(reversed(problems(event))).items())[::-1]  # of each field the first fault
     if wrong:
-        raise InvalidFields(
-            f"this {event.event_type} event is incomplete:", list(wrong.items()), "`memctl event emit -h`"
-        )
+        kind = values.get("event_type")
+        raise InvalidFields(f"this {kind} event is incomplete:", wrong, "`memctl event emit -h`")
     around = ((name, getattr(event, name)) for name in ("source_agent", "session", "workflow_id"))
     for field, text in (*around, *event.texts()):
         for span in find(text):
             raise MemctlError(f"{field}: this {describe(text, span)}", "take it out")
+    return event
 
 
 def since_checkpoint(events: Sequence[WorkflowEvent], workflow: str) -> list[WorkflowEvent]:

@@ -1,19 +1,22 @@
-"""Write the state of a task as Markdown for people and as XML for agents; memctl itself reads its JSON.
+"""Write the state of a task as Markdown for people, and states and events as XML for agents; memctl reads JSON itself.
 
-The XML has the element names of rules.md#checkpoints.
+The XML has the element names of rules.md#checkpoints and rules.md#events.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
 from memctl.record.checkpoint import Checkpoint
+from memctl.record.event import NOT_MEASURED, PHASES, ContextSizes, WorkflowEvent
 from memctl.record.task_state import TaskState
 from memctl.task.parts import Line, Part, parts
 from memctl.text.markdown import code, inline
-from memctl.text.xml import add, add_list, add_texts, indented
+from memctl.text.xml import add, indented
 
-_APART = ("next_actions", "event_stream_summary")  # elements beside the state, not in it
+_META = ("event_id", "timestamp", "source_agent", "target_agent", "workflow_id", "session")
 
 
 def markdown(state: TaskState) -> str:
@@ -23,24 +26,18 @@ def markdown(state: TaskState) -> str:
     name = f"{inline(state.workflow_id)}: " if isinstance(state, Checkpoint) else ""
     far = f"{len(state.done)}" if state.completion is None else f"{state.completion} %"
     percent = f", {far} of {len(state.steps)} steps done" if state.steps else ""
-    lines = [
-        f"# {name}window {state.window_id}, version {state.version}",
-        "",
-        f"**Task**: {inline(state.goal)}",
-        "",
-        *([f"**Phase**: {inline(state.phase)}", ""] if state.phase else []),
-        f"**Saved**: {state.saved_at} by {inline(state.saved_by)} on {where}{percent}",
-    ]
-    for part in parts(state):
-        lines += ["", f"## {part.title}", "", *(f"- {part.mark}{_markdown(part, line)}" for line in part.lines)]
-    if state.environment.dirty:
-        lines += ["", "## Not committed", "", *(f"- {code(one.path)}" for one in state.environment.dirty)]
+    lines = [f"# {name}window {state.window_id}, version {state.version}", "", f"**Task**: {inline(state.goal)}", ""]
+    lines += [f"**Phase**: {inline(state.phase)}", ""] if state.phase else []
+    lines.append(f"**Saved**: {state.saved_at} by {inline(state.saved_by)} on {where}{percent}")
+    lists = {part.title: [part.mark + _markdown(part, line) for line in part.lines] for part in parts(state)}
+    lists["Not committed"] = [code(one.path) for one in state.environment.dirty]
     if isinstance(state, Checkpoint):
         metrics = state.context_metrics
         sizes = {"Shared context": metrics.scs_size, "Working set": metrics.aws_size}
-        measured = [f"- {name}: {size:,} tokens" for name, size in sizes.items() if size is not None]
-        lines += ["", "## Metrics", "", *measured]
-        lines += [f"- Events: {metrics.events}", f"- Compressions: {metrics.compressions}"]
+        lists["Metrics"] = [f"{name}: {size:,} tokens" for name, size in sizes.items() if size is not None]
+        lists["Metrics"] += [f"Events: {metrics.events}", f"Compressions: {metrics.compressions}"]
+    for title, texts in lists.items():
+        lines += ["", f"## {title}", "", *(f"- {text}" for text in texts)] if texts else []
     return "\n".join(lines) + "\n"
 
 
@@ -51,35 +48,91 @@ def _markdown(part: Part, line: Line) -> str:
 
 
 def xml(saved: Checkpoint) -> str:
-    """Return a checkpoint as XML text, an element `workflow_checkpoint`."""
-    root = Element("workflow_checkpoint")
-    add_texts(root, {"checkpoint_id": saved.checkpoint_id, "timestamp": saved.saved_at})
-    state = SubElement(root, "resumable_state")
-    add_state(SubElement(state, "compressed_workflow_state"), saved)
-    add_list(state, "event_stream_summary", "event", saved.event_stream_summary)
-    add_list(state, "next_actions", "action", saved.next_actions)
-    metrics = saved.context_metrics
-    numbers = {"scs_size": metrics.scs_size, "aws_size": metrics.aws_size, "events_processed": metrics.events}
-    element = SubElement(root, "context_metrics")
-    add_texts(element, {tag: str(number) for tag, number in numbers.items() if number is not None})
-    if metrics.compression_ratio is not None:
-        add_texts(element, {"compression_ratio": f"{metrics.compression_ratio:g}%"})
-    return indented(root)
-
-
-def add_state(parent: Element, state: TaskState) -> None:
-    """Add the XML elements of a task's state to the element `parent`.
+    """Return a checkpoint as XML text, an element `workflow_checkpoint`.
 
     Steps are in four elements, one for each status, so that planned or claimed steps do not look done.
     """
-    add_texts(parent, {"mission": state.goal, "phase": state.phase})
-    for part in parts(state):
-        if part.tag not in _APART:
-            element = SubElement(parent, part.tag)
-            for line in part.lines:
-                add(element, part.item, line.text, **line.facts)
-    where = state.environment
-    if where.branch or where.head:
-        element = SubElement(parent, "environment")
-        add_texts(element, {"branch": where.branch, "head": where.head})
-        add_list(element, "not_committed", "file", [one.path for one in where.dirty])
+    found = {part.tag: (part.item, part.lines) for part in parts(saved)}
+    beside = {tag: found.pop(tag) for tag in ("event_stream_summary", "next_actions") if tag in found}
+    where, metrics = saved.environment, saved.context_metrics
+    environment = {"branch": where.branch, "head": where.head, "not_committed": ("file", [f.path for f in where.dirty])}
+    state: dict[str, Any] = {"mission": saved.goal, "phase": saved.phase, **found}
+    state |= {"environment": environment} if where.branch or where.head else {}
+    return _xml("workflow_checkpoint", {
+        "checkpoint_id": saved.checkpoint_id,
+        "timestamp": saved.saved_at,
+        "resumable_state": {"compressed_workflow_state": state, **beside},
+        "context_metrics": {
+            "scs_size": metrics.scs_size,
+            "aws_size": metrics.aws_size,
+            "events_processed": metrics.events,
+            "compression_ratio": _percent(metrics.compression_ratio),
+        },
+    })  # fmt: skip
+
+
+def event_xml(event: WorkflowEvent, compressions: int) -> str:
+    """Return an event as XML, with every field that it has: a transition becomes a `context_transition`.
+
+    The events at the two ends of a phase become an `agent_context`, the complete context for the agent that takes over.
+    `compressions` is the number of compression events of its workflow so far.
+    """
+    meta = {name: getattr(event, name) for name in _META}
+    kind, action = {"event_type": event.event_type}, {"action_taken": event.action_taken}
+    before = {"before_state": _sizes(event.before_state)}
+    after = {**_sizes(event.after_state), "compression_ratio": _percent(event.compression_ratio)}
+    compressed = {
+        "mission": event.mission,
+        "phase": event.phase,
+        "critical_decisions": ("decision", event.critical_decisions),
+        "constraints": ("constraint", event.constraints),
+    }
+    has_context = event.mission or event.phase or event.critical_decisions or event.constraints
+    context = {
+        **({"compressed_context": compressed} if has_context else {}),
+        "inputs": ("input", event.inputs),
+        "expected_outputs": ("output", event.expected_outputs),
+        "deliverables": ("deliverable", event.deliverables),
+    }
+    saved = {"checkpoint_id": event.checkpoint_id}
+    if event.event_type not in PHASES:
+        last = {"next_agent": event.target_agent, **saved}
+        whole = {**kind, "meta": meta, **before, **action, **context, "after_state": after, **last}
+        return _xml("context_transition", whole)
+    before = before if event.before_state != NOT_MEASURED else {}
+    state = {**kind, **action, **context, **saved}
+    metrics = {**after, "compression_events": compressions}
+    return _xml("agent_context", {"meta": meta, "state": state, **before, "context_metrics": metrics})
+
+
+def _sizes(sizes: ContextSizes) -> dict[str, Any]:
+    found = {name: getattr(sizes, name) for name in sizes.__struct_fields__}
+    return {name: _percent(value) if name.endswith("ratio") else value for name, value in found.items()}
+
+
+def _percent(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:g}%"
+
+
+def _xml(tag: str, values: Mapping[str, Any]) -> str:
+    root = Element(tag)
+    _fill(root, values)
+    return indented(root)
+
+
+def _fill(parent: Element, values: Mapping[str, Any]) -> None:
+    """Add an element for each value to `parent`: tag -> text, number, elements, or the tag of items and the items.
+
+    "", None and lists without items are left out.
+    """
+    for tag, value in values.items():
+        if isinstance(value, Mapping):
+            _fill(SubElement(parent, tag), value)
+        elif not isinstance(value, tuple):
+            if value not in ("", None):
+                add(parent, tag, str(value))
+        elif value[1]:
+            items = SubElement(parent, tag)
+            for item in value[1]:
+                line = item if isinstance(item, Line) else Line(item)
+                add(items, value[0], line.text, **line.facts)

@@ -1,6 +1,7 @@
-"""The parts of a task's state, such as its constraints or open errors: titles and lines, the most important first.
+"""The parts of a task's state, such as its constraints or open errors: where each is in the state, and how it is shown.
 
-`forms` writes the parts as Markdown and XML, `resume_text` as the text from which work is resumed.
+`progress` merges states by the table, `forms` writes the parts as Markdown and XML, and `resume` writes the text
+from which work is resumed.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, TaskState
+from memctl.record.task_state import BLOCKS, CLAIMED, DONE, EVERYBODY, IN_PROGRESS, PLANNED, TaskState
 from memctl.text.markdown import one_line
 
 # Of what is read or changed next after a compaction, the last 30 files touched had all (70 of 279 sessions).
@@ -39,6 +40,9 @@ class Part(NamedTuple):
     attribute of the state, and from the records whose ids begin with `ids`; in a part of steps, from the steps with the
     status `tag`. If a text has no room for all lines, the first `sure` lines of each part (the last ones if `from_end`)
     come before all others.
+
+    A part that `grows` gets the lines of a later state in addition to its own; others are replaced by them. A part that
+    is `open_until_none` becomes empty by the line "none".
     """
 
     title: str
@@ -47,6 +51,8 @@ class Part(NamedTuple):
     field: str = ""
     ids: str = ""
     from_end: bool = False
+    grows: bool = False
+    open_until_none: bool = False
     sure: int = _SURE
     lines: Sequence[Line] = ()
 
@@ -57,31 +63,34 @@ class Part(NamedTuple):
 
 
 # The most important first: what is good to know comes last.
-_PARTS = (
+PARTS = (
     Part("Constraints", "active_constraints", "constraint", "constraints"),
     Part("Done when", "expected_outputs", "output", "success_criteria"),
     Part("In progress, begun and not finished", IN_PROGRESS, "step"),
     Part("Claimed, done by word alone; check before you rely on it", CLAIMED, "step", from_end=True),
     Part("Next", "next_actions", "action", "next_actions"),
     Part("Planned, not begun", PLANNED, "step"),
-    Part("The user said, the latest last", "user_messages", "message", "said", from_end=True),
-    Part("Open errors", "open_errors", "error", "errors", from_end=True),
-    Part("Blockers", "blockers", "blocker", "blockers"),
-    Part("Decisions", "critical_decisions", "decision", "decisions", "DEC", from_end=True),
+    Part("The user said, the latest last", "user_messages", "message", "said", from_end=True, grows=True),
+    Part("Open errors", "open_errors", "error", "errors", from_end=True, open_until_none=True),
+    Part("Blockers", "blockers", "blocker", "blockers", open_until_none=True),
+    Part("Decisions", "critical_decisions", "decision", "decisions", "DEC", from_end=True, grows=True),
     Part("Files of this work, the latest first", "files_touched", "file", sure=FILES),
-    Part("Open issues", "open_issues", "issue", "issues", "ISS"),
+    Part("Open issues", "open_issues", "issue", "issues", "ISS", open_until_none=True),
     Part("Done, the latest last", DONE, "step", from_end=True),
     Part("Inputs", "required_inputs", "input", "inputs"),
-    Part("Earlier tasks, finished", "earlier_missions", "mission", "earlier_goals", from_end=True),
-    Part("Learned", "learnings", "learning", "lessons", "LRN", from_end=True),
+    Part("Earlier tasks, finished", "earlier_missions", "mission", "earlier_goals", from_end=True, grows=True),
+    Part("Learned", "learnings", "learning", "lessons", "LRN", from_end=True, grows=True),
     Part("Results of the last turns", "summary", "line", "summary", from_end=True),
     Part("Since the previous checkpoint", "event_stream_summary", "event", "event_stream_summary"),
+    Part("", field="phases", grows=True),  # shown in the head of a text
 )
+# The parts that are lists of texts of a state, by field.
+LISTS = {part.field: part for part in PARTS if part.field in TaskState.__struct_fields__}
 
 
 def parts(state: TaskState) -> list[Part]:
-    """Return the parts of a state that have lines, the most important first."""
-    found = (part._replace(lines=[*_lines(state, part)]) for part in _PARTS)
+    """Return the parts of a state that have a title and lines, the most important first."""
+    found = (part._replace(lines=[*_lines(state, part)]) for part in PARTS if part.title)
     return [part for part in found if part.lines]
 
 
@@ -91,11 +100,10 @@ def _lines(state: TaskState, part: Part) -> Iterator[Line]:
             if step.status == part.tag:
                 facts = {name: getattr(step, name) for name in ("evidence", "at", "by")} if step.at else {}
                 yield Line(step.text, {name: fact for name, fact in facts.items() if fact})
-        return
-    if part.item == "file":
+    elif part.item == "file":
         yield from (Line(one.path, {"action": one.action} if one.action else {}) for one in state.files)
     yield from map(Line, getattr(state, part.field, ()))
-    blocking = state.blocking
-    records = [one for one in state.records_of(part.ids) if one not in blocking] if part.ids else []
-    for one in blocking if part.tag == "blockers" else records:
-        yield Line(one.title, {"id": one.id, "weight": one.weight} if one.weight else {"id": one.id})
+    for one in state.records:
+        is_blocking = one.id == EVERYBODY or one.weight.startswith(BLOCKS)
+        if part.tag == "blockers" if is_blocking else part.ids and one.id.startswith(part.ids):
+            yield Line(one.title, {"id": one.id, "weight": one.weight} if one.weight else {"id": one.id})

@@ -6,7 +6,7 @@ it (rules.md#checkpoints). New next actions replace the earlier ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -17,7 +17,6 @@ from memctl.record.task_state import (
     CLAIMED,
     DONE,
     IN_PROGRESS,
-    LISTS,
     PLANNED,
     PROGRESS,
     Step,
@@ -26,6 +25,7 @@ from memctl.record.task_state import (
     conflicting,
     key,
 )
+from memctl.task.parts import LISTS
 from memctl.text.actions import CREATED, DELETED, MODIFIED, READ
 from memctl.text.characters import encodable
 from memctl.text.fit import cut
@@ -33,10 +33,7 @@ from memctl.text.markdown import one_line
 
 TASK_LIST, COMMAND = "task list", "command"  # evidence, beside commits and checks that are named
 MOST_FILES = 50
-_REPLACED = ("success_criteria", "constraints", "inputs", "next_actions", "issues", "errors", "blockers", "summary")
-_OPEN = ("issues", "errors", "blockers")  # "none" says that nothing of these is open any more
-_ADDED = ("phases", "said", "decisions", "lessons", "earlier_goals")
-_TAKEN = ("task_id", "section", "goal")
+_TEXTS = ("task_id", "section", "goal")
 
 
 def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ()) -> TaskState:
@@ -47,10 +44,22 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
     exist.
     """
     before = before or TaskState()
-    values = {name: getattr(given, name) or getattr(before, name) for name in (*_TAKEN, *_REPLACED)}
-    values |= {name: () for name in _OPEN if list(map(key, values[name])) == ["none"]}
-    values |= {name: newest(getattr(before, name), getattr(given, name)) for name in _ADDED}
-    steps = move_steps(before.steps, given.steps, dropped)
+    values: dict[str, Any] = {name: getattr(given, name) or getattr(before, name) for name in (*_TEXTS, *LISTS)}
+    for name, part in LISTS.items():
+        if part.grows:
+            values[name] = newest(getattr(before, name), getattr(given, name))
+        elif part.open_until_none and [*map(key, values[name])] == ["none"]:
+            values[name] = ()
+    refuse_conflicting(given.steps)
+    known, gone = _by_key(before.steps), {key(text): text for text in dropped}
+    if strange := [text for name, text in gone.items() if name not in known]:
+        raise MemctlError(f"{strange[0]!r} is not a step of the task", "`memctl checkpoint show` lists them", USAGE)
+    steps = put_steps([step for name, step in known.items() if name not in gone], given.steps)
+    for step in given.steps:
+        old = known.get(key(step.text))
+        if old and old.status == DONE != step.status and key(step.text) not in gone:
+            hint = "give the rest of it as another step, or --drop it first"
+            raise MemctlError(f"the step {old.text!r} is done already", hint, USAGE)
     is_ahead = any(step.status != DONE for step in steps)
     if before.is_finished and not given.next_actions and is_ahead:
         values["next_actions"] = ()  # "none" was the next action, and now there is one
@@ -58,25 +67,17 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
     return msgspec.structs.replace(before, **values, steps=steps, files=files)
 
 
-def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[str] = ()) -> tuple[Step, ...]:
-    """Return the steps `before` with the `given` ones added or in their new status, and without the `dropped` ones.
+def put_steps(
+    before: Sequence[Step], given: Sequence[Step], keeps: Callable[[Step], bool] = lambda _: True
+) -> tuple[Step, ...]:
+    """Return the steps `before` with the `given` ones behind them, in their new status; done steps stay done.
 
-    Raises MemctlError if a step is given with two statuses, if a done step is given as open, or if a dropped step does
-    not exist.
+    Of the steps that are not among the given ones, those stay that are done or that `keeps` returns True for.
     """
-    refuse_conflicting(given)
-    found = _by_key(before)
-    for item in {key(item): item for item in dropped}.values():
-        if found.pop(key(item), None) is None:
-            raise MemctlError(f"{item!r} is not a step of the task", "`memctl checkpoint show` lists them", USAGE)
-    for step in given:
-        old = found.pop(key(step.text), None)
-        is_done = old is not None and old.status == DONE
-        if old and is_done and step.status != DONE:
-            hint = "give the rest of it as another step, or --drop it first"
-            raise MemctlError(f"the step {old.text!r} is done already", hint, USAGE)
-        found[key(step.text)] = old if old and is_done else step
-    return limit_steps(found.values())
+    known, named = _by_key(before), _by_key(given)
+    kept = [one for name, one in known.items() if name not in named and (one.status == DONE or keeps(one))]
+    done = {name: one for name, one in known.items() if one.status == DONE}
+    return limit_steps([*kept, *(done.get(name, one) for name, one in named.items())])
 
 
 def refuse_conflicting(given: Iterable[Step]) -> None:
@@ -96,7 +97,7 @@ def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
     def line(text: str) -> str:
         return cut(one_line(encodable(text)), LONGEST_LINE) if shorten else one_line(text)
 
-    values: dict[str, Any] = {name: one_line(getattr(state, name)) for name in _TAKEN}
+    values: dict[str, Any] = {name: one_line(getattr(state, name)) for name in _TEXTS}
     values |= {name: tuple(dict.fromkeys(map(line, getattr(state, name)))) for name in LISTS}
     steps = tuple(msgspec.structs.replace(step, text=line(step.text)) for step in state.steps)
     if shorten:
@@ -121,22 +122,18 @@ def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]
 
     Of steps that `given` does not name, those stay that are done or did not come from a task list.
     """
-    known, named = _by_key(before), _by_key(given)
-    kept = [known[name] for name in known if name not in named]
-    kept = [one for one in kept if one.status == DONE or one.evidence != TASK_LIST]
-    found = [old if (old := known.get(name)) and old.status == DONE else one for name, one in named.items()]
-    return limit_steps([*kept, *found])
+    return put_steps(before, given, lambda step: step.evidence != TASK_LIST)
 
 
-def reach(before: Sequence[Step], text: str, step: Step) -> tuple[Step, ...]:
-    """Return the steps after the step named `text` reached the status of `step`; it is added if it is new.
+def reach(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
+    """Return the steps after the one with the text of `step` reached its status; it is added if it is new.
 
     A step that has a more advanced status already keeps it.
     """
     found = _by_key(before)
-    old = found.get(key(text))
+    old = found.get(key(step.text))
     if old is None or PROGRESS.index(step.status) > PROGRESS.index(old.status):
-        found[key(text)] = msgspec.structs.replace(step, text=old.text if old else text)
+        found[key(step.text)] = msgspec.structs.replace(step, text=old.text if old else step.text)
     return limit_steps(found.values())
 
 
@@ -158,10 +155,10 @@ def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
     """
     if stored is None:
         return given
-    done, own = _by_key(step for step in stored.steps if step.status == DONE), _by_key(given.steps)
-    steps = [*(done[name] for name in done if name not in own), *(done.get(name, own[name]) for name in own)]
+    done = {key(text) for text in stored.done}
     ahead = tuple(item for item in given.next_actions if key(item) not in done)
-    return msgspec.structs.replace(given, steps=limit_steps(steps), next_actions=ahead)
+    steps = put_steps(stored.steps, given.steps, lambda _: False)
+    return msgspec.structs.replace(given, steps=steps, next_actions=ahead)
 
 
 def merge(stored: TaskState, given: TaskState) -> TaskState:
@@ -171,7 +168,7 @@ def merge(stored: TaskState, given: TaskState) -> TaskState:
     """
     steps = stored.steps
     for step in given.steps:
-        steps = reach(steps, step.text, step)
+        steps = reach(steps, step)
     made = add(stored, msgspec.structs.replace(given, steps=()))
     return take_whole(
         stored, msgspec.structs.replace(made, steps=steps, window_id=max(stored.window_id, given.window_id))
@@ -230,19 +227,19 @@ def set_steps(
     """
     steps = state.steps
     for text in done:
-        steps = reach(steps, text, Step(text, DONE, now, by, COMMAND))
-    wanted = None if planned is None else {key(text): text for text in planned}
-    begun = {key(current)} if current else set()
-    if begun or wanted is not None:
-        steps = tuple(
-            msgspec.structs.replace(step, status=PLANNED) if step.status == IN_PROGRESS and begun else step
-            for step in steps
-            if step.status in (DONE, CLAIMED) or wanted is None or key(step.text) in {*wanted, *begun}
-        )
-    for text in (wanted or {}).values():
-        steps = reach(steps, text, Step(text, PLANNED))
+        steps = reach(steps, Step(text, DONE, now, by, COMMAND))
     if current:
-        steps = reach(steps, current, Step(current, IN_PROGRESS))
+        steps = tuple(
+            msgspec.structs.replace(step, status=PLANNED) if step.status == IN_PROGRESS else step for step in steps
+        )
+    if planned is not None:
+        planned = (*planned,)
+        named = {key(text) for text in (*planned, current)}
+        steps = tuple(step for step in steps if step.status in (DONE, CLAIMED) or key(step.text) in named)
+    for text in planned or ():
+        steps = reach(steps, Step(text, PLANNED))
+    if current:
+        steps = reach(steps, Step(current, IN_PROGRESS))
     ahead = [step.text for step in steps if step.status in (IN_PROGRESS, PLANNED)]
-    first = sorted(ahead, key=lambda text: key(text) not in begun)[:1]
+    first = sorted(ahead, key=lambda text: key(text) != key(current))[:1]
     return msgspec.structs.replace(state, steps=limit_steps(steps), next_actions=tuple(first))

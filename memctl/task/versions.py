@@ -30,6 +30,12 @@ class Checkpoints(msgspec.Struct, frozen=True):
     checkpoints: tuple[Checkpoint, ...]
     faults: tuple[Fault, ...]
 
+    @property
+    def twins(self) -> list[str]:
+        """The ids of the checkpoints with the newest version, if several clones saved it at once; else []."""
+        newest = [one.checkpoint_id for one in self.checkpoints if one.version == self.checkpoints[0].version]
+        return sorted(newest) if len(newest) > 1 else []
+
 
 def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
     """Return the checkpoints of one workflow by version, or with "" those of all workflows by time, newest first."""
@@ -55,7 +61,10 @@ def all_versions(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Versi
     """
     folder = f"{checkpoint.FOLDER}/{workflow}"
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), everywhere=True)
-    paths = (*snapshot.names(folder), *(path[len(memory.prefix) + 1 :] for path in tracked))
+    return _versions((*snapshot.names(folder), *(path[len(memory.prefix) + 1 :] for path in tracked)))
+
+
+def _versions(paths: Iterable[str]) -> set[Version]:
     return {version for path in paths if (version := checkpoint.version_at(path))}
 
 
@@ -83,9 +92,7 @@ def workflow_for(memory: Memory, snapshot: Snapshot, goal: str = "") -> str:
 
 def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
     """Return the newest checkpoint of a workflow that can be read, None if there is none."""
-    paths = snapshot.names(f"{checkpoint.FOLDER}/{workflow}")
-    numbers = [version for path in paths if (version := checkpoint.version_at(path))]
-    for number in sorted(numbers, reverse=True):
+    for number in sorted(_versions(snapshot.names(f"{checkpoint.FOLDER}/{workflow}")), reverse=True):
         with suppress(InvalidRecord, OSError):
             return checkpoint.parse(snapshot.read(number.path), number.path)
     return None
@@ -100,26 +107,8 @@ def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> 
     here = set(snapshot.names(folder))
     beside = sessions_ref.head(memory)
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), beside=beside)
-    paths = (path[len(memory.prefix) + 1 :] for path in tracked)
-    found = {version for path in paths if path not in here and (version := checkpoint.version_at(path))}
+    found = _versions({path[len(memory.prefix) + 1 :] for path in tracked} - here)
     return sorted(found, key=lambda version: (version.workflow, version), reverse=True)
-
-
-def newer_version(known: Iterable[Version], than: Version) -> Version | None:
-    """Return the newest of the `known` versions that are newer than the version `than`; None if none is."""
-    return max((version for version in known if than.is_behind(version)), default=None)
-
-
-def twins(found: Checkpoints, of: Checkpoint) -> list[Checkpoint]:
-    """Return the other checkpoints in `found` that have the workflow and version number of the checkpoint `of`.
-
-    They exist if two clones saved checkpoints at once; none of them is newer.
-    """
-    return [
-        one
-        for one in found.checkpoints
-        if (one.workflow_id, one.version) == (of.workflow_id, of.version) and one.checkpoint_id != of.checkpoint_id
-    ]
 
 
 def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
@@ -130,22 +119,20 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
     """
     found = read(snapshot, "" if reference else workflow)
     refuse_broken(snapshot, found, reference)
-    if not reference:
-        if found.checkpoints:
-            return found.checkpoints[0]
-        others = ", ".join(sorted({one.workflow_id for one in read(snapshot).checkpoints}))
-        hint = f"there are checkpoints of {others}: give --workflow" if others else "`memctl checkpoint save` makes one"
-        raise MemctlError(f"there is no checkpoint of {workflow}", hint, kind="not-found")
     wanted = reference.strip().lower()
-    matching = [one for one in found.checkpoints if one.checkpoint_id.startswith(wanted)]
-    exact = [one for one in matching if one.checkpoint_id == wanted] or matching
+    matching = [one for one in found.checkpoints if wanted and one.checkpoint_id.startswith(wanted)]
+    exact = [one for one in matching if one.checkpoint_id == wanted] or matching or [*found.checkpoints[: not wanted]]
     if len(exact) == 1:
         return exact[0]
-    if not exact:
-        hint = "`memctl checkpoint list --all` lists them"
-        raise MemctlError(f"there is no checkpoint {reference!r}", hint, kind="not-found")
-    names = ", ".join(one.checkpoint_id for one in exact[:5])
-    raise MemctlError(f"{reference!r} may be any of {names}", "give more of the id")
+    if exact:
+        names = ", ".join(one.checkpoint_id for one in exact[:5])
+        raise MemctlError(f"{reference!r} may be any of {names}", "give more of the id")
+    hint = "`memctl checkpoint list --all` lists them"
+    if not reference:
+        others = ", ".join(sorted({one.workflow_id for one in read(snapshot).checkpoints}))
+        hint = f"there are checkpoints of {others}: give --workflow" if others else "`memctl checkpoint save` makes one"
+    name = repr(reference) if reference else f"of {workflow}"
+    raise MemctlError(f"there is no checkpoint {name}", hint, kind="not-found")
 
 
 def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:

@@ -1,7 +1,7 @@
 """Operations on the coordination state about agents at work, their tasks, blockers and shared resources.
 
 These are `active_agents`, `agent_task_assignments`, `global_blockers` and `shared_resources` (rules.md#coordination).
-Each function returns a Plan, which makes the next state from one.
+Each function returns a Step: the state after the operation on a state.
 """
 
 from __future__ import annotations
@@ -12,128 +12,96 @@ from hashlib import blake2b
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.team.ref_state import Plan, Step
+from memctl.team.ref_state import Step
 from memctl.team.state import Agent, Blocker, State, Work, agent_name
 
 _TEXT = 500  # characters of a task, a blocker or a resource; what is longer belongs into a record
 _ID = 4  # bytes of a blocker's id: the same words are the same blocker, whoever says them
 
 
-def join(agent: str, now: str, task: str = "") -> Plan:
-    """Return the plan that notes an agent as at work since `now`, on `task` if one is given.
+def join(state: State, agent: str, now: str, task: str = "") -> Step:
+    """Return the step that notes an agent as at work since `now`, on `task` if one is given.
 
     An agent that is at work already keeps its time and gets the new task. Raises MemctlError for an invalid name, and
-    the plan for a task that is not one line.
+    for a task that is not one line.
     """
     name = agent_name(agent)
-
-    def plan(state: State) -> Step:
-        before = state.active_agents.get(name)
-        joined = before or Agent(joined_at=now)
-        if task:
-            joined = msgspec.structs.replace(joined, task=_line(task))
-        return Step(state.with_(active_agents={**state.active_agents, name: joined}), "join", name)
-
-    return plan
+    before = state.active_agents.get(name)
+    joined = before or Agent(joined_at=now)
+    if task:
+        joined = msgspec.structs.replace(joined, task=_line(task))
+    return Step(state.put("active_agents", name, joined), "join", name)
 
 
-def leave(agent: str, *, release: bool = False) -> Plan:
-    """Return the plan that removes an agent from those at work; with `release` its ownerships of sections are removed.
+def leave(state: State, agent: str, *, release: bool = False) -> Step:
+    """Return the step that removes an agent from those at work; with `release` its ownerships of sections are removed.
 
-    The plan raises MemctlError if the agent is not at work.
+    Raises MemctlError if the agent is not at work.
     """
     name = agent_name(agent)
-
-    def plan(state: State) -> Step:
-        if name not in state.active_agents:
-            raise MemctlError(f"{name} is not at work here", "`memctl coordination show` says who is")
-        active = {other: value for other, value in state.active_agents.items() if other != name}
-        owned = state.section_ownership_map
-        kept = {section: held for section, held in owned.items() if not (release and held.owner_agent_id == name)}
-        given = ", ".join(section for section in owned if section not in kept)
-        title = f"{name}, and release {given}" if given else name
-        return Step(state.with_(active_agents=active, section_ownership_map=kept), "leave", title)
-
-    return plan
+    if name not in state.active_agents:
+        raise MemctlError(f"{name} is not at work here", "`memctl coordination show` says who is")
+    owned = state.section_ownership_map
+    kept = {section: held for section, held in owned.items() if not (release and held.owner_agent_id == name)}
+    given = ", ".join(section for section in owned if section not in kept)
+    title = f"{name}, and release {given}" if given else name
+    left = state.put("active_agents", name, None).with_(section_ownership_map=kept)
+    return Step(left, "leave", title)
 
 
-def assign(agent: str, task: str, *, remove: bool = False) -> Plan:
-    """Return the plan that adds a task to the tasks assigned to an agent, or with `remove` removes it from these tasks.
+def assign(state: State, agent: str, task: str, *, remove: bool = False) -> Step:
+    """Return the step that adds a task to the tasks assigned to an agent, or with `remove` removes it from these tasks.
 
-    The agent need not be at work. With `remove` the plan raises MemctlError if the agent does not have the task.
+    The agent need not be at work. With `remove` raises MemctlError if the agent does not have the task.
     """
     name, line = agent_name(agent), _line(task)
-
-    def plan(state: State) -> Step:
-        tasks = state.agent_task_assignments.get(name, [])
-        if remove and line not in tasks:
-            known = "; ".join(tasks)
-            raise MemctlError(f"{name} has no task {line!r}", f"it has: {known}" if known else "it has none")
-        after = [other for other in tasks if other != line] if remove else list(dict.fromkeys([*tasks, line]))
-        others = {other: value for other, value in state.agent_task_assignments.items() if other != name}
-        assignments = {**others, **({name: after} if after else {})}
-        title = f"{name}, no longer: {line}" if remove else f"{name}: {line}"
-        return Step(state.with_(agent_task_assignments=assignments), "assign", title)
-
-    return plan
+    tasks = state.agent_task_assignments.get(name, [])
+    if remove and line not in tasks:
+        known = "; ".join(tasks)
+        raise MemctlError(f"{name} has no task {line!r}", f"it has: {known}" if known else "it has none")
+    after = [other for other in tasks if other != line] if remove else list(dict.fromkeys([*tasks, line]))
+    title = f"{name}, no longer: {line}" if remove else f"{name}: {line}"
+    return Step(state.put("agent_task_assignments", name, after or None), "assign", title)
 
 
-def block(text: str, agent: str, now: str) -> Plan:
-    """Return the plan that adds a blocker of all work, noted by `agent` at the time `now`.
+def block(state: State, text: str, agent: str, now: str) -> Step:
+    """Return the step that adds a blocker of all work, noted by `agent` at the time `now`.
 
     The blocker's id is made from the text; a blocker that is noted already stays as it is.
     """
     line = _line(text)
     blocker_id = f"B-{blake2b(line.encode(), digest_size=_ID).hexdigest()}"
-    blocker = Blocker(text=line, agent_id=agent_name(agent), since=now)
-
-    def plan(state: State) -> Step:
-        return Step(
-            state.with_(global_blockers={blocker_id: blocker, **state.global_blockers}),
-            "block",
-            f"{blocker_id} {line}",
-        )
-
-    return plan
+    blocker = state.global_blockers.get(blocker_id) or Blocker(text=line, agent_id=agent_name(agent), since=now)
+    return Step(state.put("global_blockers", blocker_id, blocker), "block", f"{blocker_id} {line}")
 
 
-def unblock(reference: str) -> Plan:
-    """Return the plan that removes a blocker, named by its id, the beginning of its id, or its whole text.
+def unblock(state: State, reference: str) -> Step:
+    """Return the step that removes a blocker, named by its id, the beginning of its id, or its whole text.
 
-    The plan raises MemctlError if no blocker or several match.
+    Raises MemctlError if no blocker or several match.
     """
-
-    def plan(state: State) -> Step:
-        known = state.global_blockers
-        wanted = reference.strip()
-        found = [key for key, item in known.items() if wanted and (key.startswith(wanted) or item.text == wanted)]
-        if len(found) != 1:
-            there = "; ".join(f"{key} {item.text}" for key, item in sorted(known.items()))
-            raise MemctlError(
-                f"{reference!r} may be any of {', '.join(found)}" if found else f"there is no blocker {reference!r}",
-                f"there are: {there}" if there else "there is none",
-            )
-        rest = {key: item for key, item in known.items() if key != found[0]}
-        return Step(state.with_(global_blockers=rest), "unblock", f"{found[0]} {known[found[0]].text}")
-
-    return plan
+    known = state.global_blockers
+    wanted = reference.strip()
+    found = [key for key, item in known.items() if wanted and (key.startswith(wanted) or item.text == wanted)]
+    if len(found) != 1:
+        there = "; ".join(f"{key} {item.text}" for key, item in sorted(known.items()))
+        raise MemctlError(
+            f"{reference!r} may be any of {', '.join(found)}" if found else f"there is no blocker {reference!r}",
+            f"there are: {there}" if there else "there is none",
+        )
+    return Step(state.put("global_blockers", found[0], None), "unblock", f"{found[0]} {known[found[0]].text}")
 
 
-def share(name: str, value: str) -> Plan:
-    """Return the plan that sets the value of a shared resource: where it is, or its status; "" removes the resource.
+def share(state: State, name: str, value: str) -> Step:
+    """Return the step that sets the value of a shared resource: where it is, or its status; "" removes the resource.
 
-    The plan raises MemctlError if there is no resource to remove.
+    Raises MemctlError if there is no resource to remove.
     """
     key, text = _line(name), _line(value) if value.strip() else ""
-
-    def plan(state: State) -> Step:
-        others = {other: said for other, said in state.shared_resources.items() if other != key}
-        if not text and key not in state.shared_resources:
-            raise MemctlError(f"there is no resource {key!r}", "`memctl coordination show` lists them")
-        resources = {**others, **({key: text} if text else {})}
-        return Step(state.with_(shared_resources=resources), "share", f"{key} = {text}" if text else f"no longer {key}")
-
-    return plan
+    if not text and key not in state.shared_resources:
+        raise MemctlError(f"there is no resource {key!r}", "`memctl coordination show` lists them")
+    title = f"{key} = {text}" if text else f"no longer {key}"
+    return Step(state.put("shared_resources", key, text or None), "share", title)
 
 
 def _line(text: str) -> str:
@@ -160,9 +128,8 @@ def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
     if any(work.task == task for work in gone):
         task = next((work.task for work in reversed([*handoffs.values()]) if work.task), "")
     if not (handoffs or task) and any(work.since == one.joined_at for work in gone):
-        return state.with_(active_agents={name: one for name, one in state.active_agents.items() if name != agent})
-    now = msgspec.structs.replace(one, task=task, handoffs=dict(handoffs))
-    return state.with_(active_agents={**state.active_agents, agent: now})
+        return state.put("active_agents", agent, None)
+    return state.put("active_agents", agent, msgspec.structs.replace(one, task=task, handoffs=dict(handoffs)))
 
 
 def only_working(state: State, sections: Collection[str], agent: str = "") -> State:

@@ -19,7 +19,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, Parties
 from memctl.team import agents
-from memctl.team.ref_state import Plan, Step
+from memctl.team.ref_state import Step
 from memctl.team.state import Ownership, State, Work, agent_name
 
 _REASON = re.compile(r"(?:Handoff|Transfer back: handoff) (HND-[\d-]+)(?: from .*)?")
@@ -98,67 +98,55 @@ def transfer_of(one: Handoff, now: str) -> Transfer:
     return Transfer(one.record.id, one.parties, now, tuple(one.record.aliases))
 
 
-def offer(given: Transfer) -> Plan:
-    """Return the plan that makes the taker of a handoff the owner of all its sections.
+def offer(state: State, given: Transfer) -> Step:
+    """Return the step that makes the taker of a handoff the owner of all its sections.
 
-    The type, expiry and readers of each ownership stay; a section that nobody owned becomes exclusive. The plan raises
+    The type, expiry and readers of each ownership stay; a section that nobody owned becomes exclusive. Raises
     MemctlError if an agent other than the giver owns one of the sections.
     """
     taker = agent_name(given.taker)
-
-    def plan(state: State) -> Step:
-        live = [held for section in given.who.sections if (held := state.live(section, given.now))]
-        if foreign := [held for held in live if held.owner_agent_id != given.giver]:
-            owners = ", ".join(dict.fromkeys(held.owner_agent_id for held in foreign))
-            hint = f"only {owners} can hand that over: leave it out, or ask for it"
-            raise MemctlError("\n".join(held.description for held in foreign), hint)
-        unowned = {name: Ownership(section_id=name, owner_agent_id=given.giver) for name in given.who.sections}
-        owned = {**unowned, **{held.section_id: held for held in live}}
-        moved = {name: held.passed(taker, given.now, given.why) for name, held in owned.items()}
-        title = f"{given.handoff} from {given.giver} to {taker}: {', '.join(given.who.sections) or 'no section'}"
-        return Step(state.with_(section_ownership_map={**state.section_ownership_map, **moved}), "handoff", title)
-
-    return plan
+    live = [held for section in given.who.sections if (held := state.live(section, given.now))]
+    if foreign := [held for held in live if held.owner_agent_id != given.giver]:
+        owners = ", ".join(dict.fromkeys(held.owner_agent_id for held in foreign))
+        hint = f"only {owners} can hand that over: leave it out, or ask for it"
+        raise MemctlError("\n".join(held.description for held in foreign), hint)
+    unowned = {name: Ownership(section_id=name, owner_agent_id=given.giver) for name in given.who.sections}
+    owned = {**unowned, **{held.section_id: held for held in live}}
+    moved = {name: held.passed(taker, given.now, given.why) for name, held in owned.items()}
+    title = f"{given.handoff} from {given.giver} to {taker}: {', '.join(given.who.sections) or 'no section'}"
+    return Step(state.with_(section_ownership_map={**state.section_ownership_map, **moved}), "handoff", title)
 
 
-def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
-    """Return the plan that notes a handoff's taker as at work on `task`, and gives the `declined` sections back.
+def accept(state: State, given: Transfer, task: str, declined: Collection[str]) -> Step:
+    """Return the step that notes a handoff's taker as at work on `task`, and gives the `declined` sections back.
 
-    The plan raises MemctlError if the state shows that the handoff was answered in another clone or on another branch.
+    Raises MemctlError if the state shows that the handoff was answered in another clone or on another branch.
     """
-    taker, join = agent_name(given.taker), agents.join(given.taker, given.now, task)
-
-    def plan(state: State) -> Step:
-        owned = state.section_ownership_map
-        if back := [name for name in given.who.sections if name in owned and given.is_back(owned[name])]:
-            raise _answered_elsewhere(given, f"{', '.join(back)} went back to {given.giver}")
-        if given.work(state):
-            raise _answered_elsewhere(given, f"{taker} works on it")
-        state = join(give_back_sections(state, given, declined)).state
-        accepted = tuple(s for s in given.who.sections if (held := state.live(s, given.now)) and given.is_by(held))
-        state = agents.only_working(state, accepted, taker)
-        active = state.active_agents[taker]
-        work = Work(since=given.now, task=active.task, sections=accepted)
-        state = agents.set_work(state, taker, {**active.handoffs, given.handoff: work})
-        title = f"{given.handoff} by {given.taker}" + (f" without {', '.join(declined)}" if declined else "")
-        return Step(state, "accept", title)
-
-    return plan
+    taker = agent_name(given.taker)
+    owned = state.section_ownership_map
+    if back := [name for name in given.who.sections if name in owned and given.is_back(owned[name])]:
+        raise _answered_elsewhere(given, f"{', '.join(back)} went back to {given.giver}")
+    if given.work(state):
+        raise _answered_elsewhere(given, f"{taker} works on it")
+    state = agents.join(give_back_sections(state, given, declined), taker, given.now, task).state
+    accepted = tuple(s for s in given.who.sections if (held := state.live(s, given.now)) and given.is_by(held))
+    state = agents.only_working(state, accepted, taker)
+    active = state.active_agents[taker]
+    work = Work(since=given.now, task=active.task, sections=accepted)
+    state = agents.set_work(state, taker, {**active.handoffs, given.handoff: work})
+    title = f"{given.handoff} by {given.taker}" + (f" without {', '.join(declined)}" if declined else "")
+    return Step(state, "accept", title)
 
 
-def release(given: Transfer, op: str) -> Plan:
-    """Return the plan that gives back to a handoff's giver all sections that the taker still owns by this handoff.
+def release(state: State, given: Transfer, op: str) -> Step:
+    """Return the step that gives back to a handoff's giver all sections that the taker still owns by this handoff.
 
-    `op` is the operation that the plan's commit names, such as `decline`. The plan raises MemctlError if the state
+    `op` is the operation that the commit names, such as `decline`. Raises MemctlError if the state
     shows that the taker accepted in another clone or on another branch.
     """
-
-    def plan(state: State) -> Step:
-        if given.work(state):
-            raise _answered_elsewhere(given, f"{given.taker} works on it")
-        return Step(give_back_sections(state, given, given.who.sections), op, given.handoff)
-
-    return plan
+    if given.work(state):
+        raise _answered_elsewhere(given, f"{given.taker} works on it")
+    return Step(give_back_sections(state, given, given.who.sections), op, given.handoff)
 
 
 def _answered_elsewhere(given: Transfer, why: str) -> MemctlError:
@@ -219,7 +207,7 @@ def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Itera
                 yield found
 
 
-def settle_state(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
+def settle_state(state: State, handoffs: Sequence[Handoff], now: str) -> tuple[State, list[str]]:
     """Return the state whose ownership and work follow the answers to handoffs, and one line for each change made."""
     state, lines = _renamed(handoffs, state, now)
     for one in contradictions(handoffs, state, now):
@@ -228,17 +216,13 @@ def settle_state(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[S
     return state, lines
 
 
-def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
-    """Return the plan that makes ownership and work in the state follow the answers to handoffs.
+def settle(state: State, handoffs: Sequence[Handoff], now: str) -> Step:
+    """Return the step that makes ownership and work in the state follow the answers to handoffs.
 
-    The title of the plan's step lists the changes; it is "" if there are none.
+    The title of the step lists the changes; it is "" if there are none.
     """
-
-    def plan(state: State) -> Step:
-        after, lines = settle_state(handoffs, state, now)
-        return Step(after, "settle", "; ".join(lines))
-
-    return plan
+    after, lines = settle_state(state, handoffs, now)
+    return Step(after, "settle", "; ".join(lines))
 
 
 def has_handoffs(state: State) -> bool:
@@ -299,7 +283,7 @@ def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradi
             again = msgspec.structs.replace(again, expires_at=None) if is_free else again
             # What nobody owned before went back to nobody, with an end that is its beginning.
             was = held.owner_agent_id if held.acquired_at != held.expires_at else ""
-            made = state.with_(section_ownership_map={**state.section_ownership_map, section: again})
+            made = state.put("section_ownership_map", section, again)
             why = held.description if was else f"nobody owns {section}"
             yield contradiction(why, _becomes(section, given.taker, was), made)
         elif is_taken and is_live and any(section in work.sections for work in at_work.values()):

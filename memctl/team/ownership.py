@@ -9,7 +9,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record.required_text import is_meaningful
 from memctl.team import agents
-from memctl.team.ref_state import Plan, Step
+from memctl.team.ref_state import Step
 from memctl.team.state import EXCLUSIVE, SECTION, SHARED_WRITE, Ownership, State, agent_name
 from memctl.text.characters import printable_line
 
@@ -35,11 +35,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     parents: Mapping[str, str] = {}
 
 
-def acquire(claim: Claim) -> Plan:
-    """Return the plan that makes the agent of a claim the owner of all claimed sections, or of none.
+def acquire(state: State, claim: Claim) -> Step:
+    """Return the step that makes the agent of a claim the owner of all claimed sections, or of none.
 
     A claim for shared-write on a section that is owned as shared-write succeeds and changes nothing. Without `force`
-    the plan raises MemctlError if another agent owns a section. Raises MemctlError for an expiry that has passed, and
+    raises MemctlError if another agent owns a section. Raises MemctlError for an expiry that has passed, and
     for `force` without a reason.
     """
     name = agent_name(claim.agent)
@@ -48,95 +48,83 @@ def acquire(claim: Claim) -> Plan:
     refuse_no_reason(claim.force, claim.reason or "")
     if claim.reason is not None:
         claim = msgspec.structs.replace(claim, reason=_reason(claim.reason))
-
-    def plan(state: State) -> Step:
-        owned = dict(state.section_ownership_map)
-        taken: list[str] = []
-        granted: list[str] = []
-        for section in map(section_id, claim.sections):
-            held = state.live(section, claim.now)
-            above = state.live(claim.parents.get(section, ""), claim.now)
-            if held is None and above and not above.lets_write(name) and above.owner_agent_id != name:
-                held = above
-            foreign = held if held and held.owner_agent_id != name else None
-            if foreign and not claim.force:
-                if foreign.ownership_type == SHARED_WRITE == claim.ownership_type:
-                    continue
-                raise not_available(foreign)
-            taken += [foreign.owner_agent_id] if foreign else []
-            owned[section] = _new_ownership(claim, section, name, owned.get(section), held)
-            granted.append(section)
-        ways: list[str] = [owned[section].ownership_type for section in granted] or [claim.ownership_type or EXCLUSIVE]
-        title = f"{', '.join(claim.sections)} {', '.join(dict.fromkeys(ways))}"
-        title += f" from {', '.join(dict.fromkeys(taken))}" if taken else ""
-        return Step(
-            agents.only_working(state, granted, name).with_(section_ownership_map=owned),
-            "force" if taken else "acquire",
-            title,
-        )
-
-    return plan
+    owned = dict(state.section_ownership_map)
+    taken: list[str] = []
+    granted: list[str] = []
+    for section in map(section_id, claim.sections):
+        held = state.live(section, claim.now)
+        above = state.live(claim.parents.get(section, ""), claim.now)
+        if held is None and above and not above.lets_write(name) and above.owner_agent_id != name:
+            held = above
+        foreign = held if held and held.owner_agent_id != name else None
+        if foreign and not claim.force:
+            if foreign.ownership_type == SHARED_WRITE == claim.ownership_type:
+                continue
+            raise not_available(foreign)
+        taken += [foreign.owner_agent_id] if foreign else []
+        owned[section] = _new_ownership(claim, section, name, owned.get(section), held)
+        granted.append(section)
+    ways: list[str] = [owned[section].ownership_type for section in granted] or [claim.ownership_type or EXCLUSIVE]
+    title = f"{', '.join(claim.sections)} {', '.join(dict.fromkeys(ways))}"
+    title += f" from {', '.join(dict.fromkeys(taken))}" if taken else ""
+    return Step(
+        agents.only_working(state, granted, name).with_(section_ownership_map=owned),
+        "force" if taken else "acquire",
+        title,
+    )
 
 
-def release(sections: Sequence[str], agent: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
-    """Return the plan that ends an agent's ownership of sections; raises MemctlError for `force` without a reason.
+def release(
+    state: State, sections: Sequence[str], agent: str, now: str, *, force: bool = False, reason: str = ""
+) -> Step:
+    """Return the step that ends an agent's ownership of sections; raises MemctlError for `force` without a reason.
 
-    With `force` the ownerships of other agents end, too; without it the plan raises MemctlError for them.
+    With `force` the ownerships of other agents end, too; without it raises MemctlError for them.
     """
     refuse_no_reason(force, reason)
-
-    def plan(state: State) -> Step:
-        markers = [section_id(section) for section in sections]
-        holders = [_own(state, section, agent, now, force).owner_agent_id for section in markers]
-        owned = {section: held for section, held in state.section_ownership_map.items() if section not in markers}
-        released = agents.only_working(state, markers).with_(section_ownership_map=owned)
-        return Step(released, "release", f"{', '.join(sections)}{_by_force(holders, agent)}")
-
-    return plan
+    markers = [section_id(section) for section in sections]
+    holders = [_own(state, section, agent, now, force).owner_agent_id for section in markers]
+    owned = {section: held for section, held in state.section_ownership_map.items() if section not in markers}
+    released = agents.only_working(state, markers).with_(section_ownership_map=owned)
+    return Step(released, "release", f"{', '.join(sections)}{_by_force(holders, agent)}")
 
 
-def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
-    """Return the plan that gives `sections`, which `agent` owns, to the agent `to`: all of them or none.
+def transfer(
+    state: State, sections: Sequence[str], agent: str, to: str, now: str, *, force: bool = False, reason: str = ""
+) -> Step:
+    """Return the step that gives `sections`, which `agent` owns, to the agent `to`: all of them or none.
 
     The type of ownership, its expiry and its readers do not change. With `force`, sections that other agents own are
-    given, too. The plan raises MemctlError for a section that nobody or, without `force`, another agent owns, and for
+    given, too. Raises MemctlError for a section that nobody or, without `force`, another agent owns, and for
     an expired ownership. Raises MemctlError for `force` without a reason.
     """
     name, reason = agent_name(to), _reason(reason)
     refuse_no_reason(force, reason)
-
-    def plan(state: State) -> Step:
-        owned = dict(state.section_ownership_map)
-        holders = []
-        for section in map(section_id, sections):
-            held = _own(state, section, agent, now, force)
-            if not held.is_live(now):  # the end stays as it is, so the other would have nothing
-                raise MemctlError(_over(held), f"take it first: `memctl own acquire {section}`")
-            holders.append(held.owner_agent_id)
-            if held.owner_agent_id != name:
-                owned[section] = held.passed(name, now, reason or held.lock_reason)
-        state = agents.only_working(state, [section_id(section) for section in sections], name)
-        title = f"{', '.join(sections)} to {name}{_by_force(holders, agent)}"
-        return Step(state.with_(section_ownership_map=owned), "transfer", title)
-
-    return plan
+    owned = dict(state.section_ownership_map)
+    holders = []
+    for section in map(section_id, sections):
+        held = _own(state, section, agent, now, force)
+        if not held.is_live(now):  # the end stays as it is, so the other would have nothing
+            raise MemctlError(_over(held), f"take it first: `memctl own acquire {section}`")
+        holders.append(held.owner_agent_id)
+        if held.owner_agent_id != name:
+            owned[section] = held.passed(name, now, reason or held.lock_reason)
+    state = agents.only_working(state, [section_id(section) for section in sections], name)
+    title = f"{', '.join(sections)} to {name}{_by_force(holders, agent)}"
+    return Step(state.with_(section_ownership_map=owned), "transfer", title)
 
 
-def renumber(moved: Sequence[tuple[Ownership, str]]) -> Plan:
-    """Return the plan that moves ownerships to the new markers of their sections: pairs of ownership and marker.
+def renumber(state: State, moved: Sequence[tuple[Ownership, str]]) -> Step:
+    """Return the step that moves ownerships to the new markers of their sections: pairs of ownership and marker.
 
     An ownership that has changed meanwhile stays at its old marker.
     """
-
-    def plan(state: State) -> Step:
-        owned = dict(state.section_ownership_map)
-        for held, marker in moved:
-            if owned.get(held.section_id) == held and marker not in owned:
-                owned[marker] = msgspec.structs.replace(owned.pop(held.section_id), section_id=marker)
-        title = ", ".join(f"{held.section_id} -> {marker}" for held, marker in moved)
-        return Step(state.with_(section_ownership_map=owned), "renumber", title)
-
-    return plan
+    owned = dict(state.section_ownership_map)
+    for held, marker in moved:
+        if owned.get(held.section_id) == held and marker not in owned:
+            owned[marker] = msgspec.structs.replace(owned.pop(held.section_id), section_id=marker)
+    title = ", ".join(f"{held.section_id} -> {marker}" for held, marker in moved)
+    return Step(state.with_(section_ownership_map=owned), "renumber", title)
 
 
 def not_available(held: Ownership) -> MemctlError:

@@ -175,6 +175,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         """Return a copy of the state with the fields in `values` replaced."""
         return msgspec.structs.replace(self, **values)
 
+    def put(self, field: str, key: str, value: object) -> State:
+        """Return a copy of the state with one entry of a mapping such as "active_agents" set, or removed with None."""
+        entries = {name: one for name, one in {**getattr(self, field), key: value}.items() if one is not None}
+        return self.with_(**{field: entries})
+
 
 class _Head(msgspec.Struct, frozen=True):
     format: int

@@ -6,7 +6,6 @@ No text can break out of its element. Characters that XML 1.0 does not allow, no
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -28,21 +27,6 @@ def element(tag: str, text: str) -> Element:
 def add(parent: Element, tag: str, text: str, **attributes: str) -> None:
     """Add an element with a tag, a text and `attributes` (by name) to `parent`."""
     SubElement(parent, tag, {name: clean(value) for name, value in attributes.items()}).text = clean(text)
-
-
-def add_texts(parent: Element, values: Mapping[str, str]) -> None:
-    """Add to `parent` an element for each text that is not empty: tag -> text."""
-    for tag, value in values.items():
-        if value:
-            add(parent, tag, value)
-
-
-def add_list(parent: Element, tag: str, item: str, values: Sequence[str]) -> None:
-    """Add to `parent` an element with a child `item` for each text; nothing if there are no texts."""
-    if values:
-        texts = SubElement(parent, tag)
-        for value in values:
-            add(texts, item, value)
 
 
 def to_text(root: Element) -> str:

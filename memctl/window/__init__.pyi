@@ -100,8 +100,8 @@ from memctl.window.pressure.monitor import (
     Thresholds as Thresholds,
 )
 from memctl.window.state.checkpoints import CrossWindowStateManager as CrossWindowStateManager
-from memctl.window.state.files import StateFiles as StateFiles
-from memctl.window.state.task import StateKeeper as StateKeeper, Validation as Validation
+from memctl.window.state.store import StateFiles as StateFiles
+from memctl.window.state.store import StateKeeper as StateKeeper, Validation as Validation
 from memctl.window.status import SeenConversation as SeenConversation, Status as Status
 from memctl.window.steps import (
     CASCADE as CASCADE,

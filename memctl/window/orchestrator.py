@@ -44,7 +44,7 @@ from memctl.window.steps import EVICTION, LEAST_GAIN, SUB_AGENT
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
     from memctl.window.audit import Audit, AuditSink
-    from memctl.window.state.task import StateKeeper
+    from memctl.window.state.store import StateKeeper
 
 
 class ContextWindowManager:
@@ -170,7 +170,7 @@ class ContextWindowManager:
         saved = self._succession.save_once(conversation.blocks, is_above=is_above or made is not None)
         if saved is not None:
             why = "the threshold for a safety save is reached" if is_above else "tokens are to be freed"
-            decision = "refused" if saved.is_refused else "saved"
+            decision = "refused" if saved.why_not else "saved"
             self._log("checkpoint", decision, reason=saved.why_not or why, details={"checkpoint": saved.id})
         if made is not None:
             return self._manage(conversation, start, made)
@@ -258,7 +258,7 @@ class ContextWindowManager:
         """Save and archive the state of a finished task, and return its summary with the trends of the window's
         health.
         """
-        from memctl.task import resume_text
+        from memctl.task import resume
 
         conversation = self._parse(messages)
         self.pressure_monitor.measure(conversation.tokens)
@@ -271,7 +271,7 @@ class ContextWindowManager:
         snapshot, trends = self._snapshot(), self.health_monitor.trend_report()
         details = {"checkpoint": saved.id}
         self._log("task", "ended", reason=why_not, after=msgspec.to_builtins(snapshot), details=details)
-        return TaskEnd(resume_text.write(saved.state).text, saved.id, snapshot, trends, why_not)
+        return TaskEnd(resume.write(saved.state).text, saved.id, snapshot, trends, why_not)
 
     def candidates(self, free: int | None = None) -> tuple[str, ...]:
         """Return the ids of the blocks that would be evicted first to free `free` tokens.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memctl.window.compression.notes import Notes
     from memctl.window.compression.sub_agent import Dispatcher
     from memctl.window.eviction.similarity import Embed
-    from memctl.window.state.task import StateKeeper
+    from memctl.window.state.store import StateKeeper
 
 LOG = "window.jsonl"  # the audit log of a memory's windows, beside its cache in the Git directory
 _SECTIONS = {
@@ -181,9 +181,9 @@ def parts(
     found: dict[str, Any] = {"config": config, "now": now, "budget_manager": budget(config)}
     notes, unused = None, []
     if name := config.compression.notes_file:
-        from memctl.window.state import files
+        from memctl.window.state import store
 
-        notes = files.notes_in(place("notes_file", name), name)
+        notes = store.notes_in(place("notes_file", name), name)
     found["compression_engine"] = compression(config, counter, provider, notes, dispatcher)
     if memory is not None and memory.semantic_model and config.eviction.policy is EvictionPolicy.SEMANTIC_MERGE:
         from memctl.search import embeddings
@@ -255,6 +255,6 @@ def _keeper(
         )
     if not given.state_file:
         return None
-    from memctl.window.state.files import StateFiles
+    from memctl.window.state.store import StateFiles
 
     return StateFiles(place("state_file", given.state_file), given.state_file, given.progress_file, now=now)

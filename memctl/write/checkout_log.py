@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -119,7 +120,8 @@ def _follow(memory: Memory, move: Move) -> None:
     if move.ownerships:
         from memctl.team import ownership, ref_state  # few moves change owners, and every write loads this module
 
-        ref_state.update_locked(memory, ownership.renumber(move.ownerships), ref_state.Terms(), is_locked=True)
+        plan = partial(ownership.renumber, moved=move.ownerships)
+        ref_state.update_locked(memory, plan, ref_state.Terms(), is_locked=True)
 
 
 def _git_error(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:

@@ -72,7 +72,8 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     if snapshot is not None:
         if values.get(TASK_ID):
             given = values.get("supersedes") or []
-            values["supersedes"] = [*given, *(one for one in _states_of_task(snapshot, values) if one not in given)]
+            if isinstance(given, list | tuple):
+                values["supersedes"] = [*given, *(one for one in _states_of_task(snapshot, values) if one not in given)]
         from memctl.write import links  # most records refer to none
 
         links.resolve_references(snapshot, values)
@@ -195,7 +196,7 @@ def _clean(value: str | list[str]) -> str | list[str]:
 def _refuse(kind: Kind, values: dict[str, Any]) -> None:
     """Raise MemctlError for everything that is wrong with values, before an id is taken."""
     stand_in = {"id": ids.record_id(kind, "2000-01-01", 1), "memory_id": "00000000-0000-7000-8000-000000000000"}
-    pages.refuse_line_zero(values.get("code_refs") or ())
     wrong = problems({**values, **stand_in})
     if wrong:
         raise MemctlError("\n".join(f"{field}: {message}" for field, message in wrong))
+    pages.refuse_line_zero(values.get("code_refs") or ())

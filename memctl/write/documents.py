@@ -334,6 +334,8 @@ def _committed_texts(memory: Memory, differing: Iterable[str], committed: Collec
     start = len(memory.prefix) + 1
     if not any(_is_shown(path[start:]) and path[start:] not in committed for path in differing):
         return {}
+    if memory.repository.under_way():  # a merge, say, whose commit will have what it has brought
+        return {}
     edited = [path for path in entry_state.uncommitted(memory) if _is_shown(path) and path not in committed]
     tip = batches.head(memory) or "HEAD"
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -81,9 +82,9 @@ def answer(
     given = handoffs.transfer_of(one, memory.now)
     if status == ACCEPTED:
         task = printable_line(who.task)[:LONGEST_LINE]  # perhaps written by hand
-        plan = handoffs.accept(given, task or one.record.title, declined)
+        plan = partial(handoffs.accept, given=given, task=task or one.record.title, declined=declined)
     else:
-        plan = handoffs.release(given, _OPS[status])
+        plan = partial(handoffs.release, given=given, op=_OPS[status])
     values: dict[str, Any] = {"status": status, "answered_by": memory.actor, "answered_at": memory.now}
     values |= {"declined": list(declined)} if declined else {}
 
@@ -118,9 +119,9 @@ class Settlement(msgspec.Struct, frozen=True):
 def settle(memory: Memory, remote: str = "") -> Settlement:
     """Set the owners of sections by the answers in the worktree's handoffs, in this clone and at `remote` if given."""
     found = handoff.read_all(load.disk(memory))[0]
-    plan = handoffs.settle(found, memory.now)
+    plan = partial(handoffs.settle, handoffs=found, now=memory.now)
     outcome = remote_state.update(memory, remote or None, plan, Terms())
-    return Settlement(handoffs.settle_state(found, outcome.before, memory.now)[1], outcome.lost)
+    return Settlement(handoffs.settle_state(outcome.before, found, memory.now)[1], outcome.lost)
 
 
 def _refuse(

@@ -78,10 +78,11 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
 def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
     """Replace the references in the link fields of `values`, a draft's front matter, by full ids, in place.
 
-    Raises MemctlError for an unknown or ambiguous reference.
+    A field that is not a list stays, for the check of all fields to refuse it. Raises MemctlError for an unknown or
+    ambiguous reference.
     """
     for name in OTHER_END:
-        if name in values:
+        if isinstance(values.get(name), list | tuple):
             values[name] = list(dict.fromkeys(snapshot.resolve(str(reference)).id for reference in values[name]))
     if "parent_memory_id" in values:
         values["parent_memory_id"] = snapshot.resolve(str(values["parent_memory_id"])).memory_id

@@ -7,7 +7,7 @@ which status a step may get.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -20,9 +20,10 @@ from memctl.record.checkpoint import FORMAT, Checkpoint, Metrics, Version
 from memctl.record.event import WorkflowEvent
 from memctl.record.filters import severity_rank
 from memctl.record.kinds import ISSUE, STATE
+from memctl.record.record import Record
 from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningful, type_errors
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, RecordReference, Step, TaskState
+from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, RecordReference, TaskState
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.task import environment, progress, state, versions
@@ -37,8 +38,8 @@ from memctl.write import edit, transaction
 from memctl.write.commit import Outcome
 
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
-_EVENTS_TOLD = 20
-_NOT_KEPT = "this can't be kept in a checkpoint:"
+_MOST_EVENTS = 20  # lines on events in a checkpoint
+_UNFIT = "this can't be stored in a checkpoint:"
 _FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a record or a file, and name that"
 
 
@@ -72,36 +73,26 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     given = progress.normalise(given)
     if unfit := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in given.steps
                  if not 0 < len(step.text) <= LONGEST_LINE]:  # fmt: skip
-        raise InvalidFields(_NOT_KEPT, unfit, _FITTING)
+        raise InvalidFields(_UNFIT, unfit, _FITTING)
     workflow = options.workflow or versions.workflow_for(memory, snapshot, given.goal)
-    options = msgspec.structs.replace(options, workflow=workflow, dropped=tuple(map(one_line, options.dropped)))
     found = versions.read(snapshot, workflow)
     versions.refuse_broken(snapshot, found)
-    last = _last(found, options)
-    if options.base and (last is None or options.base not in (last.checkpoint_id, str(last.version))):
-        named = "" if options.base.isdecimal() else options.base
-        other = versions.on_any_branch(memory, snapshot, named, workflow)
-        last = other if other and options.base in (other.checkpoint_id, str(other.version)) else last
+    last = _last(memory, snapshot, workflow, found, options.base)
     before = last if last and (not given.goal or given.goal == last.goal) else None  # else it is another task
-    if not is_meaningful(given.goal or (last.goal if last else "")):
-        wrong = (
-            f"{given.goal!r} is only a placeholder"
-            if given.goal
-            else "is missing: the first checkpoint of a workflow needs it"
-        )
-        raise InvalidFields("this checkpoint is incomplete:", [("goal", wrong)], "say what the task is", USAGE)
-    number = _number(memory, snapshot, options, last, found.checkpoints)
+    goal = given.goal or (last.goal if last else "")
+    if not is_meaningful(goal):
+        missing = "is missing: the first checkpoint of a workflow needs it"
+        wrong = f"{goal!r} is only a placeholder" if goal else missing
+        hint, other = "say what the task is", versions.workflow_to_resume(memory, snapshot)
+        hint += f", or continue that of {other} with `--workflow {other}`" if not goal and other != workflow else ""
+        raise InvalidFields("this checkpoint is incomplete:", [("goal", wrong)], hint, USAGE)
+    number = _number(memory, snapshot, workflow, options, last, found.checkpoints)
     events = task_events.since_checkpoint(event_stream.read(memory).events, workflow)
     if not given.phases and (named := next((event.phase for event in reversed(events) if event.phase), "")):
         given = msgspec.structs.replace(given, phases=(*(before.phases if before else ()), named))
+    state = _state(memory, snapshot, given, before, last, options)
     made = _checkpoint(
-        memory,
-        number,
-        {
-            **msgspec.to_builtins(_state(memory, snapshot, given, before, last, options)),  # to be looked at whole
-            "event_stream_summary": task_events.lines(events)[-_EVENTS_TOLD:],
-            "context_metrics": _metrics(options, events, last),
-        },
+        memory, number, state, task_events.lines(events)[-_MOST_EVENTS:], _metrics(options, events, last)
     )
     writes = (Write(made.number.path, checkpoint.to_json(made)), Write(made.number.page, markdown(made)))
     # The id is the title: the task may be what somebody asked for in private.
@@ -144,145 +135,145 @@ def _state(
 ) -> TaskState:
     """Return the state to save: the given one on top of the one before, with records, files and environment."""
     now = environment.current(memory)
+    stamp = {"at": memory.now, "by": memory.actor, "evidence": progress.COMMAND}
     steps = tuple(
-        Step(step.text, DONE, step.at or memory.now, step.by or memory.actor, step.evidence or progress.COMMAND)
+        msgspec.structs.replace(step, **{name: getattr(step, name) or value for name, value in stamp.items()})
         if step.status == DONE
         else step
         for step in given.steps
     )
     given = msgspec.structs.replace(given, steps=steps)
-    state = progress.take_whole(before, given) if options.is_whole else progress.add(before, given, options.dropped)
+    dropped = tuple(map(one_line, options.dropped))
+    state = progress.take_whole(before, given) if options.is_whole else progress.add(before, given, dropped)
     knows_files = options.knows_files or (options.is_whole and given.files)
     return msgspec.structs.replace(
         state,
         files=state.files if knows_files else environment.touched_since(memory, now, last, state.files),
-        records=(*_blocking(memory, snapshot), *_records(snapshot)),
+        records=tuple(_references(memory, snapshot)),
         environment=msgspec.structs.replace(now, dirty=now.dirty[: environment.MOST_DIRTY]),
     )
 
 
-def _last(found: Checkpoints, options: SaveOptions) -> Checkpoint | None:
-    """Return the checkpoint to continue; raises MemctlError if two clones saved one each of the newest version."""
-    named = next((one for one in found.checkpoints if one.checkpoint_id == options.base), None)
-    if named is not None or not found.checkpoints:
-        return named
-    last = found.checkpoints[0]
-    if twins := versions.twins(found, last):
-        names = " and ".join(sorted(one.checkpoint_id for one in (last, *twins)))
+def _last(memory: Memory, snapshot: Snapshot, workflow: str, found: Checkpoints, base: str) -> Checkpoint | None:
+    """Return the checkpoint to continue: the one that `base` names, here or on another branch, or else the newest.
+
+    Raises MemctlError if two clones saved one each of the newest version, and `base` is the id of neither.
+    """
+    named = next((one for one in found.checkpoints if one.checkpoint_id == base), None)
+    if named is None and found.twins:
         raise MemctlError(
-            f"{names} were saved at the same time",
+            f"{' and '.join(found.twins)} were saved at the same time",
             "name the one to continue with --base ID, and add what the other has",
         )
+    last = named or next(iter(found.checkpoints), None)
+    if base and (last is None or base not in (last.checkpoint_id, str(last.version))):
+        other = versions.on_any_branch(memory, snapshot, "" if base.isdecimal() else base, workflow)
+        last = other if other and base in (other.checkpoint_id, str(other.version)) else last
     return last
 
 
 def _number(
-    memory: Memory, snapshot: Snapshot, options: SaveOptions, last: Checkpoint | None, here: Sequence[Checkpoint]
+    memory: Memory,
+    snapshot: Snapshot,
+    workflow: str,
+    options: SaveOptions,
+    last: Checkpoint | None,
+    here: Sequence[Checkpoint],
 ) -> Version:
     """Return the next version of a workflow; raises MemctlError if the base is unknown or not the newest."""
-    base = last.version if last else 0
-    if options.base.isdecimal():
-        base = int(options.base)
-    elif options.base and (last is None or last.checkpoint_id != options.base):
-        raise MemctlError(f"{options.workflow} has no checkpoint {options.base!r}", "`memctl checkpoint list`", USAGE)
+    base = int(options.base) if options.base.isdecimal() else last.version if last else 0
+    if options.base and not options.base.isdecimal() and (last is None or last.checkpoint_id != options.base):
+        raise MemctlError(f"{workflow} has no checkpoint {options.base!r}", "`memctl checkpoint list`", USAGE)
     window = _window(memory, options, here)
-    known = versions.all_versions(memory, snapshot, options.workflow)
-    newest = versions.newer_version(known, Version(base, window, workflow=options.workflow))
+    known = versions.all_versions(memory, snapshot, workflow)
+    newest = max(filter(Version(base, window).is_behind, known), default=None)
     if newest is not None:
+        one = next((one for one in here if one.checkpoint_id == newest.id), None)
+        where = f" by {one.saved_by}, {one.saved_at}" if one else ", which another branch or remote has"
         mine = f"this goes on from version {base} in window {window}"
-        raise _stale(newest, here, mine if newest.version > base else f"window {window} is over")
+        mine = mine if newest.version > base else f"window {window} is over"
+        how = f"then save with --base {newest.version} --window {newest.window}"
+        hint = f"read it with `memctl checkpoint show {newest.id}`, {how}"
+        raise MemctlError(f"stale: {mine}: {newest.id} is newer{where}", hint)
     highest = max((one.version for one in known), default=0)
     if base > highest:
-        raise MemctlError(f"there is no version {base} of {options.workflow}", f"the newest is {highest}", USAGE)
-    return Version(base + 1, window, workflow=options.workflow)
+        raise MemctlError(f"there is no version {base} of {workflow}", f"the newest is {highest}", USAGE)
+    return Version(base + 1, window, workflow=workflow)
 
 
 def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) -> int:
-    """Return the number of the context window: the given one, else the session's own, else the next one for a new
-    session."""
-    if options.window is not None:
-        return options.window
-    if not here:
-        return 1
+    """Return the number of the context window: the given one, or the session's own; for a new session the next one."""
+    if options.window is not None or not here:
+        return options.window or 1
     newest = max(one.window_id for one in here)
-    if not memory.session:
-        return newest
     own = [one.window_id for one in here if one.session == memory.session]
-    return max(own) if own else newest + 1
+    return max(own, default=newest + 1) if memory.session else newest
 
 
-def _stale(newest: Version, here: Sequence[Checkpoint], mine: str) -> MemctlError:
-    one = next((one for one in here if one.checkpoint_id == newest.id), None)
-    where = f" by {one.saved_by}, {one.saved_at}" if one else ", which another branch or remote has"
-    hint = f"read it with `memctl checkpoint show {newest.id}`"
-    return MemctlError(
-        f"stale: {mine}: {newest.id} is newer{where}",
-        f"{hint}, then save with --base {newest.version} --window {newest.window}",
-    )
+def _references(memory: Memory, snapshot: Snapshot) -> Iterator[RecordReference]:
+    """Yield what blocks work, then the records that bear on any task.
 
-
-def _records(snapshot: Snapshot) -> tuple[RecordReference, ...]:
-    """Return the records that bear on any task: important decisions, open issues by severity, learnings."""
-    issues = sorted(
-        (r for r in snapshot.records if r.memory_type == "issue" and r.is_open),
-        key=lambda record: (severity_rank(record), record.timestamp, record.id),
-    )
-    weighty = [
-        *((r, f"importance {r.importance}") for r in snapshot.catalogue.top("decision", None, DECISIONS)),
-        *((r, r.severity or "") for r in issues[:ISSUES]),
-        *((r, f"importance {r.importance}") for r in snapshot.catalogue.top("learning", None, LEARNINGS)),
-    ]
-    return tuple(RecordReference(record.id, one_line(record.title), weight) for record, weight in weighty)
-
-
-def _blocking(memory: Memory, snapshot: Snapshot) -> Iterator[RecordReference]:
-    """Yield what blocks work: blockers of all agents, issues that block records, and blockers of states."""
+    Work is blocked by blockers of all agents, issues that block records, and blockers of states. The other records are
+    important decisions, open issues by severity, and learnings.
+    """
     for one in ref_state.read(memory).state.global_blockers.values():
         yield RecordReference(EVERYBODY, cut(one_line(one.text), LONGEST_LINE), f"noted by {one.agent_id}")
     for record in snapshot.open_records:
         if record.memory_type == ISSUE.name and record.blocks:
-            yield RecordReference(
-                record.id, one_line(record.title), f"{BLOCKS} {', '.join(record.blocks)}"[:LONGEST_LINE]
-            )
+            yield _reference(record, f"{BLOCKS} {', '.join(record.blocks)}")
         elif record.memory_type == STATE.name:
             for text in task_state_of(snapshot, record).blockers:
-                yield RecordReference(
-                    record.id, cut(one_line(text), LONGEST_LINE), f"{BLOCKS} {record.title}"[:LONGEST_LINE]
-                )
+                yield _reference(record, f"{BLOCKS} {record.title}", text)
+    issues = [record for record in snapshot.open_records if record.memory_type == ISSUE.name]
+    issues.sort(key=lambda record: (severity_rank(record), record.timestamp, record.id))
+    for record in snapshot.catalogue.top("decision", None, DECISIONS):
+        yield _reference(record, f"importance {record.importance}")
+    yield from (_reference(record, record.severity or "") for record in issues[:ISSUES])
+    for record in snapshot.catalogue.top("learning", None, LEARNINGS):
+        yield _reference(record, f"importance {record.importance}")
+
+
+def _reference(record: Record, weight: str, text: str = "") -> RecordReference:
+    return RecordReference(record.id, cut(one_line(text or record.title), LONGEST_LINE), weight[:LONGEST_LINE])
 
 
 def _metrics(options: SaveOptions, events: Sequence[WorkflowEvent], before: Checkpoint | None) -> Metrics:
     """Return the sizes as given, or as the latest event has them, and the counts of events."""
     old = before.context_metrics if before else Metrics()
 
-    def latest(given: int | None, sizes: Iterable[Any]) -> Any:
-        return next((size for size in (given, *sizes) if size is not None), None)
+    def latest(*sizes: Any) -> Any:
+        return next((size for size in sizes if size is not None), None)
 
+    newest_first = events[::-1]
     return Metrics(
-        scs_size=latest(options.scs_size, (event.after_state.scs_size for event in reversed(events))),
-        aws_size=latest(options.aws_size, (event.after_state.aws_size for event in reversed(events))),
-        compression_ratio=latest(None, (event.compression_ratio for event in reversed(events))),
+        scs_size=latest(options.scs_size, *(event.after_state.scs_size for event in newest_first)),
+        aws_size=latest(options.aws_size, *(event.after_state.aws_size for event in newest_first)),
+        compression_ratio=latest(*(event.compression_ratio for event in newest_first)),
         compressions=old.compressions + sum(event.event_type == "compression" for event in events),
         events=old.events + len(events),
     )
 
 
-def _checkpoint(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint:
+def _checkpoint(
+    memory: Memory, number: Version, state: TaskState, events: tuple[str, ...], metrics: Metrics
+) -> Checkpoint:
     """Return the checkpoint with its id, whose mark is a hash of all values."""
-    values |= {
+    values: dict[str, Any] = msgspec.structs.asdict(state) | {
         "format": FORMAT,
+        "checkpoint_id": number.id,
         "workflow_id": number.workflow,
         "window_id": number.window,
         "version": number.version,
         "saved_at": memory.now,
         "saved_by": memory.actor,
         "session": memory.session,
+        "event_stream_summary": events,
+        "context_metrics": metrics,
     }
-    mark = blake2b(msgspec.json.encode(values, order="deterministic"), digest_size=3).hexdigest()
-    values["checkpoint_id"] = msgspec.structs.replace(number, mark=mark).id
-    if wrong := list(type_errors(values, Checkpoint)):
-        raise InvalidFields(_NOT_KEPT, wrong, _FITTING)
-    return msgspec.convert(values, Checkpoint)
+    if wrong := list(type_errors(msgspec.to_builtins(values), Checkpoint)):
+        raise InvalidFields(_UNFIT, wrong, _FITTING)
+    mark = blake2b(checkpoint.to_json(Checkpoint(**values)).encode(), digest_size=3).hexdigest()
+    return Checkpoint(**values | {"checkpoint_id": msgspec.structs.replace(number, mark=mark).id})
 
 
 def note(memory: Memory, made: Checkpoint) -> None:

@@ -128,3 +128,21 @@ def test_control_characters_in_an_existing_record_survive_edit_and_restore(repo:
     text = memctl("show", made).out
     memctl("edit", made, "--file", "-", stdin=text.replace("\x1b[31m", ""))
     assert "MEM112" not in memctl("check").out
+
+
+def test_code_is_named_from_the_folder_in_which_memctl_runs(repo: Path, memctl: Memctl) -> None:
+    folder = repo / "src" / "shop"
+    folder.mkdir(parents=True)
+    (folder / "till.py").write_text("one = 1\n")
+    for given, expected in (
+        ("till.py:1", "src/shop/till.py:1"),
+        ("src/shop/till.py", "src/shop/till.py"),
+        ("../shop/till.py", "src/shop/till.py"),
+        ("missing.py", "missing.py"),
+    ):
+        record = memctl("decide", f"By {given}", "--rationale", "It is", "--code", given, where=folder).id
+        assert memctl("show", record, "--json").data["records"][0]["code_refs"] == [expected]
+    memctl("edit", record, "--code", "till.py", where=folder)
+    assert memctl("show", record, "--json").data["records"][0]["code_refs"] == ["missing.py", "src/shop/till.py"]
+    memctl("section", "add", "Till", "--path", "till.py", where=folder)
+    assert "src/shop/till.py" in (repo / ".memory" / "sections" / "2.1-till.md").read_text()

@@ -208,3 +208,23 @@ def test_long_work_shows_its_progress_on_a_terminal_only(repo: Path, memctl: Mem
     assert "reading the memory [" in run_on_terminal(repo, "list")
     shutil.rmtree(repo / ".git" / "memctl")
     assert "reading" not in memctl("list").err
+
+
+def test_a_deleted_record_is_offered_for_restoring(repo: Path, memctl: Memctl) -> None:
+    gone = memctl("learn", "Look at the pool", "--lesson", "Before adding retries.").id
+    memctl("state", "Profile API")
+    memctl("delete", gone, "--reason", "Recorded twice")
+    refused = memctl("show", gone, code=1).err
+    assert f"`memctl restore {gone}` restores it" in refused
+    assert "STA-" not in refused
+    memctl("restore", gone)
+    memctl("show", gone)
+
+
+def test_a_memory_that_only_git_has_is_offered_for_restoring(repo: Path, memctl: Memctl) -> None:
+    shutil.rmtree(repo / ".memory")
+    assert "hint: `git restore .memory` brings back" in memctl("list", code=1).err
+    git(repo, "restore", ".memory")
+    memctl("list")
+    git(repo, "rm", "-rq", ".memory")
+    assert "hint: `memctl init` makes one" in memctl("list", code=1).err

@@ -168,7 +168,9 @@ class TestRefused:
         assert "immediate: is missing" in err
         assert "success_criteria: is missing" in err
 
-    def test_a_long_summary_is_sent_to_be_shortened(self, shop: Path, memctl: Memctl) -> None:
+    def test_summary_above_500_tokens_is_refused_with_the_command_that_shortens_it(
+        self, shop: Path, memctl: Memctl
+    ) -> None:
         err = memctl("handoff", "--to", "bob", "--reason", "Done", "--summary", "word " * 900, code=1).err
         assert "context-summary" in err
 
@@ -206,7 +208,7 @@ class TestRefused:
         memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", f"Use {key}", code=1)
         assert owners(memctl) == {}
 
-    def test_the_status_moves_only_with_the_ownership(self, shop: Path, memctl: Memctl) -> None:
+    def test_edit_of_a_handoffs_status_is_refused(self, shop: Path, memctl: Memctl) -> None:
         made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
         assert "memctl handoff accept" in memctl("edit", made, "--set", "status=accepted", code=1).err
         assert "given to another agent" in memctl("edit", made, "--set", "reason=Another", code=1).err
@@ -454,7 +456,7 @@ def test_the_help_of_the_group_begins_with_examples(memctl: Memctl) -> None:
 
 
 @pytest.mark.parametrize("where", [("--out", "no/such/folder/pack.md"), ("--copy",)])
-def test_a_package_that_can_go_nowhere_moves_nothing(
+def test_package_that_can_not_be_delivered_moves_no_ownership(
     shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, where: tuple[str, ...]
 ) -> None:
     for name in ("PATH", "DISPLAY", "WAYLAND_DISPLAY"):
@@ -479,7 +481,7 @@ def test_a_lost_package_is_reported(shop: Path, memctl: Memctl) -> None:
 
 
 @pytest.mark.parametrize("command", ["delete", "archive"])
-def test_an_offer_with_sections_stays_until_it_is_answered(
+def test_unanswered_offer_with_sections_can_not_be_deleted_or_archived(
     shop: Path, memctl: Memctl, bob: Memctl, command: str
 ) -> None:
     made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]

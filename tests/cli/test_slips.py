@@ -150,3 +150,19 @@ def test_a_revision_in_place_of_a_record_is_compared(memctl: Memctl) -> None:
     assert "+They do run dry" in shown
     assert shown in memctl("diff", "HEAD~1").out
     assert "+They do run dry" in memctl("diff", "HEAD~1..HEAD").out
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ('{"title": "T", "supersedes": "DEC-2025-01-02-001"}', "supersedes: 'DEC-2025-01-02-001' is not a list of ids"),
+        ('{"title": "T", "supersedes": 7}', "supersedes: '7' is not a list of ids"),
+        ('{"title": "T", "code_refs": 7}', "code_refs: '7' is not a list of paths"),
+        ('{"title": "T", "code_refs": ["a.py", 7]}', "code_refs: "),
+        ('{"title": "T", "rationale": 7}', "rationale must be a string"),
+        ('{"title": "T", "alternatives_considered": [["a"]]}', "alternatives_considered must be a list of strings"),
+    ],
+)
+def test_field_of_a_wrong_type_in_a_file_is_named(memctl: Memctl, fields: str, message: str) -> None:
+    assert message in memctl("decide", "--file", "-", stdin=fields, code=1).err
+    assert memctl("list", "--json").data["total"] == 0

@@ -20,6 +20,6 @@ def given(
     budget = asked.budget or TYPES[asked.handoff_type].budget
     asked = msgspec.structs.replace(asked, id="HND-2025-11-04-001", budget=budget)
     scope = handoff_scope.gather(snapshot, NOW, asked, SOURCES, count)
-    found = assess(snapshot, NOW, sections=asked.sections, task=scope.subject.tasks[:1])
-    whole = handoff_request.complete(asked, scope.subject.state, found, scope.subject.known, snapshot, count)
+    found = assess(snapshot, NOW, sections=asked.sections, task=scope.tasks[:1])
+    whole = handoff_request.complete(asked, scope.state, found, scope.known, snapshot, count)
     return handoff.package(snapshot, NOW, whole, scope, SOURCES, count)

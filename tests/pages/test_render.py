@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from shutil import rmtree
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -11,6 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from memctl.pages import generated_header
+from memctl.pages import render as pages_render
 from memctl.pages.contents import BrokenTemplate
 from memctl.pages.render import touched
 from memctl.store.files import templates
@@ -57,8 +59,8 @@ def links_of(inline: Token) -> list[tuple[str, str]]:
     return found
 
 
-def render(*texts: Texts) -> dict[str, str]:
-    making = renderer(memory(*texts))
+def render(*texts: Texts, compiled: Path | None = None) -> dict[str, str]:
+    making = renderer(memory(*texts), compiled)
     return {name: making.page(name) for name in making.names()}
 
 
@@ -163,7 +165,7 @@ def test_damaged_compiled_templates_are_compiled_again(tmp_path: Path) -> None:
     assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
 
 
-def test_own_templates_give_what_jinja_gives_of_them() -> None:
+def test_compiled_templates_give_what_jinja_gives(tmp_path: Path) -> None:
     texts = (
         project("## Goal\n\nSell.\n\n## Status\n\nWell.\n\n## Priorities\n\n- PCI\n- VAT\n", completion_percentage=45),
         section(
@@ -177,8 +179,25 @@ def test_own_templates_give_what_jinja_gives_of_them() -> None:
     )
     names = ("INDEX.md", "1.0-executive-summary.md", "section.md", "detail.md")
     copies = [template(name, (templates() / f"{name}.j2").read_text("utf-8")) for name in names]
+    first = render(section(1), detail(1, "Intro.\n"), compiled=tmp_path)  # compiles and stores all
+    assert {file.name for file in tmp_path.iterdir() if file.suffix == ".code"} == {f"{name}.j2.code" for name in names}
+    assert first == render(section(1), detail(1, "Intro.\n"))
     for given in (texts, texts[1:], ()):
-        assert render(*given, *copies) == render(*given)
+        assert render(*given, compiled=tmp_path) == render(*given, *copies)
+
+
+def test_code_of_a_template_that_fails_or_differs_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = render(*PAGES)
+    environment = SimpleNamespace(**{**vars(pages_render._RUNTIME["environment"]), "finalize": lambda value: "?"})
+    for runtime in ({}, {**pages_render._RUNTIME, "environment": environment}):
+        monkeypatch.setattr(pages_render, "_RUNTIME", runtime)  # as if another Jinja made code that needs other names
+        assert render(*PAGES, compiled=tmp_path) == expected
+        assert not list(tmp_path.glob("*.code"))
+    monkeypatch.undo()
+    assert render(*PAGES, compiled=tmp_path) == expected
+    assert list(tmp_path.glob("*.code"))
+    monkeypatch.setattr(pages_render, "_RUNTIME", {})
+    assert render(*PAGES, compiled=tmp_path) == expected
 
 
 def test_document_that_is_too_large_is_refused() -> None:

@@ -60,13 +60,13 @@ def one(**changes: Any) -> Result:
 SEED = ranking.limits(SearchWeights())
 
 
-def test_the_weights_are_those_of_the_rules() -> None:
+def test_weights_are_those_of_the_rules() -> None:
     shares = ranking.shares(SearchWeights())
     assert pytest.approx(0.40) == shares.title + shares.content
     assert (shares.importance, shares.recency, shares.access) == pytest.approx((0.25, 0.20, 0.15))
 
 
-def test_signals_other_than_text_count_little_of_their_weight() -> None:
+def test_importance_recency_and_access_count_a_fraction_of_their_weight() -> None:
     assert sum(SEED.values()) == pytest.approx(1)
     assert (SEED["importance"] + SEED["recency"] + SEED["access"]) / SEED["text"] == pytest.approx(0.04 * 60 / 40)
     only = ranking.limits(SearchWeights(title=0, content=0, importance=3, recency=1, access=0))
@@ -91,11 +91,11 @@ def test_retrievals_count_up_to_a_cap() -> None:
     assert one(access_count=500).access == pytest.approx(SEED["access"])
 
 
-def test_a_record_from_the_future_is_as_recent_as_can_be() -> None:
+def test_record_from_the_future_has_full_recency() -> None:
     assert one(timestamp="2026-01-01T00:00:00Z").recency == pytest.approx(SEED["recency"])
 
 
-def test_the_better_match_comes_first() -> None:
+def test_better_match_comes_first() -> None:
     first, second = made(1), made(2)
     assert found([first, second], [hit(first, 1), hit(second, 4)]) == [second.id, first.id]
 

@@ -61,7 +61,7 @@ def summed_up(session: Session) -> SessionSummary:
 
 @examples(60)
 @given(st.lists(LINE, min_size=1, max_size=6))
-def test_odd_lines_are_summed_up(given_lines: list[Any]) -> None:
+def test_odd_lines_give_a_page_that_can_be_parsed(given_lines: list[Any]) -> None:
     text = "\n".join(map(json.dumps, given_lines))
     summary = summed_up(reader.read(text.encode(errors="replace")))
     text = session_page.render(page_builder.compose(summary, "shop", "2025-11-04T09:00:00Z"))
@@ -71,7 +71,7 @@ def test_odd_lines_are_summed_up(given_lines: list[Any]) -> None:
 
 @examples(40)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode(errors="replace")))
-def test_any_bytes_are_read(data: bytes) -> None:
+def test_any_bytes_give_a_summary_without_an_error(data: bytes) -> None:
     summed_up(reader.read(data))
 
 

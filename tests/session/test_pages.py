@@ -76,7 +76,7 @@ def test_refused_session_end_leaves_nothing_begun(started: Path, memctl: Memctl)
     assert git(started, "log", "--format=%B").count("Memctl-Op: summarize\n") == 2
 
 
-def test_a_dry_run_ends_nothing(started: Path, memctl: Memctl) -> None:
+def test_dry_run_of_session_end_leaves_the_session_running(started: Path, memctl: Memctl) -> None:
     memctl("session", "end", "--dry-run")
     found = memctl("session", "status", "--json").data["sessions"]
     assert [(one["id"]) for one in found] == ["refunds"]

@@ -101,7 +101,7 @@ def test_a_passed_check_that_a_step_names_shows_that_it_is_done() -> None:
     assert after(before, *run("pytest tests/pay", "1 failed", error=True)).state.done == ()
 
 
-def test_a_done_step_stays_done() -> None:
+def test_step_once_done_stays_done() -> None:
     before = after(Progress(), TASK, todo(Route="done", Rounding="doing"))
     found = after(before, todo(Route="open", Rounding="open"), Event(ANSWER, "Next: Route")).state
     assert (found.done, found.planned, found.next_actions) == (("Route",), ("Rounding",), ())

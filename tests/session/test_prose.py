@@ -182,7 +182,7 @@ def test_a_reason_read_by_a_model_proposes_no_rationale(repo: Path, memctl: Memc
     assert "bursts" not in shown
 
 
-def test_a_dry_run_sends_nothing(repo: Path, memctl: Memctl, asked: Asked) -> None:
+def test_dry_run_sends_nothing_to_the_model(repo: Path, memctl: Memctl, asked: Asked) -> None:
     asked.answers(ANSWER)
     (repo.parent / "session.jsonl").write_text(session(repo).text)
     memctl("session", "summarize", "-t", str(repo.parent / "session.jsonl"), "--dry-run")

@@ -45,7 +45,7 @@ def test_an_output_with_windows_line_ends_is_read_like_any_other() -> None:
     assert [(one.step, one.message) for one in found.failures] == [("pytest", "2 failed")]
 
 
-def test_a_call_that_was_refused_or_failed_touches_no_file() -> None:
+def test_refused_or_failed_call_touches_no_file() -> None:
     made = Transcript()
     made.prompt("Try.")
     made.call("Edit", "String to replace not found", error=True, file_path="/home/ada/shop/a.py")

@@ -29,7 +29,7 @@ def opened(repo: Path) -> Memory:
     return open_memory(repo, {})
 
 
-def test_everything_of_interest_is_found_in_code() -> None:
+def test_facts_of_code_are_its_lines_todos_imports_and_names() -> None:
     found = facts.of_content("pay.py", CODE)
     assert (found.size, found.lines, found.kind, found.refusal, found.todos) == (len(CODE), 7, "python", "", 1)
     assert found.imports == ("shop|cart",)
@@ -37,17 +37,17 @@ def test_everything_of_interest_is_found_in_code() -> None:
     assert {"card", "client", "pays"} <= set(found.words)
 
 
-def test_binary_files_are_not_looked_into() -> None:
+def test_binary_file_has_a_size_and_a_refusal_alone() -> None:
     assert facts.of_content("a.py", b"import x\n\0") == facts.FileFacts(10, refusal="binary")
 
 
 @given(st.binary(max_size=300), st.sampled_from(["a.py", "b.ts", "c.go", "package.json", "d", "e.md", "tsconfig.json"]))
-def test_any_bytes_can_be_looked_at(content: bytes, path: str) -> None:
+def test_any_bytes_give_facts_with_their_size(content: bytes, path: str) -> None:
     found = facts.of_content(path, content)
     assert found.size == len(content)
 
 
-def test_a_content_is_looked_at_once(repo: Path) -> None:
+def test_unchanged_file_is_not_read_again(repo: Path) -> None:
     memory = opened(repo)
     cache = load.open_cache(memory)
     first = gathered(memory, cache)["app.py"]
@@ -91,7 +91,7 @@ def test_files_too_large_and_files_that_can_not_be_read_have_a_reason(repo: Path
     assert found["large.txt"].facts.refusal == facts.TOO_LARGE
 
 
-def test_large_files_beyond_the_time_of_a_run_are_looked_at_by_the_next(
+def test_large_files_beyond_the_time_of_a_run_are_read_by_the_next(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in (1, 2):
@@ -124,7 +124,7 @@ def test_links_out_of_the_repository_are_not_followed(repo: Path, tmp_path: Path
     assert set(gathered(memory, load.open_cache(memory))) == {"app.py"}
 
 
-def test_findings_about_contents_that_are_gone_are_forgotten_in_the_end() -> None:
+def test_facts_of_deleted_contents_are_deleted_once_they_are_many() -> None:
     cache = Cache.open(None)
     source_facts.keep(cache, {(f"{number:040x}", "py"): b"x" for number in range(6_000)})
     known = source_facts.recall(cache)

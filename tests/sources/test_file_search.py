@@ -36,14 +36,14 @@ def found(memory: Memory, snapshot: Snapshot, query: str) -> list[str]:
     return [hit.path for hit in file_search.search(memory, snapshot, query)[:10]]
 
 
-def test_files_are_found_by_what_they_say_and_by_their_names(memory: Memory) -> None:
+def test_files_are_found_by_their_text_and_their_names(memory: Memory) -> None:
     hits = file_search.search(memory, load.disk(memory), "the pager on windows")
     assert [hit.path for hit in hits] == ["src/pager.py", "tests/keys.py"]
     assert hits[0].score > hits[1].score > 0
     assert [why for _, why in hits[0].reasons] == ["it says pager, windows", "it is called pager"]
 
 
-def test_a_fixture_with_a_key_may_be_named_but_not_found_by_it(memory: Memory) -> None:
+def test_file_with_a_credential_is_found_but_not_by_the_credential(memory: Memory) -> None:
     assert found(memory, load.disk(memory), "pager key")[0] == "tests/keys.py"
     assert found(memory, load.disk(memory), KEY) == []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memctl.git.repository import open_repository
-from memctl.sources.generated_files import GENERATED, LOCK, Generated, in_text
+from memctl.sources.generated_files import GENERATED, LOCK, GeneratedFiles, in_text
 
 
 @pytest.mark.parametrize(
@@ -42,5 +42,5 @@ def test_text_that_only_mentions_generation_is_not_generated(text: str) -> None:
 def test_lock_files_are_known_by_their_names_and_others_by_attributes(repo: Path) -> None:
     names = ["uv.lock", "web/package-lock.json", "go.sum", "lock.py", "api/client.py", "api/größe.py", "block"]
     (repo / ".gitattributes").write_text("api/* linguist-generated=true\n")
-    known = Generated(open_repository(repo), [*names, ".gitattributes"], {"block"}.__contains__)
+    known = GeneratedFiles(open_repository(repo), [*names, ".gitattributes"], {"block"}.__contains__)
     assert [known.reason(name) for name in names] == [LOCK, LOCK, LOCK, "", GENERATED, GENERATED, GENERATED]

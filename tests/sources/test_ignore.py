@@ -24,7 +24,7 @@ def test_patterns_are_those_of_gitignore() -> None:
     assert set(ignored_files(NAMES, {".memctlignore": text})) == {"docs/a.md", "gen/x.py", "gen/deep/y.py"}
 
 
-def test_the_file_of_a_folder_speaks_of_that_folder_and_has_the_last_word() -> None:
+def test_ignore_file_nearest_to_a_file_overrides_those_above() -> None:
     texts = {".memctlignore": "*.py\n", "gen/.memctlignore": "!x.py\n/deep/\n", "docs/.memctlignore": "a.*\n"}
     found = ignored_files(NAMES, texts)
     assert set(found) == {"a.py", "docs/a.md", "gen/deep/y.py"}

@@ -42,25 +42,25 @@ def found(suffix: str, text: str) -> list[str]:
     return list(imports.in_code(suffix, text))
 
 
-def test_python_imports_have_the_names_imported_from_modules() -> None:
+def test_python_imports_include_the_names_imported_from_a_module() -> None:
     assert found("py", PYTHON) == [
         *("os", "a.b", ".near|one", ".near|two", ".|beside", "...|far", "pkg.sub|*", "conditional", "late|Loaded")
     ]
 
 
 @pytest.mark.parametrize("suffix", ["js", "jsx", "ts", "tsx"])
-def test_scripts_import_export_require_and_load_later(suffix: str) -> None:
+def test_imports_exports_requires_and_dynamic_imports_of_scripts_are_found(suffix: str) -> None:
     expected = ["react", "./side.css", "./again", "./one", "fs", "./lazy"]
     assert found(suffix, SCRIPT) == expected
 
 
-def test_typescript_has_a_form_of_its_own() -> None:
+def test_import_require_of_typescript_is_found() -> None:
     assert found("ts", 'import legacy = require("./legacy");\nimport type { T } from "./types";\n') == [
         *("./legacy", "./types")
     ]
 
 
-def test_go_imports_one_or_many() -> None:
+def test_single_and_grouped_imports_of_go_are_found() -> None:
     text = 'package main\n\nimport "fmt"\nimport (\n\tx "example.org/shop/cart"\n\t. `example.org/dot`\n\t_ "side"\n)\n'
     assert found("go", text) == ["fmt", "example.org/shop/cart", "example.org/dot", "side"]
 

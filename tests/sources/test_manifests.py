@@ -7,7 +7,7 @@ import pytest
 from memctl.sources.manifests import declarations
 
 
-def test_comments_and_last_commas_of_a_tsconfig_are_no_faults() -> None:
+def test_comments_and_last_commas_of_a_tsconfig_are_accepted() -> None:
     text = '{\n// "@x/*": ["no"]\n"compilerOptions": {"baseUrl": "./app", /* b */ "paths": {"@/*": ["ui/*",],},},\n}'
     assert declarations("tsconfig.json", text) == (("alias", "@/*\n./app/ui/*"), ("alias", "*\n./app/*"))
 

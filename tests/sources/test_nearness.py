@@ -12,7 +12,7 @@ def contents(**imports: str) -> dict[str, Content]:
     return {f"{name}.py": Content(name, FileFacts(1, imports=tuple(text.split()))) for name, text in imports.items()}
 
 
-def test_distances_give_points() -> None:
+def test_points_fall_with_the_distance_in_imports() -> None:
     found = nearness(
         contents(active="near os", near="far", far="further", further="", user="active", alone=""), {"active.py"}
     )
@@ -31,7 +31,7 @@ def test_relations_add_up_to_no_more_than_the_most() -> None:
     assert len(found["both.py"].why) == 2
 
 
-def test_files_that_import_each_other_come_to_an_end() -> None:
+def test_files_that_import_each_other_get_the_points_once() -> None:
     found = nearness(contents(a="b a", b="a"), {"a.py"})
     assert {path: near.points for path, near in found.items()} == {"a.py": 20, "b.py": 20}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memctl.git.repository import open_repository
-from memctl.sources.recency import last_files, recent
+from memctl.sources.recency import last_files, recent_changes
 from tests.conftest import git
 
 NOW = "2025-11-04T14:32:00Z"
@@ -34,7 +34,7 @@ def test_commits_of_the_last_week_give_moments_and_the_last_five_are_operations(
     for day, name in enumerate(("a", "b", "c", "d", "e", "f", "g"), 27):
         date = f"2025-10-{day:02d}T12:00:00Z" if day < 32 else f"2025-11-{day - 31:02d}T12:00:00Z"
         commit(folder, name, date, monkeypatch)
-    found = recent(open_repository(folder), (), NOW)
+    found = recent_changes(open_repository(folder), (), NOW)
     assert found.operations == set("cdefg")
     assert found.moments == {
         name: f"2025-{day}T12:00:00Z"
@@ -47,7 +47,7 @@ def test_memory_commits_do_not_count_as_operations(folder: Path, monkeypatch: py
         commit(folder, f"old{number}", "2024-01-01T00:00:00Z", monkeypatch)
     for number in range(12):
         commit(folder, f".memory/decisions/{number}.md", "2025-11-04T00:00:00Z", monkeypatch)
-    found = recent(open_repository(folder), (), NOW)
+    found = recent_changes(open_repository(folder), (), NOW)
     assert found.operations == {"old0", "old1", "old2", "old3"}
     assert found.moments == {}
 
@@ -55,13 +55,13 @@ def test_memory_commits_do_not_count_as_operations(folder: Path, monkeypatch: py
 def test_uncommitted_file_has_the_time_of_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(folder, "a", "2025-11-04T10:00:00Z", monkeypatch)
     os.utime(folder / "a", (1762260000, 1762260000))
-    found = recent(open_repository(folder), ("a", "gone"), NOW)
+    found = recent_changes(open_repository(folder), ("a", "gone"), NOW)
     assert found.moments == {"a": "2025-11-04T12:40:00Z"}
     assert found.operations == {"a", "gone"}
 
 
 def test_without_a_commit_nothing_is_recent(folder: Path) -> None:
-    assert recent(open_repository(folder), (), NOW).moments == {}
+    assert recent_changes(open_repository(folder), (), NOW).moments == {}
 
 
 def test_the_last_files_are_in_the_order_in_which_they_were_written_and_of_globs_those_alone(

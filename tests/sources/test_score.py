@@ -5,16 +5,16 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from memctl.sources.nearness import Near
+from memctl.sources.nearness import Nearness
 from memctl.sources.score import FileKnowledge, score
 from memctl.sources.task import FileMention
 
 NOW = "2025-11-04T14:32:00Z"
 
 
-def test_a_file_that_has_everything_scores_a_hundred_for_a_task() -> None:
+def test_file_with_all_points_scores_100_for_a_task() -> None:
     known = FileKnowledge(
-        changed=NOW, is_modified=True, todos=3, issues=("ISS-2025-11-01-001",), near=Near(20, ("it is active",))
+        changed=NOW, is_modified=True, todos=3, issues=("ISS-2025-11-01-001",), near=Nearness(20, ("it is active",))
     )
     found = score("src/config.py", known, NOW)
     assert (found.score, found.relevance, found.recency, found.dependency) == (95, 45, 30, 20)
@@ -33,7 +33,7 @@ def test_configuration_and_todos_count_for_a_task_only_if_its_words_match() -> N
 
 
 def test_uncommitted_file_is_loaded_for_any_task() -> None:
-    known = FileKnowledge(changed=NOW, is_modified=True, ago=0, near=Near(20, ("it is active",)))
+    known = FileKnowledge(changed=NOW, is_modified=True, ago=0, near=Nearness(20, ("it is active",)))
     assert score("src/cart.py", known, NOW, for_task=True).score == 40, "without that 37"
     assert score("src/cart.py", known, NOW).score == 65
 

@@ -14,7 +14,7 @@ from memctl.tokens.count import Calibration, Counter
 from memctl.tokens.families import FAMILIES, KINDS, family_of
 
 
-def test_a_figure_says_whether_it_was_counted(repo: Path) -> None:
+def test_token_count_names_its_source(repo: Path) -> None:
     memory = open_memory(repo, {})
     files, cache = FilesOnDisk(memory), load.open_cache(memory)
     content = facts.gather(repo, files, cache, {}, None)["app.py"]
@@ -46,5 +46,5 @@ def test_new_calibration_invalidates_earlier_token_counts(repo: Path) -> None:
     assert after.count("app.py", content) == counter.count((repo / "app.py").read_text(), "python") != first
 
 
-def test_every_kind_of_text_has_a_figure() -> None:
+def test_every_kind_of_text_has_tokens_per_byte() -> None:
     assert set(PER_BYTE) == set(KINDS) == set(FAMILIES["claude"].factors)

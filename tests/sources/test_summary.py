@@ -30,7 +30,7 @@ def view(repo: Path, name: str, text: str, budget: int = 500, family: str = "gpt
     return found.text
 
 
-def test_the_head_says_what_a_file_is_and_the_end_what_is_left_out(repo: Path) -> None:
+def test_summary_begins_with_the_figures_and_ends_with_the_lines_left_out(repo: Path) -> None:
     told = view(repo, "till.py", CODE).split("\n")
     lines, size = CODE.count("\n"), len(CODE)
     assert told[0] == "# till.py"

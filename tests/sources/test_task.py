@@ -41,14 +41,14 @@ def test_a_file_that_the_task_names_is_active(text: str, path: str) -> None:
     assert [name for name, mention in found.items() if mention.share == task.FULL] == [path]
 
 
-def test_words_count_by_how_many_of_the_task_a_path_has() -> None:
+def test_share_grows_with_the_words_of_the_task_in_a_path() -> None:
     found = task.mentions("let a payment in the shop wait", CONTENTS)
     assert 0 < found["src/shop/checkout.py"].share < found["src/shop/payment/card.py"].share < task.CALLED
     assert "web/cart.ts" not in found
     assert found["src/shop/payment/card.py"].why == "words of the task: payment, shop"
 
 
-def test_a_file_that_is_called_as_a_word_of_the_task_is_most_likely_meant() -> None:
+def test_file_named_like_a_word_of_the_task_has_a_high_share() -> None:
     found = task.mentions("let the checkout wait for item", CONTENTS)
     called = {path: mention.why for path, mention in found.items() if mention.share == task.CALLED}
     assert called == {
@@ -57,19 +57,19 @@ def test_a_file_that_is_called_as_a_word_of_the_task_is_most_likely_meant() -> N
     }
 
 
-def test_words_are_known_in_their_other_forms() -> None:
+def test_plural_and_other_endings_of_a_word_match() -> None:
     found = task.mentions("payments by cards", CONTENTS)
     assert found["src/shop/payment/card.py"].share > found["src/shop/payment/__init__.py"].share > 0
     assert "docs/payments.md" in found
     assert "src/shop/checkout.py" not in found
 
 
-def test_a_name_that_many_files_have_means_none_of_them_for_sure() -> None:
+def test_name_of_many_files_gives_less_than_a_full_share() -> None:
     many = {f"part{number}/api.py": Content(str(number), facts.FileFacts(1)) for number in range(5)}
     assert {mention.share for mention in task.mentions("api.py", many).values()} == {task.ONE_OF_MANY}
 
 
-def test_a_folder_is_less_than_a_file() -> None:
+def test_named_folder_gives_a_smaller_share_than_a_named_file() -> None:
     found = task.mentions("everything in src/shop/payment", NO_CARD)
     assert found["src/shop/payment/__init__.py"].share >= task.IN_FOLDER
 
@@ -80,7 +80,7 @@ def test_an_empty_task_mentions_no_file(text: str) -> None:
 
 
 @given(st.text(max_size=200))
-def test_a_share_is_between_nothing_and_all(text: str) -> None:
+def test_share_is_between_0_and_1(text: str) -> None:
     assert all(0 < mention.share <= task.FULL for mention in task.mentions(text, CONTENTS).values())
 
 

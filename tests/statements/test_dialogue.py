@@ -77,6 +77,8 @@ def test_assent_withdrawn_before_any_change_states_nothing() -> None:
         ("use `order_key` as the name of the column", DECISION),
         ("make sure that every job has a time limit", CONSTRAINT),
         ("please don't leave broken links in the guide", CONSTRAINT),
+        ("don't leave broken links in the guide", CONSTRAINT),
+        ("do not write the till's key into the log", CONSTRAINT),
         ("that is not correct, the lock file is shared by all workers", CONSTRAINT),
     ],
 )
@@ -97,6 +99,8 @@ def test_a_users_lasting_demand_is_a_constraint(prompt: str, kind: str) -> None:
         "let's try it",
         "which of the two keeps the orders?",
         "use this",
+        "let's keep it simple for now",
+        "don't they keep the orders?",
         "the mailer uses a plain socket instead of the pool",
         "go on",
     ],
@@ -203,7 +207,7 @@ def test_stated_cause_is_a_learning(message: str, text: str) -> None:
         "The key insight is that `next_id` can be a column.",
     ],
 )
-def test_a_guess_or_an_announcement_is_no_cause(message: str) -> None:
+def test_guess_or_announcement_is_no_learning(message: str) -> None:
     assert said((AGENT, message)) == []
 
 
@@ -358,7 +362,7 @@ def test_a_demand_for_the_next_step_is_not_a_decision(prompt: str) -> None:
         "I don't quite like the export of the shop",
     ],
 )
-def test_a_question_and_a_word_report_nothing(prompt: str) -> None:
+def test_question_or_single_word_of_the_user_is_no_issue(prompt: str) -> None:
     assert said((USER, prompt)) == []
 
 

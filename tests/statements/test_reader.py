@@ -176,7 +176,7 @@ def test_a_label_behind_the_source_or_level_of_a_log_is_read(mark: str) -> None:
     assert (one.kind, one.title) == ("decision", "Store the till's sales in SQLite")
 
 
-def test_statements_in_one_log_are_read_as_each_alone() -> None:
+def test_statements_in_one_log_give_the_records_of_each_alone() -> None:
     found = reader.read("\n".join(_PLAIN))
     assert [(one.kind, one.title, one.content) for one in found] == [
         (kind, title, content) for kind, title, _, content in _PLAIN.values()
@@ -525,7 +525,7 @@ def test_labels_that_bars_part_are_fields_of_one_statement() -> None:
     assert one.values == {"agent_id": "Ada", "importance": 9, "timestamp": "2025-03-02"}
 
 
-def test_a_value_has_one_line() -> None:
+def test_value_ends_with_its_line_and_the_text_below_is_left_out() -> None:
     (one,) = reader.read("DECISION: Sums are cents\nAgent: Ada\nThen I ran the tests.\n")
     assert one.values == {"agent_id": "Ada"}
     (one,) = reader.read("## DECISION: Sums are cents\n\n### Tags\ntill, money\n\nThen I ran the tests.\n")

@@ -30,7 +30,7 @@ def found_in(text: str, kind: str = ANSWER) -> list[Extract]:
 
 
 @pytest.mark.parametrize("part", FOUND)
-def test_labelled_sentences_are_found_as_often_as_before(part: str) -> None:
+def test_labelled_sentences_are_found_at_the_rates_on_record(part: str) -> None:
     hits, wrong, missed = [], [], []
     for kind, sentence, own in TABLE:
         if own == part:
@@ -45,7 +45,7 @@ def test_labelled_sentences_are_found_as_often_as_before(part: str) -> None:
     assert len(missed) <= most_missed, missed
 
 
-def test_half_of_the_table_states_nothing() -> None:
+def test_table_of_200_sentences_has_100_that_state_nothing() -> None:
     kinds = [kind for kind, _, _ in TABLE]
     assert kinds.count("none") == len(kinds) / 2
     assert len(kinds) == 200
@@ -68,7 +68,7 @@ def test_half_of_the_table_states_nothing() -> None:
         ("Selected DuckDB 1.1 as the store for reports", "Selected DuckDB 1.1 as the store for reports", "", ()),
         ("Chose UTF-8 because all shops send it.", "Chose UTF-8", "all shops send it.", ()),
         ("We decided to loop over the rows.", "We decided to loop over the rows", "", ()),
-        ("We\u2019ll go with the second.", "We\u2019ll go with the second", "", ()),
+        ("We\u2019ll go with the smaller index.", "We\u2019ll go with the smaller index", "", ()),
     ],
 )  # fmt: skip
 def test_reasons_and_alternatives_in_a_sentence_are_those_of_its_decision(
@@ -76,6 +76,11 @@ def test_reasons_and_alternatives_in_a_sentence_are_those_of_its_decision(
 ) -> None:
     (one,) = found_in(sentence)
     assert (one.text, one.reason, one.alternatives, one.explicit) == (text, reason, instead, False)
+
+
+@pytest.mark.parametrize("sentence", ["We will go with A.", "We chose it.", "We'll go with the second."])
+def test_choice_without_an_object_is_no_decision(sentence: str) -> None:
+    assert found_in(sentence) == []
 
 
 def test_a_rejected_alternative_belongs_to_the_decision_right_before() -> None:
@@ -130,7 +135,7 @@ def test_a_meaningful_sentence_is_not_filler(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"), [("We rejected X.", REJECTED), ("We chose X.", DECISION), ("Beware of X.", LESSON)]
 )
-def test_a_statement_has_a_kind(text: str, kind: str) -> None:
+def test_sentence_is_of_the_kind_that_its_words_state(text: str, kind: str) -> None:
     assert sentences.kind_of(text) == kind
 
 

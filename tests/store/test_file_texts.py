@@ -212,8 +212,9 @@ def test_word_of_most_of_many_files_finds_a_file_only_if_no_other_word_does(
     (repo / "src/other3.py").write_text("common = rare\n")
     again = open_memory(repo, os.environ)
     assert len(best(again, "common rare")) == 10
-    monkeypatch.setattr(file_texts, "_MOST_FILES", 8)
+    monkeypatch.setattr(file_texts, "_MANY", 8)
     assert best(again, "common rare") == ["src/other3.py"]
     assert found(again, "common rare").words == {"src/other3.py": ["common", "rare"]}
-    assert len(best(again, "common zebra")) == 8
-    assert len(best(again, '"common"')) == 8
+    assert len(best(again, "common zebra")) == 10
+    assert len(best(again, '"common"')) == 10
+    assert len(found(again, "common").best) == 8

@@ -53,7 +53,7 @@ CASES = {
     "wrong type": (HEAD.replace("memory_type: learning", "memory_type: decision"), 6, "status", "accepted"),
     "conflict": (HEAD + "\n<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n", 13, "", "merge conflict"),
     "no front matter": ("# Just text\n", 1, "", "front matter"),
-    "must end with a line": (HEAD.replace("agent_id: claude\n---\n", "agent_id: claude\n"), 1, "", "must end with a line"),
+    "not closed": (HEAD.replace("agent_id: claude\n---\n", "agent_id: claude\n"), 1, "", "must end with a line"),
     "not UTF-8": (HEAD.encode() + b"\n\xff\xfe\n", 13, "", "UTF-8"),
     "not YAML": (HEAD.replace("title: Broken", "title: [open"), 6, "", "not YAML"),
     "title of two lines": (HEAD.replace("title: Broken", "title: |\n  Two\n  lines"), 5, "title", "one line"),

@@ -1,4 +1,4 @@
-"""Handoffs that two clones gave one id: what is said of the one is not taken for what is said of the other."""
+"""Two handoffs with one id, from two clones: the answer to one never counts for the other."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def named(memctl: Memctl, one: Path, two: Path, once: Once) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("answered", ["decline", *slow("withdraw")])
-def test_a_handoff_can_be_refused_by_whom_its_namesake_has_at_work(
+def test_renamed_handoff_is_answered_while_its_namesake_is_accepted(
     memctl: Memctl, bob: Memctl, named: tuple[str, str], one: Path, two: Path, answered: str
 ) -> None:
     kept, renamed = named

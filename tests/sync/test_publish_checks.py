@@ -1,4 +1,4 @@
-"""What Git has merged is published only if everybody can read it and tell it apart."""
+"""A sync pushes no unresolved conflict, and no two records with one id, that a merge by Git made."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_sync_is_refused_while_two_records_share_an_id(one: Path, two: Path, m
     assert "MEM104" not in memctl("check", where=one, code=None).out
 
 
-def test_markers_of_a_conflict_stay_here(one: Path, memctl: Memctl) -> None:
+def test_unresolved_conflict_markers_are_not_pushed(one: Path, memctl: Memctl) -> None:
     path = memctl("learn", "Broken", "--lesson", "One", where=one).out.split()[1]
     text = (one / path).read_text().replace("One", "<<<<<<< HEAD\nOne\n=======\nTwo\n>>>>>>> other")
     (one / path).write_text(text)

@@ -254,7 +254,7 @@ def test_branch_and_shared_state_are_fetched_over_one_connection(
     assert log.read_text().split() == ["one"]
 
 
-def test_a_state_that_another_process_fetches_is_not_taken_for_what_is_there(
+def test_sync_after_a_failed_fetch_of_the_state_gets_the_state(
     one: Path, two: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("own", "acquire", "2.1", where=one)

@@ -57,7 +57,7 @@ def start(clone: Path, tmp_path: Path, name: str = "fresh") -> str:
     return Session(clone, tmp_path / f"{name}.jsonl", name).context("SessionStart", source="startup")
 
 
-def test_another_clone_takes_the_task_up(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_task_is_resumed_in_another_clone_after_a_sync(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
     work(one, tmp_path, "first", "Refunds")
     before = git(one, "rev-parse", "HEAD")
     assert "pages of sessions: pushed to origin" in memctl("sync", where=one).out
@@ -70,7 +70,7 @@ def test_another_clone_takes_the_task_up(one: Path, two: Path, memctl: Memctl, t
     assert again["sessions"] == {"fetched": False, "pushed": False, "redacted": []}
 
 
-def test_a_dry_run_moves_nothing(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_dry_run_moves_no_ref_of_session_pages(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
     work(one, tmp_path, "first", "Refunds")
     assert "would be pushed" in memctl("sync", "--dry-run", where=one).out
     memctl("sync", where=one)
@@ -99,7 +99,7 @@ def test_two_clones_that_began_apart_have_all_pages_of_both(
     assert git(one, "log", "-1", "--format=%s", REF) == "docs(memory): sync sessions with origin\n"
 
 
-def test_a_session_that_both_went_on_with_has_one_page_with_what_both_say(
+def test_session_continued_in_two_clones_has_one_page_with_the_lines_of_both(
     one: Path, two: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
     work(one, tmp_path, "shared", "Refunds")
@@ -177,7 +177,9 @@ def test_concurrent_syncs_lose_no_session_page(clone: Clone, memctl: Memctl, tmp
     assert len(pages) == 3
 
 
-def test_the_first_start_says_how_to_get_them_once(clone: Clone, memctl: Memctl, tmp_path: Path, one: Path) -> None:
+def test_first_session_start_says_once_how_to_fetch_session_pages(
+    clone: Clone, memctl: Memctl, tmp_path: Path, one: Path
+) -> None:
     work(one, tmp_path, "first", "Refunds")
     memctl("sync", where=one)
     fresh = clone("fresh")

@@ -1,4 +1,4 @@
-"""Who has lost a race takes a turn: others wait for it, and a turn that nobody ends is waited for only so long."""
+"""A clone that lost a race of pushes takes a turn: others wait until the turn ends or expires."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_leftover_lock_at_the_remote_does_not_block_a_turn(one: Path, bare: Path
     assert git(bare, "for-each-ref", TURN) == ""
 
 
-def test_the_names_of_branches_are_no_folders_of_each_other(one: Path) -> None:
+def test_branches_with_one_name_inside_the_other_have_separate_turns(one: Path) -> None:
     repository = open_repository(one)
     taken = [SyncTurn(repository, Upstream(MAIN, "origin", f"refs/heads/{name}")) for name in ("topic", "topic/part")]
     assert all(each.claim("claude") for each in taken)

@@ -1,4 +1,4 @@
-"""A sync and the changes that wait for their commit, or are just being written by another process of the clone."""
+"""A sync while changes wait for their commit, or another process of the clone writes."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_the_first_refused_commit_of_several_ends_the_sync(memctl: Memctl, left:
     assert "pushed 2 commits to origin/main" in memctl("sync", where=left).out
 
 
-def test_a_write_that_is_kept_back_on_purpose_stays_uncommitted(memctl: Memctl, one: Path) -> None:
+def test_sync_does_not_commit_a_write_with_no_commit(memctl: Memctl, one: Path) -> None:
     memctl("learn", "Held", "--no-commit", where=one)
     memctl("sync", where=one)
     assert "Held" not in git(one, "log", "--format=%s")
     assert memctl("status", "--json", where=one).data["pending"]
 
 
-def test_a_dry_run_promises_no_commit_of_what_was_killed_and_is_kept_back_on_purpose(memctl: Memctl, one: Path) -> None:
+def test_dry_run_names_no_commit_for_a_killed_write_with_no_commit(memctl: Memctl, one: Path) -> None:
     memctl("learn", "Held", "--no-commit", where=one)
     (held,) = (one / ".git").rglob("*.held.json")
     held.rename(held.with_name(held.name.replace(".held.", ".writing.")))

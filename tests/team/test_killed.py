@@ -1,4 +1,4 @@
-"""Killed at any step of a change of the shared state: nothing is lost, nothing stays locked, the next one goes on."""
+"""A change of the coordination state killed at any step: nothing is lost or stays locked, and the next change works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two states that grew apart become one, in which nothing is lost without being named."""
+"""The merge of two coordination states: nothing is lost without a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether anybody keeps anything from readers is known without reading the state, and never wrongly."""
+"""The note that no section restricts its readers: it saves reading the state, and a wrong one is ignored."""
 
 from __future__ import annotations
 

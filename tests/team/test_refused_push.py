@@ -1,4 +1,4 @@
-"""A push of the shared state that the remote does not take, or of which nobody hears: what is said and what is left."""
+"""Pushes of the coordination state that fail, or whose outcome is unknown: the messages, and what has changed."""
 
 from __future__ import annotations
 

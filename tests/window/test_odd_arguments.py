@@ -16,7 +16,7 @@ from memctl.store.memory import open_memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import Conversation, validate
-from memctl.window.state.files import StateFiles
+from memctl.window.state.store import StateFiles
 from tests.window.talk import long_talk
 
 COUNTER = Counter(FAMILIES["claude"])

@@ -17,7 +17,7 @@ from memctl.window.messages.validity import validate
 from memctl.window.orchestrator import ContextWindowManager
 from memctl.window.plan import Action, WindowStatus
 from memctl.window.preservation import essentials
-from memctl.window.state.files import StateFiles
+from memctl.window.state.store import StateFiles
 from tests.window.talk import TASK, Talk, long_talk
 
 COUNTER = Counter(FAMILIES["gpt"])

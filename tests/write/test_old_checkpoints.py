@@ -1,4 +1,4 @@
-"""Checkpoints that newer ones have taken the place of: `maintain` deletes them by the settings, and they come back."""
+"""`maintain` deletes checkpoints that newer ones replaced, by the settings, and `restore` brings them back."""
 
 from __future__ import annotations
 

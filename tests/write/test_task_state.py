@@ -47,7 +47,7 @@ def test_update_of_a_state_is_one_commit(memctl: Memctl, repo: Path) -> None:
     assert memctl("show", made, "--json").data["records"][0]["completion_percentage"] == 90
 
 
-def test_a_state_takes_over_the_progress_of_a_checkpoint(memctl: Memctl) -> None:
+def test_update_copies_the_progress_of_a_checkpoint(memctl: Memctl) -> None:
     made = memctl("state", "Refunds", "--remaining", "GET", "--remaining", "Mails", "--next", "GET").id
     memctl("checkpoint", "save", "--task", "Refunds", "--done", "GET", "--claimed", "PUT", "--next", "Mails")
     memctl("state", "--update", made, "--checkpoint", "newest")

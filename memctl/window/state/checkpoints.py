@@ -12,12 +12,12 @@ from memctl.record.task_state import TaskState
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.task import events, resume, versions
-from memctl.window.state.task import StoredState, Validation, validate
+from memctl.window.state.store import StateStore
 from memctl.write import task_state
 from memctl.write.task_state import SaveOptions
 
 
-class CrossWindowStateManager(StoredState):
+class CrossWindowStateManager(StateStore):
     """Stores the state of a task in a memory; each save is a commit.
 
     `workflow` is the task's name in the memory; "" is the branch's name, or a name of its own while another task uses
@@ -33,10 +33,6 @@ class CrossWindowStateManager(StoredState):
         self._memory = memory
         self.workflow = self._given or versions.workflow_for(memory, load.disk(memory))
 
-    def validate(self, state: TaskState) -> Validation:
-        """Return the faults of a state: errors make it useless, warnings may mislead."""
-        return validate(state)
-
     def bootstrap_prompt(self) -> str:
         """Return the text for a new window, of at most 9,500 characters; "" if no state is stored.
 
@@ -48,8 +44,10 @@ class CrossWindowStateManager(StoredState):
 
     @contextmanager
     def _alone(self, goal: str) -> Iterator[None]:
-        """Go on in a workflow of our own if somebody else is at another task in the one of the branch; a commit keeps
-        others away by itself."""
+        """Use a workflow of its own if another agent works on another task in the branch's workflow.
+
+        A commit keeps other writers away by itself.
+        """
         workflow = self._given or versions.workflow_for(self._memory, load.disk(self._memory), goal)
         if workflow != self.workflow:
             self.workflow, self._seen = workflow, None
@@ -61,16 +59,11 @@ class CrossWindowStateManager(StoredState):
         if not found.checkpoints and not found.faults:
             return None
         saved = versions.resolve(snapshot, "", self.workflow)
-        return TaskState(**{name: getattr(saved, name) for name in TaskState.__struct_fields__})
+        return msgspec.convert(msgspec.structs.asdict(saved), TaskState)
 
-    def _put(self, last: TaskState | None, state: TaskState) -> str:
-        base = state.version or self._seen
-        how = SaveOptions(
-            workflow=self.workflow,
-            window=state.window_id,
-            base=str(base) if last is not None and base is not None else "",
-            is_whole=True,
-        )
+    def _put(self, last: TaskState | None, state: TaskState, base: int | None) -> str:
+        name = "" if base is None else str(base)
+        how = SaveOptions(workflow=self.workflow, window=state.window_id, base=name, is_whole=True)
         top = f"{self._memory.repository.top.as_posix()}/"
         inside = (msgspec.structs.replace(one, path=one.path.removeprefix(top)) for one in state.files)
         state = msgspec.structs.replace(state, files=tuple(inside))

@@ -7,6 +7,7 @@ manager's results say why.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,7 +31,7 @@ from memctl.window.pressure.monitor import LEAVE
 # What understands texts takes as long to import as all the rest: a loop that saves nothing does without it.
 if TYPE_CHECKING:
     from memctl.session.progress import Progress
-    from memctl.window.state.task import StateKeeper
+    from memctl.window.state.store import StateKeeper
 
 NOTES_SHARE = 4  # notes have a fourth of the room at most
 _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
@@ -59,13 +60,13 @@ def room(
 
 def resume_within(state: TaskState, most: int, counter: TokenCounter) -> str:
     """Return the text that resumes a task, in at most `most` tokens; "" if not even its goal fits."""
-    from memctl.task import resume_text
+    from memctl.task import resume
 
     def is_within(text: str) -> bool:
         return count(text, ContentType.USER_MESSAGE, counter) <= most
 
-    limit = most_of(lambda characters: is_within(resume_text.write(state, limit=characters).text), 0, LIMIT)
-    text = resume_text.write(state, limit=limit).text
+    limit = most_of(lambda characters: is_within(resume.write(state, limit=characters).text), 0, LIMIT)
+    text = resume.write(state, limit=limit).text
     return text if is_within(text) else ""
 
 
@@ -81,11 +82,6 @@ class Saved(msgspec.Struct, frozen=True):
     state: TaskState
     id: str = ""
     why_not: str = ""
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether the state could not be stored."""
-        return bool(self.why_not)
 
 
 class Succession:
@@ -141,21 +137,24 @@ class Succession:
         self._progress = msgspec.structs.replace(made, state=state)
 
     def save(self, blocks: Sequence[ContentBlock]) -> Saved:
-        """Store the state for the next window if there is a keeper, and return the result; an unchanged state is not
-        stored twice.
+        """Store the state for the next window if there is a keeper, and return the result.
+
+        An unchanged state is not stored twice.
         """
         self.observe(blocks)
         state = self._advanced().state
-        goal = self.task_goal or state.goal
         state = msgspec.structs.replace(
             state,
             window_id=self.window,
             version=0,
-            goal=cut(one_line(goal), LONGEST_MISSION),
+            goal=cut(one_line(self.task_goal or state.goal), LONGEST_MISSION),
             success_criteria=self._criteria or state.success_criteria,
         )
-        if self._last is None or self._last.is_refused or self._last.state != state:
-            self._last = self._saved(state)
+        if self._last is None or self._last.why_not or self._last.state != state:
+            try:
+                self._last = Saved(state, self._keeper.save(state) if self._keeper is not None else "")
+            except MemctlError as error:
+                self._last = Saved(state, why_not=error.message)
         return self._last
 
     def task(self, blocks: Sequence[ContentBlock]) -> str:
@@ -163,10 +162,8 @@ class Succession:
 
         The text with which `begin_anew` began the window is removed from the message.
         """
-        first = next(
-            (one.content for one in blocks if one.content and one.content_type is ContentType.USER_MESSAGE), ""
-        )
-        return first.replace(self._given, "").rstrip() if self._given else first
+        own = self._own(blocks)
+        return next((one.content for one in own if one.content_type is ContentType.USER_MESSAGE), "")
 
     def _first_state(self, blocks: Sequence[ContentBlock]) -> TaskState:
         """Return how far the task is as this run begins: as an earlier one left it, if that was the same task."""
@@ -198,24 +195,15 @@ class Succession:
         return made
 
     def _own(self, blocks: Sequence[ContentBlock]) -> list[ContentBlock]:
-        """Return the blocks without the text that this window began with."""
-        if not self._given:
-            return [*blocks]
-        stripped = [
-            msgspec.structs.replace(one, content=one.content.replace(self._given, "").rstrip())
-            if one.content_type is ContentType.USER_MESSAGE
-            else one
-            for one in blocks
-        ]
-        return [one for one in stripped if one.content or one.content_type is not ContentType.USER_MESSAGE]
-
-    def _saved(self, state: TaskState) -> Saved:
-        if self._keeper is None:
-            return Saved(state)
-        try:
-            return Saved(state, self._keeper.save(state))
-        except MemctlError as error:
-            return Saved(state, why_not=error.message)
+        """Return the blocks without the text that this window began with, and without empty messages of the user."""
+        found = []
+        for one in blocks:
+            if one.content_type is ContentType.USER_MESSAGE:
+                text = one.content.replace(self._given, "").rstrip() if self._given else one.content
+                one = msgspec.structs.replace(one, content=text)
+            if one.content or one.content_type is not ContentType.USER_MESSAGE:
+                found.append(one)
+        return found
 
     def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
         """Store the state if `is_above` is True and was False at the last call in this window; else return None.
@@ -236,17 +224,12 @@ class Succession:
         self._is_saved = False
         noted = engine.take_notes(min(room // NOTES_SHARE, MAX_TOKENS)).compressed_content
         left = room - count(noted, ContentType.USER_MESSAGE, counter)
-        resumed = self._bootstrap()
+        resumed = ""
+        if self._keeper is not None and not (self._last is not None and self._last.why_not):
+            with suppress(MemctlError):  # a refused state is another writer's, or older
+                resumed = self._keeper.bootstrap_prompt()
         if not resumed or count(resumed, ContentType.USER_MESSAGE, counter) > left:
             state = self._last.state if self._last is not None else self._advanced().state
             resumed = resume_within(state, left, counter)
         self._given = "\n\n".join(filter(None, (resumed.rstrip(), noted)))
         return self._given
-
-    def _bootstrap(self) -> str:
-        if self._last is not None and self._last.is_refused:
-            return ""  # what is kept is somebody else's, or older
-        try:
-            return self._keeper.bootstrap_prompt() if self._keeper is not None else ""
-        except MemctlError:
-            return ""

@@ -1,4 +1,4 @@
-"""What a new window begins with: whole lines, within its room."""
+"""The text that a new window begins with: whole lines, within its room."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.record.task_state import TaskState
-from memctl.task import resume_text
+from memctl.task import resume
 from memctl.text.fit import LIMIT, length
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
@@ -25,7 +25,7 @@ def tokens(text: str) -> int:
 
 
 def test_resume_with_room_is_the_full_text() -> None:
-    assert resume_within(STATE, 1_000_000, COUNTER) == resume_text.write(STATE).text
+    assert resume_within(STATE, 1_000_000, COUNTER) == resume.write(STATE).text
 
 
 def test_resume_with_less_room_names_what_it_leaves_out() -> None:

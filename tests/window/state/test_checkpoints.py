@@ -14,7 +14,7 @@ from memctl.store.memory import Memory, open_memory
 from memctl.task.progress import limit_steps
 from memctl.text.fit import LIMIT, length
 from memctl.window import CrossWindowStateManager
-from memctl.window.state.task import StateKeeper
+from memctl.window.state.store import StateKeeper
 from tests.conftest import git
 
 # A task that crosses from one window to the next.
@@ -157,7 +157,7 @@ def test_bootstrap_prompt_names_drift_since_the_save(memory: Memory, repo: Path)
     assert "missing since then: api.ts" in text
 
 
-def test_text_that_is_odd_or_too_long_is_kept_as_far_as_it_goes(memory: Memory) -> None:
+def test_odd_or_too_long_text_is_saved_cut(memory: Memory) -> None:
     many = tuple(f"step {n}" for n in range(500))
     given = (Step("a\nb  c", "in_progress"), *(Step(text, DONE) for text in ("TBD", "", "Same", "same", "y" * 900)))
     odd = msgspec.structs.replace(EXAMPLE, goal="x" * 5_000, steps=(*given, *steps(planned=many)))

@@ -1,4 +1,4 @@
-"""The state of a task in files, where there is no memory."""
+"""The state of a task in files, without a memory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from memctl.errors import MemctlError
 from memctl.record.required_text import LONGEST_MISSION
 from memctl.record.task_state import TaskState, steps
 from memctl.text.fit import LIMIT, length
-from memctl.window.state.files import StateFiles
-from memctl.window.state.task import StateKeeper
+from memctl.window.state.store import StateFiles, StateKeeper
 from tests.window.state.test_checkpoints import EXAMPLE
 
 NOW = "2025-11-04T09:00:00Z"
@@ -46,7 +45,7 @@ def test_lists_and_long_texts_are_saved_as_lines_and_wrong_types_are_refused(tmp
             keeper.save(msgspec.structs.replace(EXAMPLE, **{field: wrong}))
 
 
-def test_people_read_it_as_markdown_and_what_is_planned_is_not_done(tmp_path: Path) -> None:
+def test_markdown_file_shows_planned_and_done_steps_apart(tmp_path: Path) -> None:
     kept(tmp_path).save(EXAMPLE)
     page = (tmp_path / "agent_progress.md").read_text()
     assert page.startswith("# window 1, version 1\n\n**Task**: Migrate user-service REST calls")
@@ -86,7 +85,7 @@ def test_invalid_state_file_is_named_and_left_unchanged(tmp_path: Path, text: st
     assert (tmp_path / "agent_state.json").read_text() == text
 
 
-def test_a_state_without_a_task_is_not_kept(tmp_path: Path) -> None:
+def test_state_without_a_goal_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MemctlError, match="Missing goal"):
         kept(tmp_path).save(TaskState())
     assert list(tmp_path.iterdir()) == []
@@ -166,7 +165,7 @@ import subprocess
 import sys
 from pathlib import Path
 from memctl.errors import MemctlError
-from memctl.window.state.files import StateFiles
+from memctl.window.state.store import StateFiles
 from memctl.record.task_state import TaskState
 
 kept, refused = 0, 0

@@ -1,4 +1,4 @@
-"""How far a task is, window after window: in what the next window is told, the checkpoint, the record, a handoff."""
+"""The progress of a task after each window: in the next window's text, the checkpoint, the record and a handoff."""
 
 from __future__ import annotations
 

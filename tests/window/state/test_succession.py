@@ -1,4 +1,4 @@
-"""What passes from one window to the next, and from one run to the next, in the loop that README shows."""
+"""The state that passes from window to window and from run to run, in the loop that README shows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.orchestrator import ContextWindowManager
-from memctl.window.state.files import StateFiles
+from memctl.window.state.store import StateFiles
 
 COUNTER = Counter(FAMILIES["gpt"])
 TASK = "Port src/pay.py to fetch."
@@ -76,7 +76,7 @@ def test_steps_not_mentioned_in_a_window_are_kept(tmp_path: Path) -> None:
     assert (state.done, state.in_progress, state.planned) == (("Cards",), ("Refunds",), ("Docs",))
 
 
-def test_run_continues_the_kept_state_of_its_task(tmp_path: Path) -> None:
+def test_run_continues_the_stored_state_of_its_task(tmp_path: Path) -> None:
     left(run(tmp_path, FILES), "", *FIRST, *todo(("Cards", "completed"), ("Refunds", "in_progress")))
     bootstrap = left(run(tmp_path, FILES), "", {"role": "assistant", "content": "It works."})
     assert f"- {WISH}" in bootstrap
@@ -85,7 +85,7 @@ def test_run_continues_the_kept_state_of_its_task(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_given", [True, False])
-def test_run_ignores_the_kept_state_of_another_task(tmp_path: Path, *, is_given: bool) -> None:
+def test_run_ignores_the_stored_state_of_another_task(tmp_path: Path, *, is_given: bool) -> None:
     more = {"task_success_criteria": ("Cards work",)}
     left(run(tmp_path, FILES, **more), "", *FIRST, *todo(("Cards", "completed"), ("Refunds", "in_progress")))
     other = "Write the CSS of the shop."
@@ -95,7 +95,7 @@ def test_run_ignores_the_kept_state_of_another_task(tmp_path: Path, *, is_given:
         assert said not in bootstrap
 
 
-def test_a_run_that_begins_with_the_text_of_an_earlier_ones_state_has_its_task(tmp_path: Path) -> None:
+def test_run_begun_with_the_text_of_an_earlier_state_continues_its_task(tmp_path: Path) -> None:
     left(run(tmp_path, FILES, task_success_criteria=("Cards work",)), "", *FIRST)
     told = StateFiles(tmp_path, "state.json").bootstrap_prompt()
     bootstrap = left(run(tmp_path, FILES), "", task=told)

@@ -1,4 +1,4 @@
-"""What a merge gave another name, or gave up, is still found: by `restore`, `log` and `show`."""
+"""`restore`, `log` and `show` find what a merge renamed or gave up."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ def test_former_id_means_the_renamed_record(repo: Path, memctl: Memctl) -> None:
     assert memctl("log", once).out == memctl("log", now).out
 
 
-def test_a_file_of_a_side_that_a_merge_gave_up_is_known(two: Path, memctl: Memctl, renumbered: tuple[str, str]) -> None:
+def test_last_version_of_a_file_that_a_merge_gave_up_is_in_the_history(
+    two: Path, memctl: Memctl, renumbered: tuple[str, str]
+) -> None:
     taken, _ = renumbered
     repository = open_repository(two)
     dead = next(

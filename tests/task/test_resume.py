@@ -1,4 +1,4 @@
-"""The text with which work goes on."""
+"""The text from which a task is resumed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION
 from memctl.record.task_state import PROGRESS, RecordReference, TaskState, TouchedFile
-from memctl.task import resume_text
-from memctl.task.resume import missing_fields
-from memctl.task.resume_text import ResumeText
+from memctl.task import resume
+from memctl.task.resume import ResumeText, missing_fields
 from memctl.text.fit import LIMIT, cut_at_word, length
 from memctl.text.markdown import one_line
 from tests.checkpoints import made
@@ -50,7 +49,7 @@ def checkpoints(draw: st.DrawFn) -> Checkpoint:
 @given(checkpoints(), st.lists(_line, max_size=8))
 @examples(80)
 def test_the_text_keeps_its_limit_with_whole_lines_and_no_repeats(saved: Checkpoint, drift: list[str]) -> None:
-    found = resume_text.write(saved, drift, [str(one) for one in missing_fields(saved)])
+    found = resume.write(saved, drift, [str(one) for one in missing_fields(saved)])
     assert found.characters == length(found.text) <= LIMIT
     lines = found.text.removesuffix("\n").split("\n")
     assert all(line.startswith(("- ", *LABELS)) for line in lines), "nothing recorded begins a line"
@@ -75,7 +74,7 @@ def _recorded(saved: Checkpoint, drift: list[str]) -> list[str]:
 
 
 def text(**more: Any) -> ResumeText:
-    return resume_text.write(made(**more))
+    return resume.write(made(**more))
 
 
 def test_steps_of_each_status_have_a_label_of_their_own() -> None:
@@ -154,7 +153,7 @@ def test_files_are_named_with_their_actions() -> None:
 
 def test_no_part_of_the_resume_text_takes_all_the_room() -> None:
     long = tuple(f"{number} {'x' * 480}" for number in range(60))
-    found = resume_text.write(
+    found = resume.write(
         made(in_progress=long, next_actions=("Run the tests",), done=tuple(f"step {n} {'y' * 400}" for n in range(9))),
         ["it was on main"],
     )
@@ -170,6 +169,6 @@ def test_no_part_of_the_resume_text_takes_all_the_room() -> None:
 
 
 def test_state_without_a_checkpoint_has_no_save_line() -> None:
-    found = resume_text.write(TaskState(goal="Port src/pay.py", version=3, window_id=2, next_actions=("b.ts",))).text
+    found = resume.write(TaskState(goal="Port src/pay.py", version=3, window_id=2, next_actions=("b.ts",))).text
     assert found.startswith("RESUME: version 3; saved in window 2; this is window 3\n")
     assert "SAVE:" not in found

@@ -1,0 +1,263 @@
+"""Stores for the state of a task, from one window to the next (rules.md#window-state): those in files of a project.
+
+Without a memory a JSON file is the state: it is loaded, and a save is refused as stale if it continues an older version
+or an earlier window. A Markdown file beside it is for people. (`checkpoints.py` stores states in a memory.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.record import argument_checks, task_state_1
+from memctl.record.change import Write
+from memctl.record.checkpoint import is_outside, leaves_repository
+from memctl.record.errors import InvalidRecord, describe
+from memctl.record.required_text import is_meaningful
+from memctl.record.task_state import DONE, Step, TaskState, TouchedFile
+from memctl.store import files, lock
+from memctl.task import forms, progress, resume
+from memctl.task.parts import LISTS
+from memctl.text.phrases import some
+from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
+
+_NAMED = 5  # steps that a refusal names
+_LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
+_PATIENCE = 10.0  # seconds; a save takes a few milliseconds
+
+
+class StateKeeper(Protocol):
+    """A store for the state of a task, from one window to the next.
+
+    It may also have a method `archive()`, which is called when the task is done.
+    """
+
+    def save(self, state: TaskState) -> str:
+        """Store a state and return its id. Raises MemctlError if it is stale."""
+
+    def load(self) -> TaskState | None:
+        """Return the state that was stored last, None if there is none."""
+
+    def bootstrap_prompt(self) -> str:
+        """Return the text for a new window, "" if no state is stored."""
+
+
+class StateStore:
+    """A store for states: it validates a state, compares it with the stored one, and writes it."""
+
+    name = "the stored state"  # in messages
+
+    def __init__(self) -> None:
+        self._seen: int | None = None  # the version that was loaded or saved last; 0 if there was none to load
+
+    def save(self, state: TaskState) -> str:
+        """Store a state and return its id; steps that it does not name are dropped, unless they are done.
+
+        Texts that are too long are cut. Raises MemctlError for a faulty or stale state.
+        """
+        state = sound(state)
+        with self._alone(state.goal):
+            last = self._read()
+            base = (state.version or self._seen) if last is not None else None
+            if last is not None and base is None and (lacks := progress.missing_steps(last, state)):
+                steps = some([f"{step.text!r}{' (done)' if step.status == DONE else ''}" for step in lacks], _NAMED)
+                raise MemctlError(
+                    f"the state is stale: {self.name} was never loaded, and has steps that it lacks: {steps}",
+                    "`merge(state)` instead of `save(state)` keeps both",
+                )
+            return self._put(last, state, base)
+
+    def merge(self, state: TaskState) -> str:
+        """Store a state merged with the stored one, and return its id.
+
+        The merged state has the steps of both, each in the more advanced of its two statuses.
+        """
+        state = sound(state)
+        with self._alone(state.goal):
+            last = self._read()
+            if last is None:
+                return self._put(None, state, None)
+            merged = progress.merge(last, msgspec.structs.replace(state, goal=last.goal))
+            return self._put(last, sound(merged), last.version)
+
+    def archive(self) -> None:
+        """Mark the stored state as finished, so that no later run continues its task."""
+        if (last := self.load()) is not None:
+            with self._alone(last.goal):
+                self._put(last, sound(progress.finish(last)), last.version)
+
+    def load(self) -> TaskState | None:
+        """Return the newest state, None if there is none; raises MemctlError if it can't be read."""
+        found = self._read()
+        self._seen = found.version if found is not None else 0
+        return found
+
+    def validate(self, state: TaskState) -> Validation:
+        """Return the faults of a state: errors make it useless, warnings may mislead."""
+        return validate(state)
+
+    def _alone(self, goal: str) -> AbstractContextManager[None]:
+        """Keep other writers away from the state of the task `goal`."""
+        raise NotImplementedError
+
+    def _read(self) -> TaskState | None:
+        raise NotImplementedError
+
+    def _put(self, last: TaskState | None, state: TaskState, base: int | None) -> str:
+        """Write a state behind the stored state `last`, and return its id.
+
+        Raises MemctlError if the state continues another version (`base`) than the last; None stands for any.
+        """
+        raise NotImplementedError
+
+
+class StateFiles(StateStore):
+    """Stores a state as JSON in `state_file`, and as Markdown in `progress_file` ("": nowhere), inside `folder`."""
+
+    def __init__(
+        self, folder: Path, state_file: str, progress_file: str = "", *, now: Callable[[], str] = lambda: ""
+    ) -> None:
+        if not state_file:
+            raise MemctlError("a state needs a place: a state_file or a memory", "name a state_file")
+        super().__init__()
+        self._folder, self.name, self._progress_file, self._now = folder, state_file, progress_file, now
+
+    def bootstrap_prompt(self) -> str:
+        """Return the text for a new window, of at most 9,500 characters; "" if no state is stored."""
+        found = self._read()
+        return resume.write(found).text if found is not None else ""
+
+    def _alone(self, goal: str) -> AbstractContextManager[None]:
+        return alone(self._folder, self.name)
+
+    def _read(self) -> TaskState | None:
+        text = text_of(self._folder, self.name)
+        if text is None:
+            return None
+        try:
+            values = msgspec.json.decode(text)
+            if task_state_1.is_of_window(values):
+                values = task_state_1.current(values)
+            found = msgspec.convert(values, TaskState)
+            wrong = "; ".join(validate(found).errors)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            wrong = str(error)
+        if wrong:
+            raise MemctlError(f"{self.name} is not a state: {wrong}", "repair it, or move it away")
+        return found
+
+    def _put(self, last: TaskState | None, state: TaskState, base: int | None) -> str:
+        if last is not None and (state.window_id < last.window_id or base not in (None, last.version)):
+            raise MemctlError(
+                f"the state is stale: {self.name} has version {last.version} of window {last.window_id}",
+                "load it and go on from that, or `merge(state)` keeps both",
+            )
+        self._seen = 1 + (last.version if last else 0)
+        state = progress.take_whole(last if last and last.goal == state.goal else None, state)
+        state = msgspec.structs.replace(state, version=self._seen, saved_at=self._now())
+        encoded = msgspec.json.format(msgspec.json.encode(state), indent=2).decode()
+        writes = [Write(self.name, encoded + "\n")]
+        if self._progress_file:
+            writes.append(Write(self._progress_file, forms.markdown(state)))
+        files.replace_all(self._folder, files.prepare(self._folder, writes), ())  # both files or neither
+        return f"w{state.window_id}-v{self._seen}"
+
+
+class Validation(msgspec.Struct, frozen=True):
+    """The faults of a state: with errors the state can't be continued, with warnings it can."""
+
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        """Whether the state has no errors."""
+        return not self.errors
+
+
+def sound(state: TaskState) -> TaskState:
+    """Return a state with each text on one line and cut to its length; of too many texts the last stay.
+
+    Raises MemctlError for a field of a wrong type, and for a state with errors: it could not be read again.
+    """
+    argument_checks.instance(state, TaskState, "state", "a TaskState")
+    given = msgspec.structs.asdict(state)
+    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    state = msgspec.structs.replace(state, **lists)
+    kinds = {**dict.fromkeys(LISTS, str), "steps": Step, "files": TouchedFile}
+    has_texts = all(isinstance(text, str) for text in (state.goal, state.task_id, state.section))
+    try:
+        if has_texts and all(_holds(getattr(state, name), kind) for name, kind in kinds.items()):
+            inside = tuple(one for one in state.files if is_outside(one.path) or not leaves_repository(one.path))
+            state = progress.normalise(msgspec.structs.replace(state, files=inside), shorten=True)
+        made = msgspec.convert(msgspec.structs.asdict(state), TaskState)
+    except msgspec.ValidationError as error:
+        raise MemctlError(f"the state can't be kept: {describe(error)}", exit_code=USAGE) from None
+    if wrong := validate(made).errors:
+        raise MemctlError(f"the state can't be kept: {'; '.join(wrong)}")
+    return made
+
+
+def _holds(given: object, kind: type) -> bool:
+    return isinstance(given, tuple) and all(isinstance(one, kind) for one in given)
+
+
+def validate(state: TaskState) -> Validation:
+    """Return the faults of a state: errors make it useless, warnings may mislead (rules.md#checkpoints)."""
+    errors = {
+        "Missing goal: the agent will have no objective": not is_meaningful(state.goal),
+        f"Invalid window_id: {state.window_id}": state.window_id < 1,
+        f"Invalid version: {state.version}": state.version < 0,
+    }
+    begin = "Has planned steps, and none in progress or next: the agent may begin with the wrong one"
+    has_no_begin = state.planned and not (state.in_progress or state.next_actions)
+    return Validation(tuple(text for text, is_so in errors.items() if is_so), (begin,) if has_no_begin else ())
+
+
+@contextmanager
+def alone(folder: Path, path: str) -> Iterator[None]:
+    """Hold a lock on a file of the project, so that no other process writes it.
+
+    Raises MemctlError if another process holds the lock for ten seconds, and if the lock can't be made.
+    """
+    file = files.locate(folder, path)
+    try:
+        with lock.hold_temporary(file.with_name(f".memctl.{file.name}.lock"), _PATIENCE):
+            yield
+    except OSError as error:
+        raise MemctlError(f"{path} can't be written: {error.strerror}") from None
+
+
+def text_of(folder: Path, path: str) -> str | None:
+    """Return the text of a file of the project, None if it is missing; raises MemctlError if it can't be read."""
+    try:
+        return files.read(folder, path)
+    except FileNotFoundError:
+        return None
+    except (InvalidRecord, OSError) as error:
+        why = f"{path} can't be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+        raise MemctlError(why) from None
+
+
+def notes_in(folder: Path, path: str) -> Notes:
+    """Return the notes in a file of the project; new notes are appended to it.
+
+    A note is a line such as `- [HIGH] bugs: the text`; other lines are ignored, and stay. Raises MemctlError if the
+    file can't be read or written.
+    """
+    files.locate(folder, path)  # before anything is read
+
+    def keep(note: Note) -> None:
+        line = f"- [{note.importance.upper()}] {note.category}: {note.content}\n"
+        with alone(folder, path):
+            files.append_line(files.locate(folder, path), line.encode(errors="replace"))
+
+    lines = (text_of(folder, path) or "").split("\n")
+    found = [match for line in lines if (match := _LINE.fullmatch(line))]
+    return Notes([Note(match[2].lower(), match[3], match[1].lower()) for match in found], keep)

@@ -81,7 +81,7 @@ def _cached_pages(memory: Memory, snapshot: Snapshot) -> dict[str, Any] | None:
 
 
 def _listed(memory: Memory, folders: list[str]) -> list[str]:
-    return [name for folder in folders for name in files.names(files.listed(memory.folder, folder))]
+    return [name for folder in folders for name in files.names(files.list_files(memory.folder, folder))]
 
 
 def _mark(memory: Memory, paths: list[str], reviewed: list[str]) -> bytes:

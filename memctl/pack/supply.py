@@ -176,7 +176,7 @@ def _code(
     if not records:
         return _Code()
     places = {(record.path, one): pages.code_path(one) for record in records for one in record.code_refs}
-    before = trees.blobs_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
+    before = trees.blob_ids_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
     now = snapshot.files.contents(places.values(), frozenset(before.values()))
     gone = {key for key, path in places.items() if path not in now and (commits[key[0]], path) in before}
     renamed = _renamed(memory, snapshot, {commits[record] for record, _ in gone}, at) if gone else {}

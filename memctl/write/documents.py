@@ -343,7 +343,7 @@ def _committed_texts(memory: Memory, differing: Iterable[str], committed: Collec
     edited = [path for path in entry_state.uncommitted(memory) if _is_shown(path) and path not in committed]
     tip = batches.head(memory) or "HEAD"
     try:
-        blobs = trees.blobs_of(memory.repository, tip, map(memory.tracked, edited))
+        blobs = trees.blob_ids(memory.repository, tip, map(memory.tracked, edited))
     except GitFailed:  # there is no commit yet
         blobs = {}
     contents = trees.blobs(memory.repository, blobs.values(), files.MAX_BYTES)

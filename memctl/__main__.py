@@ -1,16 +1,9 @@
 """The entry point of `python -m memctl` and of the scripts `memctl` and `git-memctl`."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys
-
-from memctl import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import Any
+from pathlib import Path
 
 
 def run() -> None:
@@ -34,7 +27,6 @@ def run() -> None:
 
 
 def _run() -> None:
-    _import_pathlib()
     if sys.argv[1:2] == ["hook"] and len(sys.argv) > 2 and not {"-h", "--help"} & set(sys.argv[3:]):
         _answer_hook(sys.argv[2])
     gc.disable()  # a command lives a tenth of a second; collecting while 10,000 records load would double that
@@ -63,28 +55,6 @@ def _answer_hook(name: str) -> None:
 
         dispatch.run(HOSTS[name], os.environ)
         os._exit(0)
-
-
-def _import_pathlib() -> None:
-    """Import pathlib without urllib, which takes 2 ms of every start and which only `Path.as_uri` needs.
-
-    Since 3.13 Python does so itself.
-    """
-    name = "urllib.parse"
-    if sys.version_info >= (3, 13) or name in sys.modules or "pathlib" in sys.modules:
-        return
-
-    def quote_from_bytes(*values: Any, **options: Any) -> str:
-        from urllib import parse
-
-        return parse.quote_from_bytes(*values, **options)
-
-    sys.modules[name] = type(sys)(name)
-    sys.modules[name].quote_from_bytes = quote_from_bytes  # type: ignore[attr-defined]
-    try:
-        import pathlib  # noqa: F401
-    finally:
-        del sys.modules[name]
 
 
 def _serve_tools(folder: Path) -> None:

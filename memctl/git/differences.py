@@ -41,6 +41,19 @@ def changed_by(repository: Repository, commit: str) -> list[FileChange]:
     return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", f"{commit}^", commit])
 
 
+def renamed_since(repository: Repository, commits: Iterable[str], head: str) -> dict[str, str]:
+    """Return the paths in `head` of files that were renamed since some commits, by the paths that they had there.
+
+    One process compares all the commits. What is only in the index is not looked at.
+    """
+    args = ["diff-tree", "--stdin", "-r", "-z", "-M", "--name-status", "--diff-filter=R", "--no-commit-id"]
+    pairs = "".join(f"{head} {commit}\n" for commit in commits if commit != head)
+    if not pairs:
+        return {}
+    words = iter(git.read(args, repository.top, pairs.encode()).split(b"\0"))
+    return {git.name(next(words)): git.name(next(words)) for word in words if word}
+
+
 def changed_in_index(repository: Repository) -> list[FileChange]:
     """Return the files that differ between HEAD and the index, with renames."""
     top = repository.top

@@ -61,18 +61,6 @@ def replace_file(file: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def read_only(file: Path) -> str:
-    """Return the URI with which SQLite opens a file read-only.
-
-    `Path.as_uri` would import urllib, which takes 2 ms.
-    """
-    if os.name != "posix":
-        return f"{file.as_uri()}?mode=ro"
-    characters = [(byte, chr(byte)) for byte in os.fsencode(file)]
-    quoted = (one if one.isascii() and (one.isalnum() or one in "/-._") else f"%{byte:02X}" for byte, one in characters)
-    return f"file://{''.join(quoted)}?mode=ro"
-
-
 def make_private(folder: Path) -> None:
     """Make a folder private, and so its files, if an earlier memctl made it readable for others.
 

@@ -181,9 +181,6 @@ class Catalogue(Protocol):
     def titles(self, memory_type: str) -> list[str]:
         """Return the titles of all records of a type."""
 
-    def recording_times(self) -> list[int]:
-        """Return when records were made, in Unix seconds, earliest first; imported records are left out."""
-
     def recorded_since(self, moment: int) -> int:
         """Return how many records were recorded after a moment in Unix seconds; imported ones are left out."""
 

@@ -63,7 +63,7 @@ def counts(folder: Path) -> dict[str, tuple[int, str]]:
     if not os.path.exists(file):  # or this user may not see it
         return {}
     try:
-        database = sqlite3.connect(private.read_only(file), uri=True, timeout=1)
+        database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)
         try:
             return {row[0]: (row[1], row[2]) for row in database.execute("SELECT memory_id, count, last FROM access")}
         finally:

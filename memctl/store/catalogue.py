@@ -160,9 +160,6 @@ class StoredCatalogue:
     def titles(self, memory_type: str) -> list[str]:
         return self._column("title", "type = ?", memory_type)
 
-    def recording_times(self) -> list[int]:
-        return self._column("recorded", "recorded NOT NULL ORDER BY recorded")
-
     def recorded_since(self, moment: int) -> int:
         return int(self._column("count(*)", "recorded > ?", moment)[0])
 

@@ -6,8 +6,6 @@ import _sqlite3  # the package around it imports what takes 2 ms more
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from memctl.git.private import read_only
-
 PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
 # Days for which a proposed decision is shown for its files; later it is done, dropped or accepted. In half of the
 # sessions of `bench/file_recall.py`, older ones were never of use for the work.
@@ -43,7 +41,7 @@ def records_of_files(private: Path, names: Iterable[str], now: str) -> dict[str,
     asked = {name: tuple(_places(name)) for name in names}
     places = {place for known in asked.values() for place in known}
     try:
-        database = _sqlite3.connect(read_only(private / "cache.db"), uri=True, timeout=0.2)
+        database = _sqlite3.connect(f"{(private / 'cache.db').as_uri()}?mode=ro", uri=True, timeout=0.2)
         try:
             rows = database.execute(_FIND.format(", ".join("?" * len(places))), (*places, now, now)).fetchall()
         finally:

@@ -79,7 +79,7 @@ def _read(folder: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
     if not os.path.exists(file):  # or this user may not see it
         return []
     try:
-        database = sqlite3.connect(private.read_only(file), uri=True, timeout=1)
+        database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)
         try:
             return database.execute(query, values).fetchall()
         finally:

@@ -312,6 +312,10 @@ def refresh(
     try:
         instead = {} if committed is None or kept_out else _committed_texts(memory, asked.differing(), committed)
         found = affected_by(memory, changes, written, instead)
+        if instead:  # what is shown in their place can be read
+            read = load.disk(memory, written=written)
+            broken = errors.summary(memory.prefix, (*read.catalogue.faults(), *read.outline.faults))
+            found = replace(found, warning="; ".join(filter(None, (broken, found.warning))))
         write_documents(memory, found.texts)
     except MemctlError as error:
         return (), f"the documents are not rendered: {error.message}"

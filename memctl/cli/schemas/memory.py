@@ -87,6 +87,7 @@ KINDS: dict[str, Shape] = {
         "records": [ShownRecord],
         "places?": [_PLACE],
         "waits_for?": {str: [str]},
+        "stated_blockers?": {str: [str]},
     },
     "search": {
         "query": str,

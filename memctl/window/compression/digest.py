@@ -67,7 +67,7 @@ class Digest(msgspec.Struct, frozen=True):
         parts = ("\n".join([f"{name}:", *(f"- {line}" for line in lines)]) for name, lines in named)
         return "\n\n".join([events.HEAD, *parts])
 
-    def holding(self, wanted: Iterable[Essential]) -> Digest:
+    def with_missing(self, wanted: Iterable[Essential]) -> Digest:
         """Return the digest with each of the `wanted` things that its text lacks added to the section of its kind.
 
         Things of a kind that no section has are left out.

@@ -51,7 +51,7 @@ def renamed_since(repository: Repository, commits: Iterable[str], head: str) -> 
     if not pairs:
         return {}
     words = iter(git.read(args, repository.top, pairs.encode()).split(b"\0"))
-    return {git.name(next(words)): git.name(next(words)) for word in words if word}
+    return {git.decode_path(next(words)): git.decode_path(next(words)) for word in words if word}
 
 
 def changed_in_index(repository: Repository) -> list[FileChange]:

@@ -75,7 +75,7 @@ def test_answer_without_a_count_is_an_error(server: Server, body: bytes) -> None
     with pytest.raises(MemctlError, match="not a token count"):
         endpoint(server).count("hello")
     server.answers[:] = [(500, body, {})]
-    with pytest.raises(MemctlError, match=r"refused the request \(500\): no reason"):
+    with pytest.raises(MemctlError, match=r"refused the request \(500\): it gave no reason"):
         endpoint(server).count("hello")
 
 

@@ -48,7 +48,8 @@ _ASKS = (
     rf"|let'?s {_SOFT}(?:do (?=(?-i:[A-Z`])))?|let me {_SOFT}"
     rf"|i(?:'d| would) (?:(?:also|just|really|rather|only|still) )*(?:prefer|like|love)(?: to)? {_SOFT}"
     rf"|i(?:'d| would) rather |i'd (?:say|suggest|recommend|propose) (?:that |to )?|i want (?:you |us )?(?:to )?{_SOFT}"
-    rf"|(?:we|you) {_SOFT}(?:should|can|could|need to|have to|ought to|want to|must) {_SOFT}(?!be \w+ing\b|have been\b|not only\b)"
+    rf"|(?:we|you) {_SOFT}(?:should|can|could|need to|have to|ought to|want to|must) {_SOFT}"
+    r"(?!be \w+ing\b|have been\b|not only\b)"
     rf"|i'?ll {_SOFT}|i will {_SOFT})"
 )
 # How they ask that something is not done; "Not" is what is left of "we should not", "let's not", "I'd rather not".

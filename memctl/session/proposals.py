@@ -127,10 +127,15 @@ def _proposal(
 
 
 def _name(found: Extract) -> str:
-    """Return what a statement is called: its own title, or its text without what leads to it."""
+    """Return what a statement is called: its own title, or its text without what leads to it.
+
+    Only a learning is not shortened, since its point often comes last.
+    """
     if found.title or found.statement:
-        return titles.capitalized(found.title or found.text)
-    return titles.title_of(found.text) if found.label == labels.DECISION else titles.without_lead(found.text)
+        name = titles.capitalized(found.title or found.text)
+    else:
+        name = titles.title_of(found.text) if found.label == labels.DECISION else titles.without_lead(found.text)
+    return name if found.label == labels.LEARNING else titles.shortened(name)
 
 
 def _dated(values: dict[str, Any], moment: str) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 
 _LOOKED_AT = 1_000  # characters
-_LONG = 100  # characters of a title from which its reason is cut off
+_LONG = 100  # characters, the most that a title has before it is shortened
+_LEAST = 4  # words of a title that was shortened
 _NEAR = 60  # characters before a request that may only lead to it
 # Words in front of a statement that say nothing of it.
 _EMPTY = r"q(?=:)|and|but|so(?! that\b)|ok(?:ay)?|oh|ah|h+m+|yep|yeah|yup|nope|lol|haha|please|also|then|gah"
@@ -83,6 +84,7 @@ _TRAILS = lazy_regex(
 _ADDRESS = lazy_regex(r"\s*(?:https?://|@/)\S+")
 _SMILEY = lazy_regex("[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]+ *|(?<=\\s)[:;]-?[()DP](?=\\s|$)")
 _SENTENCE_END = lazy_regex(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)(?<!like\.)\s+(?=\S)")
+_ASIDE = lazy_regex(r"\s+[\u2013\u2014-]\s+|; ")
 _PLAIN_WORD = lazy_regex(r"[a-z]+(?:['\u2019-][a-z]+)*(?=[\s,:;]|$)")
 _TITLE_OF_TEXT = lazy_regex(r"#{1,6} +(?P<title>.+?)(?= +#{1,6} |\s*\n|$)")
 _GIVES_PLAN = lazy_regex(
@@ -102,14 +104,22 @@ def title_of(said: str) -> str:
     telling = [one for one in each if wishes.has_object(_after_lead(one))]
     chosen = next(chain(_asking(telling), (one for one in telling if not one.endswith("?")), _asking(each), each))
     title = _as_request(_TRAILS.sub("", _after_lead(chosen)))
-    if len(title) > _LONG and wishes.has_object(shorter := sentences.reason_of(title)[0]):
-        title = shorter
-    return capitalized(title or one_line(said))
+    return capitalized(shortened(title) or one_line(said))
 
 
 def without_lead(said: str) -> str:
     """Return a statement without what leads to it ("Yes, …") and its end mark; it begins with a capital."""
-    return capitalized(_TRAILS.sub("", _ADDRESS.sub("", _after_lead(one_line(said[:_LOOKED_AT])))) or one_line(said))
+    text = _TRAILS.sub("", _ADDRESS.sub("", _after_lead(one_line(said[:_LOOKED_AT]))))
+    return capitalized(text or one_line(said))
+
+
+def shortened(title: str) -> str:
+    """Return a title without what follows its first sentence, its reason, or a dash, if it is too long with it."""
+    for parts in (_SENTENCE_END.split, sentences.reason_of, _ASIDE.split):
+        first = parts(title)[0].rstrip(" .") if len(title) > _LONG else ""
+        if len(first.split()) >= _LEAST and wishes.has_object(first) and not first.endswith(":"):
+            title = first
+    return title
 
 
 def goal_of(intent: str) -> str:

@@ -79,3 +79,12 @@ def test_goal_is_titled_by_the_heading_or_the_first_sentence(intent: str, title:
 def test_statement_keeps_all_but_its_lead_in() -> None:
     said = "Yes, the pool leaks. It is never closed."
     assert titles.without_lead(said) == "The pool leaks. It is never closed"
+
+
+@pytest.mark.parametrize(
+    "more", [". It is what the table of payments has as well", " - and of a day", "; a day is late"]
+)
+def test_long_title_ends_behind_its_first_part(more: str) -> None:
+    first = "Keep the carts of guests until the end of the month in which they were made"
+    assert titles.shortened(f"{first}{more} {'and longer ' * 5}") == first
+    assert titles.shortened(f"{first}{more}"[:100]) == f"{first}{more}"[:100]

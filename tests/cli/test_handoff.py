@@ -193,7 +193,7 @@ class TestRefused:
             (("handoff", "--to", " "), "not a valid name"),
             (("handoff", "--to", "bob", "list"), "can't be combined with"),
             (("handoff", "lst"), "lst"),
-            (("handoff", "show", "STA-2025-11-04-001"), "not a handoff"),
+            (("handoff", "show", "STA-2025-11-04-001"), "must be a handoff"),
         ],
     )
     def test_bad_input_is_refused(self, shop: Path, memctl: Memctl, args: tuple[str, ...], said: str) -> None:

@@ -71,7 +71,7 @@ _PLAN = "ExitPlanMode"
 # The beginnings of prompts that the agent's program wrote, not the user.
 _OF_HOST = lazy_regex(
     r"\s*(?:Operation stopped by hook|Read the output file to retrieve|Full transcript available at"
-    r"|<[a-z]+(?:-[a-z]+)+>|\[Request interrupted)"
+    r"|<(?:agent|bash|command|local-command|system|task)-[a-z-]+>|\[Request interrupted)"
 )
 
 

@@ -108,6 +108,11 @@ def test_notice_of_the_agents_program_is_no_intent() -> None:
     assert made.intent == "expire the carts"
 
 
+def test_prompt_that_begins_with_an_element_of_the_users_is_the_intent() -> None:
+    said = "<cart-list> shows expired carts"
+    assert summarize(Session("text", (Event(PROMPT, said),)), Trail(()), "s1", "Ada").intent == said
+
+
 def test_symptom_that_a_user_reports_is_no_sure_issue() -> None:
     (one,) = proposed(Event(PROMPT, "and the mailer crashes if the cart is empty"), kind="issue")
     assert (one.title, one.is_sure) == ("The mailer crashes if the cart is empty", False)

@@ -114,13 +114,12 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
 
 def _is_decision(extract: Extract) -> bool:
     """Return whether an extracted statement is a decision without doubt."""
-    from memctl.session import extraction
     from memctl.statements import labels
     from memctl.transcript.events import PROMPT
 
     if extract.label != labels.DECISION or _NONE.match(extract.text):
         return False
-    if extract.source == PROMPT and extract.explicit and extract.reason == extraction.CHOSEN:
+    if extract.source == PROMPT and extract.explicit and extract.statement is None:
         return bool(extract.alternatives) and not _STEP.search(extract.text)
     return extract.explicit or bool((extract.reason or extract.alternatives) and _OURS.match(extract.text))
 

@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.record.required_text import is_meaningful
 from memctl.session import calls, edits
-from memctl.statements import cues, dialogue, labels, lines, plans, reader, sentences, units, wishes
+from memctl.statements import cues, dialogue, labels, lines, plans, reader, sentences, titles, units, wishes
 from memctl.statements.dialogue import USER, FreeStatement, Topic, Turn
 from memctl.statements.statement import Statement
 from memctl.text.lazy_regex import lazy_regex
@@ -51,12 +51,12 @@ _LABELS = {
 _REPORT = 1_000  # characters from which a message counts as a report
 _COUNTED = re.compile(r"\W*(?:bug|issue|problem)s? ?#?\d{1,2}\b", re.IGNORECASE)
 _MOMENT = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]{0,30}\] +|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)? +")
-_CELL = 5  # words from which a table's cell counts as a sentence
+_CELL = 5  # words from which a table's cell counts as a sentence, and an answer can be read without its question
 _TOPIC = 3  # words of a title that names a topic and not the decision
 _MOST_OF_KIND = 3  # learnings or issues that a message shorter than a report may state one by one
 _IS_CODE = re.compile(r"\A[^\n]{0,100}\n?```")  # a description that is a code block, with at most a line before it
 _REPAIR = re.compile(r"\W*(?:fix|add|remove|update|replace|handle)(?:e?d|es|s)?\b", re.IGNORECASE)
-CHOSEN = "The user chose it."  # the reason of a decision that answers an agent's question
+CHOSEN = "The user chose it."  # the reason of a choice from options that an agent offered
 _SAYS_MOST = {
     labels.DECISION: "decision", labels.ISSUE: "description", labels.LEARNING: "lesson", labels.DETAIL: "detail",
 }  # fmt: skip
@@ -70,8 +70,8 @@ _MOST = 200_000  # characters of a message; a longer one was pasted
 _PLAN = "ExitPlanMode"
 # The beginnings of prompts that the agent's program wrote, not the user.
 _OF_HOST = lazy_regex(
-    r"\s*(?:Operation stopped by hook|Read the output file to retrieve|Full transcript available at|<bash-"
-    r"|<local-command|<task-notification|\[Request interrupted)"
+    r"\s*(?:Operation stopped by hook|Read the output file to retrieve|Full transcript available at"
+    r"|<(?:agent|bash|command|local-command|system|task)-[a-z-]+>|\[Request interrupted)"
 )
 
 
@@ -81,7 +81,7 @@ class Extract(msgspec.Struct, frozen=True):
     `label` is its kind, a constant of `statements.labels`. `explicit` says that it stands under a label; `is_sure` that
     the user said it, and that it was carried out or holds from now on. `source` is the kind of the event (such as
     PROMPT), `moment` its time, and `line` its line in the transcript. `path` is the file of a TODO comment. `statement`
-    is the whole labelled statement, None without a label.
+    is the whole labelled statement, None without a label. `title` is what it is called, "" where the text says it.
     """
 
     label: str
@@ -95,6 +95,7 @@ class Extract(msgspec.Struct, frozen=True):
     statement: Statement | None = None
     line: int = 0
     is_sure: bool = False
+    title: str = ""
 
     @property
     def with_reasons(self) -> str:
@@ -149,7 +150,7 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
         if event.agent:
             if event.kind == CALL and calls.is_edit(event):
                 yield Turn(dialogue.EDIT, "", place)
-        elif event.kind == PROMPT and not _OF_HOST.match(event.text):
+        elif event.kind == PROMPT and not is_of_host(event.text):
             yield Turn(USER, event.text, place)
         elif event.kind == ANSWER:
             yield Turn(dialogue.AGENT, event.text, place)
@@ -164,6 +165,11 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
         elif event.kind == RESULT and isinstance(answers := event.details.get("answers"), dict):
             asked = [answer for answer in answers.values() if isinstance(answer, str) and "?" in answer]
             yield Turn(USER, "\n".join(asked), place)
+
+
+def is_of_host(prompt: str) -> bool:
+    """Return whether a prompt was written by the agent's program, such as `<task-notification>…`."""
+    return _OF_HOST.match(prompt) is not None
 
 
 def _without_placeholders(event: Event) -> Event:
@@ -188,10 +194,19 @@ def _once(stated: list[Extract], free: list[Extract]) -> Iterator[Extract]:
 
 def _stated_freely(one: FreeStatement, event: Event) -> Extract:
     label = _LABELS[one.kind]
-    reason = one.reason or (CHOSEN if one.by == USER and label == labels.DECISION else "")
+    reason = one.reason or (CHOSEN if one.by == USER and one.alternatives else "")
     source = PROMPT if one.by == USER else ANSWER
     return Extract(
-        label, one.text, False, reason, one.alternatives, source, event.moment, line=event.line, is_sure=one.is_sure
+        label,
+        one.text,
+        False,
+        reason,
+        one.alternatives,
+        source,
+        event.moment,
+        line=event.line,
+        is_sure=one.is_sure,
+        title=one.title,
     )
 
 
@@ -388,9 +403,20 @@ def _choices(event: Event) -> Iterator[Extract]:
         options = _options(event, question)
         if isinstance(answer, str) and answer.strip() and not _is_undecided(question, answer, options):
             *_, asked = [unit.text for unit in units.units(question) if unit.form == units.SENTENCE] or [question]
-            text = f"{_RECOMMENDED.sub('', one_line(answer))} ({one_line(asked)})"[:_LONG]
-            rejected = tuple(one for one in options if one != answer) if answer in options else ()
-            yield Extract(labels.DECISION, text, True, CHOSEN, rejected, PROMPT, event.moment, line=event.line)
+            answered = _RECOMMENDED.sub("", one_line(answer))
+            is_offered = answer in options
+            name = titles.capitalized(answered) if is_offered else titles.title_of(answered)
+            yield Extract(
+                labels.DECISION,
+                f"{answered} ({one_line(asked)})"[:_LONG],
+                is_offered or wishes.is_firm(answered),
+                CHOSEN if is_offered else "",
+                tuple(one for one in options if one != answer) if is_offered else (),
+                PROMPT,
+                event.moment,
+                line=event.line,
+                title=name if not is_offered and len(name.split()) >= _CELL else f"{name} ({one_line(asked)})",
+            )
 
 
 def _is_undecided(question: str, answer: str, options: list[str]) -> bool:

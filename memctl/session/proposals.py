@@ -15,14 +15,14 @@ from memctl.record.task_state import DONE
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
-from memctl.statements import labels
+from memctl.statements import labels, titles
 from memctl.statements.records import as_record
 from memctl.text import phrases, timestamps
 from memctl.text.actions import CREATED, MODIFIED, READ
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
 from memctl.text.similar import comparable
-from memctl.transcript.events import PROMPT
+from memctl.transcript.events import CALL, DIGEST, PROMPT
 from memctl.write.create import Draft
 
 _TITLE = 100  # characters, the longest that a record takes
@@ -32,6 +32,7 @@ _LABELLED, _IMPLIED = {True: 8, False: 7}, {True: 5, False: 4}
 # When a proposed record expires, by its least importance; rules.md#importance.
 _KEPT = ((8, ""), (5, "30d"), (1, "7d"))
 _TAKEN = ("timestamp", "agent_id", "importance", "tags", "severity", "status")  # fields that a labelled text may set
+_WRITTEN = (CALL, DIGEST)  # sources of labels that nobody said: comments in code, a compaction's summary
 _MOST_FILES = 3  # that a proposal refers to
 _FILE = re.compile(r"[\w@+-][\w./@+-]*\.\w+")
 _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)\b", re.IGNORECASE)
@@ -40,9 +41,10 @@ _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)
 class Proposal(msgspec.Struct, frozen=True):
     """A record that a session proposes: its type (`kind`), title, front matter values, and content by heading.
 
-    `explicit` says that the statement had a label. `is_sure` holds for labelled statements, for statements of the user
-    that were carried out or hold from now on, and for the state of the work. `record` is the id of an existing record
-    with this title, "" if there is none. `line` is the statement's line in the transcript, 0 if there is no single one.
+    `explicit` says that the statement had a label. `is_sure` holds for labelled statements that somebody said, for firm
+    statements of the user that were carried out or hold from now on, and for the state of the work. `record` is the id
+    of an existing record with this title, "" if there is none. `line` is the statement's line in the transcript, 0 if
+    there is no single one.
     """
 
     kind: str
@@ -120,8 +122,20 @@ def _decision(found: Extract, where: str) -> Proposal:
 def _proposal(
     found: Extract, kind: Kind, values: dict[str, Any], content: dict[str, str | list[str]], record: str = ""
 ) -> Proposal:
-    is_sure = found.explicit or found.is_sure
-    return Proposal(kind.name, _title(found.text), values, content, found.explicit, record, found.line, is_sure)
+    is_sure = found.is_sure or (found.explicit and found.source not in _WRITTEN)
+    return Proposal(kind.name, _title(_name(found)), values, content, found.explicit, record, found.line, is_sure)
+
+
+def _name(found: Extract) -> str:
+    """Return what a statement is called: its own title, or its text without what leads to it.
+
+    Only a learning is not shortened, since its point often comes last.
+    """
+    if found.title or found.statement:
+        name = titles.capitalized(found.title or found.text)
+    else:
+        name = titles.title_of(found.text) if found.label == labels.DECISION else titles.without_lead(found.text)
+    return name if found.label == labels.LEARNING else titles.shortened(name)
 
 
 def _dated(values: dict[str, Any], moment: str) -> dict[str, Any]:
@@ -204,14 +218,14 @@ def _state(summary: SessionSummary) -> list[Proposal]:
         None,
     )
     said = _labelled(stated)[0] if stated else {}
-    title = stated.statement.title if stated and stated.statement else summary.intent
+    goal = stated.statement.title if stated and stated.statement else summary.intent
     if not steps and not summary.tasks and summary.completion is None:
         return []
     remaining = [redacted_line(task.text) for task in summary.tasks if task.status != DONE]
     ahead = [text for step in steps if (text := redacted_line(step)) not in remaining]
     standing = [one.text for one in summary.having(labels.STATE) if not one.text.endswith("% complete")][-3:]
     content: dict[str, str | list[str]] = {
-        "task_description": said.get("task_description", "\n\n".join(map(redacted_line, (title, *standing)))),
+        "task_description": said.get("task_description", "\n\n".join(map(redacted_line, (goal, *standing)))),
         "substeps_completed": [redacted_line(task.text) for task in summary.tasks if task.status == DONE],
         "substeps_remaining": remaining,
         "blockers": [redacted_line(one.text) for one in summary.having(labels.BLOCKER)[-3:]],
@@ -219,7 +233,8 @@ def _state(summary: SessionSummary) -> list[Proposal]:
     }
     given = {name: value for name, value in content.items() if value}
     values = _dated({"completion_percentage": summary.completion or 0}, summary.ended)
-    return [Proposal(STATE.name, _title(title or f"Session {summary.id}"), values, given, bool(steps), is_sure=True)]
+    title = _title(titles.goal_of(goal) if goal else f"Session {summary.id}")
+    return [Proposal(STATE.name, title, values, given, bool(steps), is_sure=True)]
 
 
 def _title(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -11,7 +11,7 @@ from memctl.session import extraction, failures, progress
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.trail import Trail
-from memctl.statements import labels
+from memctl.statements import labels, plans
 from memctl.text import timestamps
 from memctl.text.actions import CREATED, DELETED, MODIFIED
 from memctl.text.fit import cut_at_word
@@ -120,7 +120,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         id=identifier,
         agent=agent,
         form=session.form,
-        intent=cut_at_word(one_line(prompts[0].text), _INTENT) if prompts else "",
+        intent=_intent(prompts),
         trail=trail,
         started=session.started,
         ended=session.ended,
@@ -136,6 +136,13 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         said=tuple(event.text for event in prompts[1:] if len(event.text) < SHORT_PROMPT),
         metrics=_metrics(session, prompts, trail),
     )
+
+
+def _intent(prompts: Iterable[Event]) -> str:
+    """Return the first prompt of a user on one line; of one that gives a plan, the plan's title and reason."""
+    first = next((event.text for event in prompts if not extraction.is_of_host(event.text)), "")
+    plan = plans.read(first)
+    return cut_at_word(one_line(". ".join(filter(None, (plan.title, plan.reason))) if plan else first), _INTENT)
 
 
 def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> SessionMetrics:

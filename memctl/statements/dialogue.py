@@ -46,8 +46,8 @@ class Turn(msgspec.Struct, frozen=True):
 class FreeStatement(msgspec.Struct, frozen=True):
     """A statement in free words: its kind, text, speaker, turn's number and reason, and what was rejected.
 
-    `is_sure` says that the user stated it in these words, and that it holds from now on or that files were changed for
-    it at once.
+    `is_sure` says that the user stated it firmly in these words, and that it holds from now on or that files were
+    changed for it at once. `title` is a plan's heading, "" for other statements.
     """
 
     kind: str
@@ -57,6 +57,7 @@ class FreeStatement(msgspec.Struct, frozen=True):
     reason: str = ""
     alternatives: tuple[str, ...] = ()
     is_sure: bool = False
+    title: str = ""
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -126,7 +127,8 @@ class _DialogueReader:
             return
         self._unheeded = None
         if turn.who in (EDIT, COMMIT) and self._wished is not None and (wish := self._found[self._wished]):
-            self._found[self._wished] = (msgspec.structs.replace(wish[0], is_sure=True), wish[1])
+            is_sure = wish[0].is_sure or wishes.is_firm(wish[0].text)
+            self._found[self._wished] = (msgspec.structs.replace(wish[0], is_sure=is_sure), wish[1])
         self._report = turn if turn.who == AGENT and self._has_edits else None
         if turn.who == AGENT:
             self._take_message(turn)
@@ -148,7 +150,9 @@ class _DialogueReader:
             self._unheeded = None
         if (plan := plans.read(turn.text)) is not None:
             if not commit_text.is_step(plan.title):
-                decided = FreeStatement(DECISION, plan.text, USER, turn.number, plan.reason, is_sure=True)
+                decided = FreeStatement(
+                    DECISION, plan.text, USER, turn.number, plan.reason, is_sure=True, title=plan.title
+                )
                 self._uncommitted = self._add(decided)
                 if plan.cause:
                     self._add(FreeStatement(LEARNING, plan.cause, USER, turn.number, is_sure=True))
@@ -162,12 +166,12 @@ class _DialogueReader:
             elif done := wishes.proposal_before_yes(turn.text, self._said.text):
                 self._requested, self._is_unnamed = _of_choice(done, USER, turn), True
         if wish is None and (wish := wishes.wish_in(turn.text)) is not None:
-            self._wished = self._add(_of_choice(wish, USER, turn, is_sure=wish.kind == CONSTRAINT))
+            self._wished = self._add(_of_choice(wish, USER, turn, is_sure=wishes.is_lasting(wish)))
             self._uncommitted = self._wished
         if wish is None and self._requested is None and (request := wishes.request_in(turn.text)):
             self._requested = _of_choice(request, USER, turn)
         if wish is None and (symptom := wishes.symptom_in(turn.text)):
-            self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number, is_sure=True))
+            self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number))
 
     def _take_message(self, turn: Turn) -> None:
         if findings.is_retraction(turn.text):

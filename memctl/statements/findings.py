@@ -67,6 +67,8 @@ _OPEN = lazy_regex(
     r"|\bworth (?:filing|a (?:ticket|follow-?up|separate)|tracking)\b"
     r"|\b(?:in|as|for) a separate (?:pr|ticket|issue|change|branch)\b"
 )
+# What would be better is no problem: of "This would be a larger change" behind it, the problem was said before.
+_RECOMMENDS = lazy_regex(r"(?i)\W*(?:(?:my|the) )?(?:recommendations?|suggestions?|proposal|if (?:we|you) want)\b")
 # A report of what was done, perhaps behind what it was done to.
 _DONE = lazy_regex(
     r"(?:[^\n:]{2,60}?(?: [\u2013\u2014-] |: ))?(?:I(?:'ve| have)? )?"
@@ -144,8 +146,15 @@ def open_issue(message: str) -> str:
     for number, unit in enumerate(said):
         text = unit.text
         if _OPEN.search(text) and not _DONE.match(text) and (_is_certain(text) or _GAP.search(text)):
-            return _with_referent(said, number)
+            is_weighed = number > 0 and units.points_back(text) and _RECOMMENDS.match(said[number - 1].text)
+            return _fault(said[: number - 1]) if is_weighed else _with_referent(said, number)
     return ""
+
+
+def _fault(said: Sequence[Unit]) -> str:
+    """Return the first sentence that says that something with a name is wrong, "" if none does."""
+    wrong = (one.text for one in said if _ADVERSE.search(one.text) and _NAME.search(one.text))
+    return next(filter(_is_certain, wrong), "")
 
 
 def _review_finding(message: str) -> str:

@@ -58,6 +58,12 @@ def read(prompt: str) -> Plan | None:
     return _read(text) if text.strip() else None
 
 
+def bare_title(heading: str) -> str:
+    """Return the heading of a plan without the words that say that it is one: "Plan: Drop the cache" is "Drop the
+    cache"."""
+    return one_line(_TITLE.sub("", heading, count=1) if _TITLE.match(heading) else heading)
+
+
 def _read(text: str) -> Plan | None:
     title, reason, cause = "", "", ""
     steps: list[str] = []
@@ -65,7 +71,7 @@ def _read(text: str) -> Plan | None:
         if unit.form == units.HEADING:
             heading = unit.text.strip().strip("#*_ ").rstrip(":")
             if not title:
-                title = _TITLE.sub("", heading, count=1) if _TITLE.match(heading) else heading
+                title = bare_title(heading)
             elif step := _STEP.match(heading):
                 steps.append(one_line(step[1]))
         elif unit.form == units.SENTENCE and title and _is_whole(unit.text):
@@ -75,7 +81,7 @@ def _read(text: str) -> Plan | None:
                 cause = units.without_marks(unit.text)
     if not title:
         return None
-    return Plan(one_line(title), tuple(steps[:_MOST_STEPS]), reason, cause or (reason if _MENDS.search(title) else ""))
+    return Plan(title, tuple(steps[:_MOST_STEPS]), reason, cause or (reason if _MENDS.search(title) else ""))
 
 
 def _is_whole(sentence: str) -> bool:

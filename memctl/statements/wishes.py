@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from memctl.statements import units
-from memctl.statements.sentences import DECISION, Choice
+from memctl.statements.sentences import DECISION, Choice, reason_of
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.text.words import STOP_WORDS, words_of
@@ -63,7 +63,8 @@ _FORBIDDEN_STEP = lazy_regex(
     r"|do (?:it|that|this)|touch)\b(?!.*\b(?:ever|always)\b)"
 )
 _HEDGED = lazy_regex(
-    r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|considering|could be|might|not sure|i guess)\b"
+    r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|considering|could be|might|not sure|i guess"
+    r"|let'?s (?:just |first )?(?:see|wait)|wait and see)\b"
 )
 _QUESTION = lazy_regex(
     r"(?i)^(?:q:|\W)*(?:and |but |so |hmm,? |also |ok(?:ay)?,? |e+m+\W+)*(?:(?:is|are|was|were|does|did|have|has"
@@ -71,6 +72,29 @@ _QUESTION = lazy_regex(
     r"|what|why(?!\b.*(?:\bnot|n't) (?:\w+ )?(?:just|simply)\b)"
     r"|when|where|who|which|how|will|would|(?:can|could|would) you)\b"
     r"(?!.* (?:able to|ways? to) not\b)"
+)
+# Two ways to do it, of which the speaker chooses none.
+_ALTERNATIVES = lazy_regex(
+    r"(?i)\bor (?:do|does|did|should|shall|is|are|can|could|would|will|must|rather|just|better|not|leave|keep|use)\b"
+    r"|\beither\b.*\bor\b"
+)
+# What is wanted in the form of a question; "can't we" and "why not" insist.
+_ASKS = lazy_regex(
+    r"(?i)\W*(?:(?:and|but|so|also|then|now|ok(?:ay)?|yes|yep|for now)\b[, ]*)*"
+    r"(?:can|could|would|should) (?:we|you|it|i)\b(?! not\b)"
+)
+_INSISTS_ON = lazy_regex(
+    r"(?i)\b(?:can't|couldn't|shouldn't|don't) (?:we|you)\b|\bwhy\b.*\bnot\b|\bwhy (?:don't|can't)\b"
+    r"|\b(?:able to|can we|could we|can you) not\b"
+)
+# It may be done otherwise later, or the speaker is not certain of it.
+_PROVISIONAL = lazy_regex(
+    r"(?i)\bfor (?:now|the moment|the time being)\b|\b(?:temporar(?:y|ily)|probably|ideally|somehow|a bit)\b"
+    r"|\bi(?:'m| am)? (?:also |just |still )?(?:think|thinking|guess|believe|feel|suppose)\b"
+    r"|\blet'?s (?:\w+ )?try\b|\bsomething in the line\b"
+)
+_LASTS = lazy_regex(
+    r"(?i)\b(?:never|always|must|ever|every\w*|any\w*|all|wherever|whenever|each|only|ensure|make sure|from now on)\b"
 )
 _ASKED_FOR = lazy_regex(
     r"(?i)\b(?:can|can't|could|couldn't|should|shouldn't|why (?:don't|not)|are|able)\b.*\b(?:we|you|to)\b"
@@ -86,6 +110,9 @@ _SYMPTOM = lazy_regex(
     r"(?i)\bfail(?:s|ed|ing|ures?)?\b|\b(?:broken|breaks|crash(?:es|ed|ing)|bugs?|hangs|stuck|too slow)\b"
     r"|\berrors? (?:when|if|in|on)\b|\b(?:does|do|is|are)(?:n'?t| not) (?:work|show|happen|appear)\w*"
     r"|\bnot (?:seeing|working|getting|showing)\b|\bwe(?: are|'re) (?:seeing|getting)\b"
+)
+_SUCCEEDED = lazy_regex(
+    r"(?i)\b(?:success\w*|succeed\w*|works (?:now|again|fine)|(?:this|it) (?:does|did)(?:n'?t| not) happen)\b"
 )
 _ADVICE = lazy_regex(r"(?i)\W*(?:consider|suggestion|nit|please|you (?:should|could|may|might))\b")  # of a review
 _LEAST = 4  # words of a report of what is wrong
@@ -175,7 +202,7 @@ def request_in(prompt: str) -> Choice | None:
     """Return the first change that a prompt asks for ("Add an option for …"), None if it asks for none."""
     if len(prompt) > _LONGEST_PROMPT:
         return None
-    said = (unit.text[:_LONGEST] for unit in units.sentences(prompt))
+    said = (unit.text[:_LONGEST] for unit in units.sentences(prompt) if not _is_open_choice(unit.text))
     wanted = (one for one in said if _REQUEST.match(one) and len(one.split()) > _LEAST and has_object(one))
     return next((Choice(one) for one in wanted if not begins_with_step(one)), None)
 
@@ -194,8 +221,20 @@ def wish_in(prompt: str) -> Choice | None:
                     if not (_ONLY_INSTEAD.fullmatch(sentence) or _IS_BEGUN.search(sentence)):
                         break
                     sentence = f"{sentence} {following}"  # which says what is wanted
-                return Choice(sentence[: 2 * _LONGEST], kind=kind)
+                return Choice(sentence[: 2 * _LONGEST], reason_of(sentence)[1][:_LONGEST], kind=kind)
     return None
+
+
+def is_firm(wish: str) -> bool:
+    """Return whether a user says a wish as a demand: neither as a question (but "can't we …?") nor as provisional."""
+    is_asked = wish.rstrip().endswith("?") or _ASKS.match(wish)
+    return not _PROVISIONAL.search(wish) and (not is_asked or _INSISTS_ON.search(wish) is not None)
+
+
+def is_lasting(wish: Choice) -> bool:
+    """Return whether a wish holds from now on by its own words: a firm demand such as "never" or "make sure that"."""
+    is_asked = wish.text.rstrip().endswith("?")
+    return wish.kind == CONSTRAINT and not is_asked and is_firm(wish.text) and _LASTS.search(wish.text) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -208,6 +247,7 @@ def symptom_in(prompt: str) -> str:
             _SYMPTOM.search(text[:_LONGEST])
             and len(text.split()) >= _LEAST
             and not _HEDGED.search(text)
+            and not _SUCCEEDED.search(text)
             and not _ADVICE.match(text)
             and not _QUESTION.match(text)
             and not _ASKED_FOR.search(text)
@@ -217,9 +257,14 @@ def symptom_in(prompt: str) -> str:
     return ""
 
 
+def _is_open_choice(sentence: str) -> bool:
+    """Return whether a sentence asks which of two ways to take ("can we do it here or do we need a job?")."""
+    return sentence.rstrip().endswith("?") and sentence.count("?") == 1 and _ALTERNATIVES.search(sentence) is not None
+
+
 def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
     """Return whether a sentence matches a pattern, and is not a question, a doubt or about the next step."""
-    if _HEDGED.search(sentence) or _QUESTION.match(sentence):
+    if _HEDGED.search(sentence) or _QUESTION.match(sentence) or _is_open_choice(sentence):
         return False
     if sentence.endswith("?") and not _ASKED_FOR.search(sentence):
         return False

@@ -19,7 +19,7 @@ from memctl.text.light_typing import Any, BinaryIO
 _SYNTHETIC = "<synthetic>"  # the model of messages that the program writes itself, such as errors of the API
 _INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 # What the host adds to a prompt: reminders, and the output of commands that the user ran.
-_HOST_TAG = lazy_regex(r"<(/?)(system-reminder|local-command-[a-z]+|command-[a-z]+|task-notification)>")
+_HOST_TAG = lazy_regex(r"<(/?)(system-reminder|local-command-[a-z]+|command-[a-z]+|(?:task|agent)-notification)>")
 
 
 class Line:

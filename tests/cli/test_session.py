@@ -155,7 +155,7 @@ def test_findings_become_records_only_when_accepted(repo: Path, memctl: Memctl) 
     assert {record["title"] for record in memctl("list", "--json").data["records"]} == {
         "Adopt PostgreSQL",
         "Look at the pool before adding retries",
-        "no test server",
+        "No test server",
     }
     shown = memctl("show", "dec").out
     assert "## Rationale\n\norders need transactions" in shown

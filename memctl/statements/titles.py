@@ -1,0 +1,179 @@
+"""Title what was stated in a conversation, so that it reads as an entry of a list and can be read alone.
+
+"ok, and can we also log the name of the queue?" becomes "Log the name of the queue". The words as said belong into the
+content of a record, not into its title.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from memctl.statements import plans, sentences, wishes
+from memctl.text.lazy_regex import lazy_regex
+from memctl.text.markdown import one_line
+
+_LOOKED_AT = 1_000  # characters
+_LONG = 100  # characters, the most that a title has before it is shortened
+_LEAST = 4  # words of a title that was shortened
+_NEAR = 60  # characters before a request that may only lead to it
+# Words in front of a statement that say nothing of it.
+_EMPTY = r"q(?=:)|and|but|so(?! that\b)|ok(?:ay)?|oh|ah|h+m+|yep|yeah|yup|nope|lol|haha|please|also|then|gah"
+_CALLS_BACK = r"if we(?:'re| are) going to do (?:that|this|it)"
+_BELIEF = r"i(?:'m| am)? (?:also )?(?:think|thinking|guess|believe|feel)(?: that)?"
+# Words that say nothing if a mark or a request follows: "no, keep both", not "no retries".
+_OPENING = (
+    r"well|yes|no|thanks|thank you|sure|right|great|good|perfect|nice|cool|fine|agreed|exactly|first|next|finally"
+    r"|instead|actually|meanwhile|alternatively|(?:right |for )?now|one more thing|on top of that|in that case"
+    r"|that said|to be clear"
+    r"|(?:we|i|it)(?:'re| are|'m| am|'s| is) (?:back|done|good|fine)"
+    r"|if (?:that'?s|that is|this is) the case|if so|you(?:'re| are) (?:\w+ )?right|sorry[^,.;:!?]{0,40}"
+    r"|(?:fair|good|great|excellent|valid) (?:point|enough|catch|call|question)"
+)
+_REQUESTED = (
+    r"(?:don'?t|do not|never|let'?s|let me|can|could|should|we|i|you|please|it|there|what|implement|keep|leave|use)"
+)
+_LEAD = lazy_regex(
+    rf"(?i)[\s,.:;!?…·\u2013\u2014-]*(?:(?:{_EMPTY}|{_CALLS_BACK}|{_BELIEF})\b"
+    rf"|(?:{_OPENING})(?=\s*[,.:;!…]|\s+[\u2013\u2014-]\s|\s+{_REQUESTED}\b))"
+    r"[\s,.:;!?…\u2013\u2014-]*"
+)
+_SOFT = (
+    r"(?:(?:also|just|simply|only|please|maybe|perhaps|probably|really|rather|instead|then|now|still|at least"
+    r"|for now) )*"
+)
+# How people ask for something, with the verb of what is asked for behind it.
+_ASKS = (
+    rf"(?:(?:can|could|would|will|should|can't|couldn't|shouldn't) (?:we|you) {_SOFT}"
+    rf"|why (?:don't|not|can't|couldn't|shouldn't) (?:we )?{_SOFT}"
+    rf"|let'?s {_SOFT}(?:do (?=(?-i:[A-Z`])))?|let me {_SOFT}"
+    rf"|i(?:'d| would) (?:(?:also|just|really|rather|only|still) )*(?:prefer|like|love)(?: to)? {_SOFT}"
+    rf"|i(?:'d| would) rather |i'd (?:say|suggest|recommend|propose) (?:that |to )?|i want (?:you |us )?(?:to )?{_SOFT}"
+    rf"|(?:we|you) {_SOFT}(?:should|can|could|need to|have to|ought to|want to|must) {_SOFT}"
+    r"(?!be \w+ing\b|have been\b|not only\b)"
+    rf"|i'?ll {_SOFT}|i will {_SOFT})"
+)
+# How they ask that something is not done; "Not" is what is left of "we should not", "let's not", "I'd rather not".
+_NOT = r"(?:(?:are (?:we|you) able to |(?:we|you) (?:should|must)(?= not|n't))(?: ?not|n't)(?! only\b) )"
+_LEFT_NOT = lazy_regex(r"(?i)not (?!only\b)(?:to )?")
+_REQUEST = lazy_regex(rf"(?i){_ASKS}")
+_LATER = lazy_regex(rf"(?i)(?<![\w'-])(?:{_ASKS}|{_NOT})")
+# What a sentence says of the request in it, so that it can't be taken out: a doubt, a reason, a relative clause.
+_EMBEDS = lazy_regex(
+    r"(?i)(?:n't|\b(?:not|never|no|doubt|sure|think|know|say|said|reason|why|agree|that|what|how|whether|if|because|which"
+    r"|where|when|who|than|as|like))\b[^,;:.!?]*$"
+)
+_CLAUSE_END = lazy_regex(r"[,;:.!?)\u2013\u2014-]\s*$")
+_QUESTION = lazy_regex(r"(?i)(?:let|can|could|should|would|will)")
+_FORBIDS = lazy_regex(rf"(?i){_NOT}{_SOFT}")
+_WHY_NOT = lazy_regex(r"(?i)why (?P<now>.+?),? and not (?:just |simply )?(?P<better>.+)")
+# What a clause in front of a request says of when or where it holds: it belongs to the title.
+_CONDITION = lazy_regex(
+    r"(?i)(?:if|when|whenever|where|wherever|once|unless|until|after|before|while|for|with|without|in|on|at|from|during"
+    r"|since|as|instead of|rather than)\b"
+)
+# A request whose object is only a pronoun.
+_NAMES_NOTHING = lazy_regex(
+    r"(?i)(?:do not |don't )?\w+ (?:\w+ ){0,2}?(?:it|this|that|them|these|those)\b(?! (?:is|are|was|were|to)\b)"
+)
+# What stands behind a statement and says nothing of it.
+_TRAILS = lazy_regex(
+    r"(?i)(?:[\s,.:;!?\u2013\u2014-]|\u2026|\bplease\b|, (?:right|no|ok(?:ay)?|yes)(?=\?)"
+    r"|[,\u2013\u2014-] ?why(?=\W*$))+$"
+)
+_ADDRESS = lazy_regex(r"\s*(?:https?://|@/)\S+")
+_SMILEY = lazy_regex("[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]+ *|(?<=\\s)[:;]-?[()DP](?=\\s|$)")
+_SENTENCE_END = lazy_regex(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)(?<!like\.)\s+(?=\S)")
+_ASIDE = lazy_regex(r"\s+[\u2013\u2014-]\s+|; ")
+_PLAIN_WORD = lazy_regex(r"[a-z]+(?:['\u2019-][a-z]+)*(?=[\s,:;]|$)")
+_TITLE_OF_TEXT = lazy_regex(r"#{1,6} +(?P<title>.+?)(?= +#{1,6} |\s*\n|$)")
+_GIVES_PLAN = lazy_regex(
+    r"(?i)(?:please )?(?:implement|execute|carry out|follow) (?:the following|this|the) plan\b:?\s*"
+)
+
+
+def title_of(said: str) -> str:
+    """Return the title of a choice in free words: its first sentence that says something, without what leads to it.
+
+    It begins with a capital unless with a name, and has no end mark. The whole text is returned where nothing is left.
+    """
+    text = _ADDRESS.sub(
+        "", _SMILEY.sub("", one_line(said[:_LOOKED_AT]).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
+    )
+    each = _SENTENCE_END.split(text.strip())
+    telling = [one for one in each if wishes.has_object(_after_lead(one))]
+    chosen = next(chain(_asking(telling), (one for one in telling if not one.endswith("?")), _asking(each), each))
+    title = _as_request(_TRAILS.sub("", _after_lead(chosen)))
+    return capitalized(shortened(title) or one_line(said))
+
+
+def without_lead(said: str) -> str:
+    """Return a statement without what leads to it ("Yes, …") and its end mark; it begins with a capital."""
+    text = _TRAILS.sub("", _ADDRESS.sub("", _after_lead(one_line(said[:_LOOKED_AT]))))
+    return capitalized(text or one_line(said))
+
+
+def shortened(title: str) -> str:
+    """Return a title without what follows its first sentence, its reason, or a dash, if it is too long with it."""
+    for parts in (_SENTENCE_END.split, sentences.reason_of, _ASIDE.split):
+        first = parts(title)[0].rstrip(" .") if len(title) > _LONG else ""
+        if len(first.split()) >= _LEAST and wishes.has_object(first) and not first.endswith(":"):
+            title = first
+    return title
+
+
+def goal_of(intent: str) -> str:
+    """Return the title of a task: the heading of the text or plan that its prompt gives, or its first sentence."""
+    text = _GIVES_PLAN.sub("", intent.strip(), count=1)
+    if heading := _TITLE_OF_TEXT.match(text):
+        return capitalized(plans.bare_title(heading["title"]))
+    return title_of(text)
+
+
+def capitalized(text: str) -> str:
+    """Return a text whose first word, unless it is a name such as `read_all` or docs/api, begins with a capital."""
+    return text[:1].upper() + text[1:] if _PLAIN_WORD.match(text) else text
+
+
+def _asking(each: Sequence[str]) -> Iterator[str]:
+    return (one for one in each if _LATER.search(one))
+
+
+def _after_lead(text: str) -> str:
+    """Return a text without the words at its beginning that say nothing of it."""
+    while (found := _LEAD.match(text)) and found.end():
+        text = text[found.end() :]
+    return text
+
+
+def _as_request(text: str) -> str:
+    """Return what a sentence asks for, with the clause in front of it that says when or of what; else the sentence."""
+    if better := _WHY_NOT.fullmatch(text):
+        return f"{better['better']}, not {better['now']}"
+    asked = _LATER.search(text)
+    if asked is None:
+        return text
+    given = text[: asked.start()]
+    before, request = given.strip(" ,;:-\u2013\u2014"), _bare_request(text[asked.start() :])
+    if not before:
+        return request
+    if _CONDITION.match(before) and (_CLAUSE_END.search(given) or not _EMBEDS.search(given.partition(" ")[2])):
+        return f"{before}, {request}"
+    if _EMBEDS.search(given):
+        return text
+    if _NAMES_NOTHING.match(request):
+        return f"{capitalized(request)}: {before}" if wishes.has_object(before) else request
+    is_apart = _CLAUSE_END.search(given) or _QUESTION.match(asked[0])
+    return request if is_apart and wishes.has_object(request) and len(before) <= _NEAR else text
+
+
+def _bare_request(text: str) -> str:
+    """Return a text without the words at its beginning that ask for what follows."""
+    while True:
+        if negated := _FORBIDS.match(text) or _LEFT_NOT.match(text):
+            return f"Do not {text[negated.end() :]}"
+        found = _REQUEST.match(text)
+        rest = _after_lead(text[found.end() :] if found else text)
+        if rest == text or not rest:
+            return text
+        text = rest

@@ -10,6 +10,7 @@ from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 
 _LONGEST = 600  # characters of a reason
+_LEAST = 2  # words of a choice behind "address review comments:"
 _TRAILER = lazy_regex(r"(?m)^(?:[A-Z][\w-]*-[\w-]+: .*|.{0,4}Generated with .*)$")
 _PREFIX = lazy_regex(r"(?i)\W*(?:\w+(?:\([^)\n]*\))?!?: )?")  # of Conventional Commits
 # A message that begins so is about work on the way, whatever its body says.
@@ -48,7 +49,11 @@ def read(message: str) -> Choice | None:
     subject, _, body = message.strip().partition("\n")
     parts = [one_line(part) for part in _ITEM.split(_TRAILER.sub("", body)) if part.strip()]
     text = "; ".join(part.rstrip(".") for part in parts)[:_LONGEST] if len(parts) > 1 else "".join(parts)[:_LONGEST]
-    if not text or is_step(subject) or not (gives_reason(text) or _REVIEW.search(message)):
+    title = subject[_prefix(subject) :]
+    answered = _REVIEW.match(title)
+    if not text or is_step(subject) or not (answered or gives_reason(text)):
         return None
-    what = _REVIEW.sub("", subject[_prefix(subject) :], count=1) or parts[0]
+    what = title[answered.end() :] if answered else title
+    if len(what.split()) < _LEAST:
+        what = parts[0] if answered else title
     return Choice(what[:1].upper() + what[1:], text)

@@ -28,7 +28,8 @@ _CHANGES = (
 )
 _COMMITS = lazy_regex(
     rf"(?i)\b(?:let me|let's|i'll|i will|i should|we (?:can|need to|should)) (?:\w+ ){{0,2}}?(?:{_CHANGES})\b"
-    rf"|\b(?:shouldn't|should|needs? to|must|there should be)\b|^\W*(?:{_CHANGES})\b"
+    r"|\b(?:shouldn't|should(?! (?:all |now )?(?:be (?:fine|fixed|good|green|ok)|pass|work)\b)|needs? to|must)\b"
+    rf"|^\W*(?:{_CHANGES})\b"
 )
 _CHANGED = lazy_regex(
     r"(?i)\b(?:add(?:s|ed)|applie[sd]|change[sd]|consolidate[sd]?|create[sd]|delete[sd]|detects?|drop(?:s|ped)"

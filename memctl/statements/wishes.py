@@ -104,6 +104,9 @@ _ASKED_FOR = lazy_regex(
 _REQUEST = lazy_regex(
     r"(?i)\W*(?:(?:please|also|then|now|and|but|ok(?:ay)?|yes|yep|yeah|so)\b[, ]*)*"
     r"(?:(?:can|could|should) (?:you|we|it) (?:(?:also|just|please|maybe|now|not) )*)?"
+    # What only asks for a look, for care, or to go on, changes nothing.
+    r"(?!show (?:me|us)\b|use [\w./-]+ to (?:check|find|get|list|look|read|search|see)\b|keep \w+ing\b"
+    r"|be (?:aware|brief|careful|concise|patient|sure)\b)"
     r"(?:add|allow|be|change|drop|extract|hide|keep|make|move|refactor|remove|rename|replace|show|use)\b"
 )
 _SYMPTOM = lazy_regex(

@@ -460,3 +460,35 @@ def test_a_choice_is_of_the_last_list_of_a_message() -> None:
 def test_a_wish_that_ends_in_like_takes_what_follows() -> None:
     prompt = 'Instead of "Another session..." Print a line like.\nThe shop is open in another window.\nClose it first.'
     assert said((USER, prompt)) == [(DECISION, " ".join(prompt.split("\n")[:2]), USER)]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Show me which invoices are open in the test data",
+        "Use grep to find where the till is opened",
+        "Keep going with the tables of the ledger",
+        "Be careful with the data of the live shop",
+    ],
+)
+def test_request_to_look_or_to_go_on_is_no_decision_after_an_edit(prompt: str) -> None:
+    assert said((USER, prompt), (EDIT, "till.py")) == []
+
+
+def test_hope_that_a_check_passes_is_no_agreement() -> None:
+    reply = "You're right, sorry. The tests should pass now after the cache is empty."
+    assert said((USER, "The till fails again, did you look?"), (AGENT, reply), (EDIT, "till.py")) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "title"),
+    [
+        ("feat: show the answer in review mode\n\nBecause cashiers forget it.", "Show the answer in review mode"),
+        ("feat: resolve address and comments of orders\n\nNothing more.", ""),
+        ("Address review comments: keep receipts for a year\n\nAs Ada said.", "Keep receipts for a year"),
+        ("fix: address feedback\n\n- Keep receipts for a year\n- Sort them", "Keep receipts for a year"),
+    ],
+)
+def test_commit_answers_a_review_only_if_its_subject_begins_so(message: str, title: str) -> None:
+    choice = commit_text.read(message)
+    assert (choice.text if choice else "") == title

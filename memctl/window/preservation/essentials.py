@@ -35,7 +35,7 @@ LONGEST_TYPED = 2_000  # characters of a message that is typed rather than paste
 LONGEST_STATEMENT = 4_000  # characters of a statement that is kept whole, such as a filled template of a decision
 _UNITS = "ms|s|min|h|[kKMG]i?B|tokens?|turns?|files?|tests?|errors?|refs?|lines?|calls?|times"
 _NUMBER = re.compile(
-    rf"(?<![\w.,/])(?:\d{{4}}-\d\d-\d\d|\d+/\d+|\d[\d,]*(?:\.\d+)*(?: ?%| ?(?:{_UNITS})\b)?)(?![\w/]|[.,]\d)"
+    rf"(?<![\w.,/])(?<![A-Za-z]-)(?:\d{{4}}-\d\d-\d\d|\d+/\d+|\d[\d,]*(?:\.\d+)*(?: ?%| ?(?:{_UNITS})\b)?)(?![\w/]|[.,]\d)"
 )
 _TELLS = re.compile(r"\D|\d{2}")
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|\b(?:E[A-Z]{4,}|E\d{3,4}|TS\d{4,5})\b|\bHTTP [45]\d\d\b")

@@ -454,3 +454,42 @@ def test_window_follows_from_the_variable_unless_an_option_is_given(
         monkeypatch.setenv("MEMCTL_CONTEXT_WINDOW", odd)
         refused = memctl("window", "status", str(file), *more, code=2)
         assert f"MEMCTL_CONTEXT_WINDOW is '{odd}'" in refused.err
+
+
+def compacted(folder: Path) -> Path:
+    """A transcript with one compaction by its host: what was before is in no window any more."""
+    transcript = Transcript(folder)
+    transcript.prompt("Port the till to Python. Never touch src/legacy.py.")
+    transcript.call("Edit", file_path="src/before.py", old_string="a", new_string="b")
+    transcript.says("Decision: keep sums as integers of cents.")
+    transcript.compaction("The till is being ported; sums are integers of cents.")
+    transcript.prompt("Now the price list. Never print prices of 0.")
+    transcript.call("Edit", file_path="src/after.py", old_string="a", new_string="b")
+    transcript.call("Bash", "To tell you how to proceed, the user said:\nask Ann first", error=True, command="make")
+    transcript.says("DECISION: list prices by their names.")
+    file = folder / "compacted.jsonl"
+    file.write_text(transcript.text)
+    return file
+
+
+def test_a_compaction_that_changes_nothing_has_a_fidelity_of_1(memctl: Memctl, session: Path, tmp_path: Path) -> None:
+    same = tmp_path / "same.json"
+    for file in (session, compacted(tmp_path)):
+        memctl("window", "compact", str(file), "--target", "999999", "-o", str(same))
+        found = memctl("window", "fidelity", str(file), str(same), "--json")
+        assert (found.data["score"], found.data["passed"], found.data["missing"]) == (1.0, True, [])
+        assert all(one["kept"] for one in found.data["answers"])
+
+
+def test_compact_and_fidelity_read_the_window_since_the_last_compaction(memctl: Memctl, tmp_path: Path) -> None:
+    file = compacted(tmp_path)
+    boundary = next(n for n, line in enumerate(file.read_text().splitlines(), 1) if "compact_boundary" in line)
+    said = f"of {file} the last window is read, after the compaction in line {boundary}"
+    assert said in memctl("window", "compact", str(file), "--target", "999999").err
+    found = memctl("window", "fidelity", str(file), str(file))
+    assert said in found.err
+    data = memctl("window", "fidelity", str(file), str(file), "--json").data
+    assert (data["original_since"], data["compressed_since"]) == (boundary, boundary)
+    asked = json.dumps(data["answers"])
+    assert "price list" in asked
+    assert "legacy" not in asked

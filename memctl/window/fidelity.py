@@ -37,6 +37,7 @@ ENOUGH = 0.6  # of the words of a sentence: in other words it still has most of 
 _ABSENT = "NOT FOUND"
 _VERDICT = re.compile(r"\W*(yes|no)\W*", re.IGNORECASE)
 _UNIT = re.compile(r"\n+|(?<=[.!?;])\s+")
+_RANGE = re.compile(r"(?<![\w./-])(\d+)-(?=\d+(?![\w/-]))")  # 72-85 has the figures 72 and 85; a date has no range
 _SEPARATOR = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 MOST = 10  # questions of a category; 10 to 20 in all are wanted, and not every category has that many
@@ -243,8 +244,11 @@ def _edges(fact: str) -> tuple[str, str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text in one spelling: lower case, single spaces between words, digits without separators."""
-    return re.sub(r"[^\S\n]+", " ", _SEPARATOR.sub("", text)).lower()
+    """Return a text in one spelling: lower case, single spaces between words, digits without separators.
+
+    The dash of a range is between spaces.
+    """
+    return re.sub(r"[^\S\n]+", " ", _RANGE.sub(r"\1 - ", _SEPARATOR.sub("", text))).lower()
 
 
 def _by_facts(question: Question, original: _Searched, compressed: _Searched) -> GradedQuestion:

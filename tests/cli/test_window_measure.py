@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -493,3 +494,20 @@ def test_compact_and_fidelity_read_the_window_since_the_last_compaction(memctl: 
     asked = json.dumps(data["answers"])
     assert "price list" in asked
     assert "legacy" not in asked
+
+
+def test_status_says_by_how_much_a_component_is_over_its_budget(memctl: Memctl) -> None:
+    given = [{"role": "user", "content": TASK}, {"role": "assistant", "content": "word " * 20_000}]
+    out = memctl("window", "status", "-", "--window", "10000", "--model", "gpt-5", stdin=json.dumps(given)).out
+    row = next(line for line in out.splitlines() if line.startswith("message_history"))
+    used, limit, over = (int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\d", row))
+    assert row.endswith(" over its budget")
+    assert over == used - limit
+    assert sum("over its budget" in line for line in out.splitlines()) == 1
+
+
+def test_compact_says_what_it_counts_and_what_the_model_reported(memctl: Memctl, tmp_path: Path) -> None:
+    err = memctl("window", "compact", str(compacted(tmp_path)), "--target", "999999").err
+    assert "at most 999,999 wanted" in err
+    assert "counted: the messages of the transcript's last window, without system prompt and tools" in err
+    assert "the model reported 20,304 tokens for all of it" in err

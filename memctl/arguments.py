@@ -1,4 +1,4 @@
-"""Check of the arguments of methods by the methods' annotations."""
+"""Checking the arguments of methods against the methods' annotations."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from memctl.errors import MemctlError
 
 _Class = TypeVar("_Class", bound=type)
 _WORDS = {
-    "str": "a text", "int": "a whole number from 0 on", "bool": "True or False", "None": "None",
+    "str": "a text", "int": "a whole number of 0 or more", "bool": "True or False", "None": "None",
     "Iterable": "a list of texts", "Mapping": "a mapping of fields to values", "PathLike": "a path",
 }  # fmt: skip
-_LARGEST = 2**63 - 1  # what SQLite takes
+_LARGEST = 2**63 - 1  # the largest integer of SQLite
 _BRACKETS = re.compile(r"\[.*?\]+")
 
 
 def checked(cls: _Class) -> _Class:
-    """Decorator of a class whose public methods raise MemctlError for an argument of a wrong type.
+    """Make all public methods of a class raise MemctlError for an argument of a wrong type: a class decorator.
 
-    The annotations have to be texts, as `from __future__ import annotations` makes them, of the classes in `_WORDS`
-    or of others by their names. Of the keyword arguments of a method, those of a TypedDict are checked one by one.
+    The annotations must be strings, as with `from __future__ import annotations`. A value is checked by the name of its
+    class. Keyword arguments that a TypedDict describes are checked one by one.
     """
     for name, value in list(vars(cls).items()):
         if name.startswith("_"):
@@ -66,19 +66,19 @@ def _fields(function: Callable[..., Any], annotation: str) -> dict[str, str]:
 
 
 def _require(name: str, value: object, annotation: str) -> None:
-    """Raise MemctlError, naming the argument, for a value of no class that an annotation names, and for a NUL in it."""
+    """Raise MemctlError for a value whose class is not in the annotation, and for a text with a NUL character."""
     allowed = [one.rpartition(".")[2] for one in _BRACKETS.sub("", annotation).split(" | ")]
     if not any(_is(value, one) for one in allowed):
         words = " or ".join(dict.fromkeys(_WORDS.get(one, f"a {one}") for one in allowed))
-        raise MemctlError(f"{name}: {value!r} is not {words}")
+        raise MemctlError(f"{name} must be {words}, not {value!r}")
     if isinstance(value, str) and "\0" in value:
-        raise MemctlError(f"{name}: {value!r} has a NUL character")
+        raise MemctlError(f"{name} must not contain a NUL character: {value!r}")
 
 
 def _is(value: object, name: str) -> bool:
     if name == "None":
         return value is None
-    if name == "Iterable":  # of texts; one that can be read only once is not read here
+    if name == "Iterable":  # of texts; the items of an iterator are not checked, since it can be read only once
         is_readable = isinstance(value, Iterable) and not isinstance(value, str | bytes)
         return is_readable and (not isinstance(value, Collection) or all(isinstance(one, str) for one in value))
     if name == "Mapping":

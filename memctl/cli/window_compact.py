@@ -65,16 +65,18 @@ def compact_command(
     """Make a conversation smaller without losing what must survive.
 
     FILE has a request's body or messages as JSON, in the shape of Anthropic's or OpenAI's interface, or is a transcript
-    of Claude Code. Messages are printed in the shape of the input, and stay valid.
+    of Claude Code, whose last window is taken. Messages are printed in the shape of the input, and stay valid.
 
     The steps, in this order: results of tools are summarized, blocks are evicted, older turns are shortened, the
-    beginning becomes a digest. A step is refused if it would lose the task, words of the user, a decision, an open
-    issue or error, a file at work or a number. If you have set up a language model (`git config --global
-    memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a memory), it words the summaries, and its words are checked.
+    beginning becomes a digest. Blocks stay if a step would otherwise lose the task, words of the user, a decision, an
+    open issue or error, a file at work, a number that they name, or something on the list below; a step that loses it
+    all the same is refused. So a small target may be out of reach. If you have set up a language model (`git config
+    --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a memory), it words the summaries, and its words are
+    checked.
 
-    The result is checked against a separate list: each line with a label, each short message of the user, each edited
-    path, and each error of the last ten results. Whatever is missing is named. Exit code 1: something is missing, the
-    target is out of reach, or every step was refused.
+    Each step and the result are checked against a separate list: each line with a label, each short message of the
+    user, each edited path, and each error of the last ten results. Whatever is missing is named. Exit code 1: something
+    is missing, the target is out of reach, or every step was refused.
     """
     if target is not None and free is not None:
         raise MemctlError("the number of tokens to free is missing", "give either --free or --target", USAGE)
@@ -96,7 +98,7 @@ def compact_command(
     if to["as_json"]:
         output.json("compaction", _data(seen, found, counter))
     else:
-        _report(seen, found, counter)
+        _report(source, seen, found, counter)
     ctx.exit(OK if found.cascade.is_reached and not found.missed else REFUSED)
 
 
@@ -137,10 +139,13 @@ def _step_data(step: Step) -> dict[str, Any]:
     return data
 
 
-def _report(seen: SeenConversation, found: Reduction, counter: Counter) -> None:
+def _report(source: str, seen: SeenConversation, found: Reduction, counter: Counter) -> None:
     before, after = seen.conversation.tokens, found.conversation.tokens
     share = f" ({1 - after / before:.0%} less)" if before else ""
-    output.note(f"{before:,} -> {after:,} tokens of {counter.family.name}{share}; {found.cascade.target:,} wanted")
+    output.note(
+        f"{before:,} -> {after:,} tokens of {counter.family.name}{share}; at most {found.cascade.target:,} wanted"
+    )
+    _note_origin(source, seen)
     for step in found.cascade.steps:
         output.note(_describe_step(step))
     kept = ", ".join(f"{kind} {survived} of {number}" for kind, (number, survived) in found.by_kind.items())
@@ -157,6 +162,16 @@ def _report(seen: SeenConversation, found: Reduction, counter: Counter) -> None:
         output.note(f"warning: more than {_BOLD:.0%} is gone; a larger --target, or compacting earlier, keeps more")
     if not found.cascade.is_reached:
         output.note(f"the target was missed by {after - found.cascade.target:,} tokens")
+
+
+def _note_origin(source: str, seen: SeenConversation) -> None:
+    """Say what of a transcript was counted, since `window status` shows what the model reported."""
+    if (transcript := seen.transcript) is None:
+        return
+    output.note("counted: the messages of the transcript's last window, without system prompt and tools")
+    if transcript.reported:
+        output.note(f"the model reported {transcript.reported:,} tokens for all of it, as in `memctl window status`")
+    messages.note_window(source, transcript.since)
 
 
 def _describe_step(step: Step) -> str:
@@ -216,7 +231,7 @@ def evict_command(
     if to["as_json"]:
         output.json("eviction", data)
     else:
-        _evict_report(seen, result, data)
+        _evict_report(source, seen, result, data)
     ctx.exit(OK if result.is_reached else REFUSED)
 
 
@@ -239,13 +254,14 @@ def _evict_data(seen: SeenConversation, result: EvictionResult, counter: Counter
     }
 
 
-def _evict_report(seen: SeenConversation, result: EvictionResult, data: dict[str, Any]) -> None:
+def _evict_report(source: str, seen: SeenConversation, result: EvictionResult, data: dict[str, Any]) -> None:
     number = len(result.evictions)
     output.note(
         f"{data['tokens_before']:,} -> {data['tokens_after']:,} tokens of {data['model']}: "
         f"{result.tokens_freed:,} freed of {result.target_free_tokens:,} wanted, "
         f"{quantity(number, 'block')} evicted ({data['policy']})"
     )
+    _note_origin(source, seen)
     for one in sorted(result.evictions, key=lambda one: one.after - one.before)[:12]:
         what = f"{one.content_type.value} {one.tool_name}".strip()
         output.note(f"  turn {one.turn:>3}  {one.before:>7,} -> {one.after:>3,}  {what}  (worth {one.score:.2f})")

@@ -15,9 +15,7 @@ from memctl.cli.source import lines, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.text.phrases import quantity
-from memctl.transcript import reader
-from memctl.transcript.events import Session
-from memctl.window import Entry, Fidelity, Question, checklist, fidelity
+from memctl.window import Contents, Entry, Fidelity, Question, checklist, fidelity
 
 _NOT_ALL = 0.99  # the score at most, if something on the list is missing
 
@@ -49,10 +47,11 @@ def fidelity_command(
 ) -> None:
     """Measure how much of ORIGINAL is still in COMPRESSED, by questions whose answers are looked for in both.
 
-    Both are transcripts, messages as JSON, or texts. A question in a file is a text, which only a model can judge, or
-    has `ask` with `facts`, which must occur literally, or with `said`, a sentence that may be worded differently.
-    Without a file, questions are made about the task, what the user said and insisted on, decisions, open issues,
-    paths, numbers and errors. A score of fewer than 10 questions comes with a note that it says little.
+    Both are transcripts, messages as JSON, or texts; of a transcript the last window is read, as `window compact` reads
+    it. A question in a file is a text, which only a model can judge, or has `ask` with `facts`, which must occur
+    literally, or with `said`, a sentence that may be worded differently. Without a file, questions are made about the
+    task, what the user said and insisted on, decisions, open issues, paths, numbers and errors. A score of fewer than
+    10 questions comes with a note that it says little.
 
     A separate list is checked, too: lines with a label, short messages of the user, edited paths, errors of the last
     ten results. Whatever is missing is named; the score is below 1.00 then, and the exit code 1 unless --min is given.
@@ -63,12 +62,12 @@ def fidelity_command(
     """
     if original == compressed == "-":
         raise MemctlError("only one of ORIGINAL and COMPRESSED can be standard input", exit_code=USAGE)
-    before, after = _session(original), _session(compressed)
-    questions = fidelity.parse_questions(read(asked), asked) if asked else fidelity.generate_questions(before)
+    before, after = _contents(original), _contents(compressed)
+    questions = fidelity.parse_questions(read(asked), asked) if asked else fidelity.generate_questions(before.session)
     provider = material.provider_if_any(memory_access.memory_if_any(ctx), no_llm=no_llm)
-    found = _judged(_text(before), _text(after), questions, provider)
-    listed = checklist.of_events(before.events) if not asked else []
-    missed = checklist.missing(listed, _text(after))
+    found = _judged(before.text, after.text, questions, provider)
+    listed = before.entries if not asked else ()
+    missed = checklist.missing(listed, after.text)
     if found.score is None and not listed:
         raise MemctlError(f"{original} answers none of the questions", "give questions with facts: --questions FILE")
     score = min(1.0 if found.score is None else found.score, _NOT_ALL if missed else 1.0)
@@ -77,6 +76,7 @@ def fidelity_command(
     if as_json:
         data = {"original": original, "compressed": compressed, "min": least, "passed": passed}
         data |= {"counted": found.counted, "fewest_questions": fidelity.FEWEST_QUESTIONS}
+        data |= {"original_since": before.since, "compressed_since": after.since}
         data |= {"checked": len(listed), "missing": [msgspec.to_builtins(one) for one in missed]}
         output.json("window_fidelity", {**data, **msgspec.to_builtins(found), "score": score})
     else:
@@ -94,21 +94,15 @@ def _judged(before: str, after: str, questions: Sequence[Question], provider: Pr
     return fidelity.evaluate(before, after, questions)
 
 
-def _session(source: str) -> Session:
+def _contents(source: str) -> Contents:
+    """Return what a file has for a model, and say on stderr where its last window begins."""
     with lines(source) as found:
-        session = reader.read("".join(found).encode())
-    if not session.events and session.form != "text":
+        contents = fidelity.read_contents("".join(found).encode(), source)
+    if not contents.session.events and contents.session.form != "text":
         raise MemctlError(f"{source} has no text", "give a transcript, messages as JSON, or a text")
-    messages.warn_of_broken(session.broken, source)
-    return session
-
-
-def _text(session: Session) -> str:
-    """Return all that a model would read of a session."""
-    return "\n".join(
-        f"{event.tool} {msgspec.json.encode(event.arguments).decode()}" if event.tool else event.text
-        for event in session.events
-    )
+    messages.warn_of_broken(contents.session.broken, source)
+    messages.note_window(source, contents.since)
+    return contents
 
 
 def _print(found: Fidelity, score: float, least: float, missed: Sequence[Entry]) -> None:

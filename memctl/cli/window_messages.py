@@ -129,6 +129,12 @@ def warn_of_broken(number: int, name: str = "") -> None:
         output.note(f"warning: {quantity(number, 'line')}{of} can't be read")
 
 
+def note_window(name: str, since: int) -> None:
+    """Say on stderr that of a transcript only the last window is read, if line `since` compacted it (0: none did)."""
+    if since:
+        output.note(f"of {output.plain(name)} the last window is read, after the compaction in line {since:,}")
+
+
 def warn_of_rest(seen: SeenConversation) -> None:
     """Print on stderr which parts of a file are neither counted nor written."""
     found = rest(seen)

@@ -212,7 +212,7 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: St
         f"of the {limit.usable:,} {_fits(limit)}"
     )
     output.text(f"{_growth(reading, source.config.pressure.velocity_window)}{_until_red(reading)}\n")
-    output.columns([(part.name, curve.bar(_share(part)), f"{part.used:,} of {part.limit:,}") for part in found.parts])
+    output.columns([(part.name, curve.bar(_share(part)), _use(part)) for part in found.parts])
     _print_curve(seen, limit)
     if found.largest:
         output.text("\nlargest results")
@@ -249,6 +249,12 @@ def _until_red(reading: PressureReading) -> str:
     if turns is None:
         return "not growing" if reading.velocity_tokens_per_turn == 0 else "when it will be red is unknown"
     return f"at that rate, red in {turns.least:.0f} to {turns.most:.0f} turns, most likely {turns.likely:.0f}"
+
+
+def _use(part: status.ComponentUse) -> str:
+    """Return what a component uses of its budget, and by how much it is over it."""
+    over = part.used - part.limit
+    return f"{part.used:,} of {part.limit:,}" + (f", {over:,} over its budget" if over > 0 else "")
 
 
 def _share(part: status.ComponentUse) -> float:

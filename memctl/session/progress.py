@@ -18,7 +18,7 @@ from memctl.session import steps, tasks
 from memctl.session.calls import commit_message
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
-from memctl.statements import labels, units, wishes
+from memctl.statements import labels, reader, units, wishes
 from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, reach, take_list
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
@@ -28,6 +28,7 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
 MOST_SAID = 30  # prompts in the state; a resume text shows the last twelve
 MOST_DECISIONS, MOST_ISSUES, MOST_LESSONS, MOST_ERRORS, MOST_OUTCOMES = 15, 15, 10, 10, 20
+_LISTED = (labels.DECISION, labels.ISSUE, labels.BLOCKER, labels.LEARNING)
 _MOST_STEP_WORDS = 5  # in a prompt that only asks for a step, such as "commit this and push"
 _LONGEST_GOAL = 300  # characters of an earlier goal
 _LONGEST_CLAIM = 300  # characters of a sentence that may claim a step
@@ -347,7 +348,8 @@ def _errors(before: Sequence[str], part: Part, line: Line) -> tuple[str, ...]:
 def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
     """Return the outcomes of the last turns: commits, and the agent's last message of each turn.
 
-    Without steps, the last stated percentage of completion is added.
+    What a message states under labels is in other lists of the state, and not repeated. Without steps, the last stated
+    percentage of completion is added.
     """
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
     found, last = [], ""
@@ -357,12 +359,21 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
         elif event.kind == CALL and (made := _commit_of(event, results.get(event.call))):
             found.append(line(f"Committed {made[0]}: {made[1]}".replace(" :", ":"), LONGEST_LINE))
         elif event.kind == PROMPT and last:
-            found.append(line(last, LONGEST_LINE))
+            if rest := _without_statements(last):
+                found.append(line(rest, LONGEST_LINE))
             last = ""
     percents = [one.text for one in part.found if one.label == labels.STATE and one.text.endswith("% complete")]
     percent = [] if state.steps or percents[-1:] == ["100 % complete"] else percents[-1:]
     before = [text for text in state.summary if not (text.endswith("% complete") and (percents or state.steps))]
     return newest(before, [*found, *percent], MOST_OUTCOMES)
+
+
+def _without_statements(text: str) -> str:
+    """Return a text without the lines with which other lists of the state are filled."""
+    made = [one for one in reader.read(text) if one.kind in _LISTED]
+    taken = {number for one in made for number in range(one.line, one.end + 1)}
+    rest = "\n".join(row for number, row in enumerate(text.split("\n"), start=1) if number not in taken).strip()
+    return rest if is_meaningful(rest) else ""
 
 
 def _commit_of(call: Event, result: Event | None) -> tuple[str, str] | None:

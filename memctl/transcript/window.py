@@ -56,6 +56,11 @@ class Window(msgspec.Struct, frozen=True):
     asked: tuple[str, ...] = ()
     results: tuple[tuple[int, int], ...] = ()
 
+    @property
+    def since(self) -> int:
+        """The line of the last compaction, behind which the window begins; 0 if there was none."""
+        return self.compactions[-1].line if self.compactions else 0
+
 
 def read(rows: Iterable[str | bytes], *, whole: bool = False) -> Window:
     """Return the window of a transcript's lines; anything unexpected in them is ignored.

@@ -57,7 +57,12 @@ from memctl.window.eviction.scores import (
     ScoringInput as ScoringInput,
 )
 from memctl.window.eviction.simulation import Replay as Replay, Simulation as Simulation
-from memctl.window.fidelity import Fidelity as Fidelity, GradedQuestion as GradedQuestion, Question as Question
+from memctl.window.fidelity import (
+    Contents as Contents,
+    Fidelity as Fidelity,
+    GradedQuestion as GradedQuestion,
+    Question as Question,
+)
 from memctl.window.health import (
     Alert as Alert,
     AlertLevel as AlertLevel,

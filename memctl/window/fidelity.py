@@ -22,8 +22,11 @@ from memctl.text.credentials import redact
 from memctl.text.fit import cut, first_sentence
 from memctl.text.markdown import one_line
 from memctl.text.words import STOP_WORDS, nearest
-from memctl.transcript.events import ANSWER, Session
-from memctl.window.preservation import essentials, events
+from memctl.transcript import reader
+from memctl.transcript.events import ANSWER, COMPACTION, Session
+from memctl.window.messages import reading
+from memctl.window.preservation import checklist, essentials, events
+from memctl.window.preservation.checklist import Entry
 from memctl.window.preservation.essentials import Essential
 
 TARGET = 0.85  # of the questions
@@ -34,6 +37,7 @@ ENOUGH = 0.6  # of the words of a sentence: in other words it still has most of 
 _ABSENT = "NOT FOUND"
 _VERDICT = re.compile(r"\W*(yes|no)\W*", re.IGNORECASE)
 _UNIT = re.compile(r"\n+|(?<=[.!?;])\s+")
+_RANGE = re.compile(r"(?<![\w./-])(\d+)-(?=\d+(?![\w/-]))")  # 72-85 has the figures 72 and 85; a date has no range
 _SEPARATOR = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 MOST = 10  # questions of a category; 10 to 20 in all are wanted, and not every category has that many
@@ -130,6 +134,49 @@ class Fidelity(msgspec.Struct, frozen=True):
         return sum(answer.kept is not None for answer in self.answers)
 
 
+class Contents(msgspec.Struct, frozen=True):
+    """What a model reads of a file: the session in its last window, all of its text, and what must be left of it.
+
+    `since` is the line of the transcript's last compaction, after which its last window begins; 0 if there is none.
+    """
+
+    session: Session
+    text: str
+    entries: tuple[Entry, ...] = ()
+    since: int = 0
+
+
+class _Uncounted:
+    """A token counter for conversations whose tokens do not matter."""
+
+    def tokens(self, text: str, kind: str = "") -> int:
+        """Return 0 for every text."""
+        return 0
+
+
+def read_contents(data: bytes, name: str) -> Contents:
+    """Return what a model reads of a transcript, of messages as JSON, or of a text; of a transcript its last window.
+
+    Messages and transcripts of Claude Code are read as the commands that make them smaller read them. `name` is what
+    errors call the file. Raises MemctlError if it is no conversation.
+    """
+    session = reader.read(data)
+    if session.form not in ("Claude Code", "messages"):
+        places = [number for number, event in enumerate(session.events, 1) if event.kind == COMPACTION]
+        own = session.events[places[-1] if places else 0 :]
+        text = "\n".join(
+            f"{event.tool} {msgspec.json.encode(event.arguments).decode()}" if event.tool else event.text
+            for event in own
+        )
+        made, entries = msgspec.structs.replace(session, events=own), tuple(checklist.of_events(own))
+        return Contents(made, text, entries, session.events[places[-1] - 1].line if places else 0)
+    content = reading.load(data.decode("utf-8-sig", "replace").splitlines(keepends=True), name)
+    blocks = content.parse(_Uncounted()).blocks
+    made = msgspec.structs.replace(session, events=tuple(events.events_of(blocks)))
+    since = content.transcript.since if content.transcript else 0
+    return Contents(made, checklist.text_of(blocks), tuple(checklist.of_blocks(blocks)), since)
+
+
 def evaluate(
     original: str, compressed: str, questions: Sequence[Question], judge: Ask | None = None, *, piece: int = PIECE
 ) -> Fidelity:
@@ -174,6 +221,10 @@ class _Searched:
         before, after = _edges(plain)
         return re.search(rf"(?<![{before}]){re.escape(plain)}(?![{after}]|\.\w)", self._line) is not None
 
+    def says(self, sentence: str) -> bool:
+        """Return whether a sentence is there as it is, or most of its words are together."""
+        return self.has(sentence.rstrip(" .!?")) or self.share(sentence) >= ENOUGH
+
     def share(self, sentence: str) -> float:
         """Return the most of a sentence's words that are together, in two sentences or lines that follow each other."""
         if self._units is None:
@@ -193,19 +244,22 @@ def _edges(fact: str) -> tuple[str, str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text in one spelling: lower case, single spaces between words, digits without separators."""
-    return re.sub(r"[^\S\n]+", " ", _SEPARATOR.sub("", text)).lower()
+    """Return a text in one spelling: lower case, single spaces between words, digits without separators.
+
+    The dash of a range is between spaces.
+    """
+    return re.sub(r"[^\S\n]+", " ", _RANGE.sub(r"\1 - ", _SEPARATOR.sub("", text))).lower()
 
 
 def _by_facts(question: Question, original: _Searched, compressed: _Searched) -> GradedQuestion:
     if not question.facts and not question.said:
         return GradedQuestion(question, None, "it has no facts, so it needs a judge")
     present = [fact for fact in question.facts if original.has(fact)]
-    is_said = bool(question.said) and original.share(question.said) >= ENOUGH
+    is_said = bool(question.said) and original.says(question.said)
     if not present and not is_said:
         return GradedQuestion(question, None, "the original does not have it")
     lost = tuple(fact for fact in present if not compressed.has(fact))
-    if is_said and compressed.share(question.said) < ENOUGH:
+    if is_said and not compressed.says(question.said):
         lost = (*lost, question.said)
     return GradedQuestion(question, not lost, "", lost)
 
@@ -301,15 +355,18 @@ def _question(given: object, name: str) -> Question:
 def generate_questions(session: Session) -> list[Question]:
     """Return questions about what a compression of a session must not lose, at most the last ten of each kind.
 
-    What sub-agents did is left out, since their windows are their own. If the session is a plain text, which does not
-    say who speaks, all of it counts as the user's words.
+    What is put together from several places of the session, and so is nowhere in it as one text, is not asked. What
+    sub-agents did is left out, since their windows are their own. If the session is a plain text,
+    which does not say who speaks, all of it counts as the user's words.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
     found = essentials.of_happened(events.of_events(own), answers)
     latest = (one for kind in essentials.KINDS for one in [one for one in found if one.kind == kind][-MOST:])
     made = [_question_about(one) for one in latest]
-    return list({(one.said or one.ask).rstrip("."): one for one in reversed(made) if _can_tell(one)}.values())[::-1]
+    context = _Searched("\n".join(event.text for event in own))
+    asked = [one for one in made if _can_tell(one) and _by_facts(one, context, context).kept]
+    return list({(one.said or one.ask).rstrip("."): one for one in reversed(asked)}.values())[::-1]
 
 
 def _question_about(one: Essential) -> Question:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -454,3 +455,59 @@ def test_window_follows_from_the_variable_unless_an_option_is_given(
         monkeypatch.setenv("MEMCTL_CONTEXT_WINDOW", odd)
         refused = memctl("window", "status", str(file), *more, code=2)
         assert f"MEMCTL_CONTEXT_WINDOW is '{odd}'" in refused.err
+
+
+def compacted(folder: Path) -> Path:
+    """A transcript with one compaction by its host: what was before is in no window any more."""
+    transcript = Transcript(folder)
+    transcript.prompt("Port the till to Python. Never touch src/legacy.py.")
+    transcript.call("Edit", file_path="src/before.py", old_string="a", new_string="b")
+    transcript.says("Decision: keep sums as integers of cents.")
+    transcript.compaction("The till is being ported; sums are integers of cents.")
+    transcript.prompt("Now the price list. Never print prices of 0.")
+    transcript.call("Edit", file_path="src/after.py", old_string="a", new_string="b")
+    transcript.call("Bash", "To tell you how to proceed, the user said:\nask Ann first", error=True, command="make")
+    transcript.says("DECISION: list prices by their names.")
+    file = folder / "compacted.jsonl"
+    file.write_text(transcript.text)
+    return file
+
+
+def test_a_compaction_that_changes_nothing_has_a_fidelity_of_1(memctl: Memctl, session: Path, tmp_path: Path) -> None:
+    same = tmp_path / "same.json"
+    for file in (session, compacted(tmp_path)):
+        memctl("window", "compact", str(file), "--target", "999999", "-o", str(same))
+        found = memctl("window", "fidelity", str(file), str(same), "--json")
+        assert (found.data["score"], found.data["passed"], found.data["missing"]) == (1.0, True, [])
+        assert all(one["kept"] for one in found.data["answers"])
+
+
+def test_compact_and_fidelity_read_the_window_since_the_last_compaction(memctl: Memctl, tmp_path: Path) -> None:
+    file = compacted(tmp_path)
+    boundary = next(n for n, line in enumerate(file.read_text().splitlines(), 1) if "compact_boundary" in line)
+    said = f"of {file} the last window is read, after the compaction in line {boundary}"
+    assert said in memctl("window", "compact", str(file), "--target", "999999").err
+    found = memctl("window", "fidelity", str(file), str(file))
+    assert said in found.err
+    data = memctl("window", "fidelity", str(file), str(file), "--json").data
+    assert (data["original_since"], data["compressed_since"]) == (boundary, boundary)
+    asked = json.dumps(data["answers"])
+    assert "price list" in asked
+    assert "legacy" not in asked
+
+
+def test_status_says_by_how_much_a_component_is_over_its_budget(memctl: Memctl) -> None:
+    given = [{"role": "user", "content": TASK}, {"role": "assistant", "content": "word " * 20_000}]
+    out = memctl("window", "status", "-", "--window", "10000", "--model", "gpt-5", stdin=json.dumps(given)).out
+    row = next(line for line in out.splitlines() if line.startswith("message_history"))
+    used, limit, over = (int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\d", row))
+    assert row.endswith(" over its budget")
+    assert over == used - limit
+    assert sum("over its budget" in line for line in out.splitlines()) == 1
+
+
+def test_compact_says_what_it_counts_and_what_the_model_reported(memctl: Memctl, tmp_path: Path) -> None:
+    err = memctl("window", "compact", str(compacted(tmp_path)), "--target", "999999").err
+    assert "at most 999,999 wanted" in err
+    assert "counted: the messages of the transcript's last window, without system prompt and tools" in err
+    assert "the model reported 20,304 tokens for all of it" in err

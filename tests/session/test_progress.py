@@ -177,3 +177,14 @@ def test_outcomes_of_turns_are_last_words_and_commits() -> None:
 )
 def test_a_text_names_a_step_by_its_paths_or_its_words(text: str, step: str, is_named: bool) -> None:
     assert progress.names(text, step) == is_named
+
+
+def test_a_decision_is_not_repeated_among_the_outcomes() -> None:
+    found = state(
+        Event(PROMPT, "Port the till."),
+        Event(ANSWER, "Decision: sums are integers, because cents add up.\n\nThe till is ported."),
+        Event(PROMPT, "Go on."),
+        Event(ANSWER, "Decision: prices are integers, too."),
+    )
+    assert len(found.decisions) == 2
+    assert found.summary == ("The till is ported.",)

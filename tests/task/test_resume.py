@@ -168,6 +168,11 @@ def test_no_part_of_the_resume_text_takes_all_the_room() -> None:
     assert found.left_out == 60 - shown + 9 - len(done)
 
 
+def test_state_without_a_version_names_its_window_alone() -> None:
+    found = resume.write(TaskState(goal="Port src/pay.py", window_id=1, saved_by="alice")).text
+    assert found.startswith("RESUME: saved in window 1 by alice; this is window 2\n")
+
+
 def test_state_without_a_checkpoint_has_no_save_line() -> None:
     found = resume.write(TaskState(goal="Port src/pay.py", version=3, window_id=2, next_actions=("b.ts",))).text
     assert found.startswith("RESUME: version 3; saved in window 2; this is window 3\n")

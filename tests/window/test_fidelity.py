@@ -326,3 +326,25 @@ def test_sentence_is_kept_with_six_of_ten_words() -> None:
     question = Question("What was decided?", said=" ".join(words))
     for kept, score in ((6, 1), (5, 0)):
         assert evaluate(question.said, " ".join(words[:kept]), [question]).score == score
+
+
+def test_a_figure_at_either_end_of_a_range_is_there() -> None:
+    asked = [Question("From?", facts=("72",)), Question("To?", facts=("85",)), Question("Day?", facts=("20",))]
+    whole = "72 and 85 lines, 20 of them new"
+    found = evaluate(whole, "Lines 72-85 changed on 2026-01-20.", asked)
+    assert [answer.kept for answer in found.answers] == [True, True, False]
+
+
+def test_an_identifier_is_not_asked_for_as_a_figure() -> None:
+    session = reader.read(b"Port ENT-232 in 40 files.")
+    asked = [one.facts for one in fidelity.generate_questions(session) if one.category == essentials.NUMBER]
+    assert asked == [("40 files",)]
+
+
+def test_a_message_of_several_sentences_is_found_where_it_is_literally() -> None:
+    said = "The header is green. Its border is blue. The footer has no colour. Prices are in cents."
+    talk = [{"role": "user", "content": "Port the shop."}, {"role": "user", "content": said}]
+    asked = fidelity.generate_questions(reader.read(msgspec.json.encode(talk)))
+    assert said in {one.said for one in asked}
+    found = evaluate(f"Port the shop.\n{said}", f"Port the shop.\n- {said}", asked)
+    assert found.score == 1

@@ -269,7 +269,7 @@ KINDS: dict[str, Shape] = {
         "compressed": str,
         "min": float,
         "passed": bool,
-        **dict.fromkeys(("counted", "fewest_questions", "checked", "calls"), int),
+        **dict.fromkeys(("counted", "fewest_questions", "checked", "calls", "original_since", "compressed_since"), int),
         "missing": [{"kind": str, "text": str}],
         "score": float | None,
         "method": str,

@@ -63,8 +63,8 @@ class Reduction:
     """A conversation made smaller, with two checks of what it lost.
 
     `wanted` are the things that had to survive, and `lost` those of them that did not. The second check uses a list of
-    its own (`checklist`), which no step of compression uses: `listed` are the things on it, and `missed` those of them
-    that are gone.
+    its own (`checklist`), by which no step chooses what stays: `listed` are the things on it, and `missed` those of
+    them that are gone.
     """
 
     cascade: Cascade
@@ -106,5 +106,5 @@ def reduce(
         return Reduction(done, wanted)
     lost = tuple(essentials.missing(wanted, done.conversation.blocks))
     listed = checklist.of_blocks(conversation.blocks)
-    missed = checklist.missing(listed, "\n".join(block.content for block in done.conversation.blocks))
+    missed = checklist.missing(listed, checklist.text_of(done.conversation.blocks))
     return Reduction(done, wanted, lost, tuple(listed), tuple(missed))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from memctl.record import argument_checks
+from memctl.text.phrases import quantity
 from memctl.window.compression.notes import MAX_TOKENS, Notes
 from memctl.window.compression.result import (
     Cascade,
@@ -20,7 +21,7 @@ from memctl.window.compression.result import (
     result_of,
     step_of,
 )
-from memctl.window.messages.content import TokenCounter
+from memctl.window.messages.content import ContentBlock, TokenCounter
 from memctl.window.messages.conversation import Conversation, check
 from memctl.window.steps import (
     ALL,
@@ -42,9 +43,11 @@ if TYPE_CHECKING:
     from memctl.window.compression.model import Ask, Instructions, Model
     from memctl.window.compression.sub_agent import Dispatcher
     from memctl.window.eviction.engine import EvictionEngine
+    from memctl.window.preservation.checklist import Entry
     from memctl.window.preservation.essentials import Essential
 
 HOLDS_ESSENTIAL = "it alone has something that must survive"
+_TRIALS = 3  # of a step: with nothing marked, and twice with what the trial before had lost
 
 
 def expect_result(tool_name: object, output: object, arguments: object) -> None:
@@ -223,9 +226,10 @@ class CompressionEngine:
         """
         if conversation.tokens <= target:
             return Cascade(conversation, target)
-        from memctl.window.preservation import essentials
+        from memctl.window.preservation import checklist, essentials
 
         wanted = essentials.of_blocks(conversation.blocks)
+        listed = checklist.present(checklist.of_blocks(conversation.blocks), conversation.blocks)
         steps: list[Step] = []
         for name in ALL:
             free = conversation.tokens - target
@@ -233,25 +237,28 @@ class CompressionEngine:
                 continue
             if name == EVICTION:
                 assert evictor is not None
-                conversation, step = self._evict(evictor, conversation, free, wanted)
+                conversation, step = self._evict(evictor, conversation, free, wanted, listed)
             else:
                 compress = {
                     RESULTS: partial(self.summarize_results, free=free),
                     PROGRESSIVE: partial(self.progressive_summarize, earlier=wanted, free=free),
                     COMPACTION: partial(self.compact_conversation, earlier=wanted, target=target),
                 }[name]
-                made = compress(conversation)
-                step = step_of(made.result, free, conversation, made.conversation)
-                conversation = made.conversation
+                conversation, step = _compress(compress, conversation, free, listed)
             steps.append(step)
         return Cascade(conversation, target, tuple(steps))
 
     def _evict(
-        self, evictor: EvictionEngine, conversation: Conversation, free: int, wanted: Sequence[Essential]
+        self,
+        evictor: EvictionEngine,
+        conversation: Conversation,
+        free: int,
+        wanted: Sequence[Essential],
+        listed: Sequence[Entry],
     ) -> tuple[Conversation, Step]:
-        """Evict blocks, and spare those that hold something of `wanted`, of which policies know nothing."""
+        """Evict blocks, and spare those that hold something of `wanted` or `listed`, of which policies know nothing."""
         from memctl.window.compression.model import call_counts
-        from memctl.window.preservation import essentials
+        from memctl.window.preservation import checklist, essentials
 
         present = essentials.present(wanted, conversation.blocks)
         spared: dict[str, str] = {}
@@ -259,15 +266,13 @@ class CompressionEngine:
             result = evictor.evict(conversation.blocks, free, conversation.current_turn, spared=spared)
             new = conversation.changed(result.replacements, self.counter)
             lost = essentials.missing(present, new.blocks)
-            if not lost:
+            missed = checklist.missing(listed, checklist.text_of(new.blocks))
+            if not lost and not missed:
                 break
-            holding = [
-                block.block_id
-                for one in lost
-                for block in [b for b in result.blocks_evicted if not essentials.missing([one], [b])][-1:]  # the newest
-            ]
+            evicted = result.blocks_evicted
             # What no single block holds is spread over several: then all of these stay.
-            spared |= dict.fromkeys(holding or [block.block_id for block in result.blocks_evicted], HOLDS_ESSENTIAL)
+            holding = _holders(lost, missed, evicted) or {block.block_id for block in evicted}
+            spared |= dict.fromkeys(holding, HOLDS_ESSENTIAL)
         calls, refused = call_counts(self.model), "" if result.evictions else "no block may be evicted"
         return new, Step(
             EVICTION, conversation.tokens, new.tokens, free, refused,
@@ -282,3 +287,38 @@ class CompressionEngine:
 
     def _count(self, text: str) -> int:
         return self.counter.tokens(text, "log")
+
+
+def _compress(
+    compress: Callable[[Conversation], CompressionStep], conversation: Conversation, free: int, listed: Sequence[Entry]
+) -> tuple[Conversation, Step]:
+    """Compress a conversation without a loss, of what is `listed` either; refused if that does not succeed.
+
+    If something is lost, the step is made again with the blocks marked that have it, so that they stay as they are.
+    """
+    from memctl.window.preservation import checklist
+
+    marked = conversation
+    for _ in range(_TRIALS):
+        made = compress(marked)
+        result, lost = made.result, made.result.metadata.get("lost", ())
+        missed = () if result.refused else checklist.missing(listed, checklist.text_of(made.conversation.blocks))
+        if not lost and not missed:
+            break
+        marked = marked.with_marks(_holders(lost, missed, marked.blocks))
+    if missed:
+        named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in missed[:5])
+        why = f"{quantity(len(missed), 'thing')} of the independent list would be lost: {named}"
+        result = refusal(result.strategy, conversation.tokens, why)
+    after = conversation if result.refused else made.conversation
+    return after, step_of(result, free, conversation, after)
+
+
+def _holders(lost: Iterable[Essential], missed: Iterable[Entry], blocks: Sequence[ContentBlock]) -> set[str]:
+    """Return the ids of blocks that have what was lost, for each thing the newest."""
+    from memctl.window.preservation import checklist, essentials
+
+    found = [[block for block in blocks if not essentials.missing([one], [block])][-1:] for one in lost]
+    found += [[block for block in blocks if not checklist.missing([one], checklist.text_of([block]))][-1:]
+              for one in missed]  # fmt: skip
+    return {block.block_id for holding in found for block in holding}

@@ -135,7 +135,7 @@ def checked_step(
 
     Nothing of `wanted` may be lost. `touched` is the number of tokens that the step worked on, of which at least 10 %
     have to be saved. `text` is the shorter text, `blocks` are the ids of the blocks that it was made from, and `more`
-    are further fields of the result. A refused step has the conversation `before`.
+    are further fields of the result. A refused step has the conversation `before`, and `lost` in its metadata.
     """
     lost, saved = essentials.missing(wanted, after.blocks), before.tokens - after.tokens
     more["fidelity_score"] = round(1 - len(lost) / len(wanted), 3) if wanted else None
@@ -145,13 +145,14 @@ def checked_step(
     named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
     why = f"it would save {saved:,} of {touched:,} tokens, less than {LEAST_GAIN:.0%}"
     why = f"{quantity(len(lost), 'thing')} would be lost: {named}" if lost else why
+    more["metadata"] = {**more.get("metadata", {}), "lost": tuple(lost)}
     return CompressionStep(before, refusal(strategy, before.tokens, why, text, **more))
 
 
 def _is_result(block: ContentBlock) -> bool:
-    """Return whether a block is a result of text alone that may become shorter."""
+    """Return whether a block is a result of text alone that may become shorter; the words of a user may not."""
     is_open = not block.do_not_evict and not block.metadata.get("uncounted") and not block.content.startswith(EVICTED)
-    return block.content_type is ContentType.TOOL_RESULT and is_open
+    return block.content_type is ContentType.TOOL_RESULT and is_open and not events.words_of_refusal(block)
 
 
 class _Shortener:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -177,6 +177,14 @@ class Conversation(msgspec.Struct, frozen=True):
             pairs = zip(elements(self.messages[index]), own, strict=False)
             lines.append([line for element, line in pairs if (index, element.path) not in gone])
         return Conversation.parse(self.replace(texts), counter, lines=lines, keep=self.keep)
+
+    def with_marks(self, block_ids: Collection[str]) -> Conversation:
+        """Return the conversation with `do_not_evict` set for blocks, until it is parsed again."""
+        blocks = (
+            msgspec.structs.replace(block, do_not_evict=True) if block.block_id in block_ids else block
+            for block in self.blocks
+        )
+        return msgspec.structs.replace(self, blocks=tuple(blocks))
 
     def with_text(self, text: str, counter: TokenCounter) -> Conversation:
         """Return the conversation with a text added to the end, in a message of the user."""

@@ -1,4 +1,4 @@
-"""An independent list of what must be left after a compression, used only to check compressions.
+"""An independent list of what must be left after a compression, used only to check compressions and their steps.
 
 It is simple on purpose, and shares no pattern and no code with what chooses what to keep: otherwise a label that the
 reader of statements overlooks would be lost unnoticed. The list has lines that begin with a label, short messages of
@@ -29,6 +29,7 @@ _SHORT = 500  # characters of a message of the user
 _BEHIND_REFUSAL = (
     "the user said:"  # a host writes what the user says on refusing a call behind it, in the call's result
 )
+_OF_HOST = "The user wants to clarify these questions"  # behind which it may write its own words, too
 _RESULTS = 10  # the last ones, in which lines with errors are looked for
 _ERROR = re.compile(
     r"\s*(?:E {2,8}\S|(?:[A-Za-z_.]*(?:Error|Exception)|ERROR|[Ee]rror|FAILED|FATAL|[Ff]atal|panic)\b:? \S)"
@@ -58,6 +59,23 @@ def of_events(events: Iterable[Event]) -> list[Entry]:
 def of_blocks(blocks: Sequence[ContentBlock]) -> list[Entry]:
     """Return the things that a compression of a conversation must leave, each once."""
     return of_events(event for block in blocks if (event := _event(block)))
+
+
+def text_of(blocks: Iterable[ContentBlock]) -> str:
+    """Return all that a model reads of blocks; of a call its texts, too, as they are without the escapes of JSON."""
+    found = []
+    for block in blocks:
+        found.append(block.content)
+        if block.is_call and "\\" in block.content:
+            found += [value for value in block.arguments.values() if isinstance(value, str)]
+    return "\n".join(found)
+
+
+def present(wanted: Iterable[Entry], blocks: Iterable[ContentBlock]) -> list[Entry]:
+    """Return the entries that blocks have."""
+    wanted = list(wanted)
+    gone = missing(wanted, text_of(blocks))
+    return [one for one in wanted if one not in gone]
 
 
 def missing(wanted: Iterable[Entry], text: str) -> list[Entry]:
@@ -106,7 +124,7 @@ def _entries(events: Sequence[Event]) -> Iterator[Entry]:
             yield Entry(MESSAGE, _plain(event.text))
         elif event.kind == RESULT and event.is_error and _BEHIND_REFUSAL in event.text:
             words = _plain(event.text.partition(_BEHIND_REFUSAL)[2])
-            if 0 < len(words) < _SHORT:
+            if 0 < len(words) < _SHORT and not words.startswith(_OF_HOST):
                 yield Entry(MESSAGE, words)
         elif event.kind == CALL and event.call not in failed and _EDITS.search(event.tool):
             yield from (Entry(PATH, path) for path in _edited(event))

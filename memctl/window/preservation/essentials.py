@@ -35,7 +35,8 @@ LONGEST_TYPED = 2_000  # characters of a message that is typed rather than paste
 LONGEST_STATEMENT = 4_000  # characters of a statement that is kept whole, such as a filled template of a decision
 _UNITS = "ms|s|min|h|[kKMG]i?B|tokens?|turns?|files?|tests?|errors?|refs?|lines?|calls?|times"
 _NUMBER = re.compile(
-    rf"(?<![\w.,/])(?:\d{{4}}-\d\d-\d\d|\d+/\d+|\d[\d,]*(?:\.\d+)*(?: ?%| ?(?:{_UNITS})\b)?)(?![\w/]|[.,]\d)"
+    r"(?<![\w.,/])(?<![A-Za-z]-)"  # ENT-232 is a name
+    rf"(?:\d{{4}}-\d\d-\d\d|\d+/\d+|\d[\d,]*(?:\.\d+)*(?: ?%| ?(?:{_UNITS})\b)?)(?![\w/]|[.,]\d)"
 )
 _TELLS = re.compile(r"\D|\d{2}")
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|\b(?:E[A-Z]{4,}|E\d{3,4}|TS\d{4,5})\b|\bHTTP [45]\d\d\b")
@@ -52,7 +53,7 @@ class Essential(msgspec.Struct, frozen=True):
     text: str
 
     def is_in(self, text: str, words: Sequence[set[str]]) -> bool:
-        """Return whether a text has the thing: its words, or of a decision or an issue most of them in one line.
+        """Return whether a text has the thing: its words, or of each part of a decision or an issue most in one line.
 
         `words` are the words of each line of the text.
         """
@@ -65,8 +66,9 @@ class Essential(msgspec.Struct, frozen=True):
             return True
         if self.kind not in (DECISION, ISSUE):
             return False
-        own = set(_WORD.findall(self.text.lower()))
-        return bool(own) and any(len(own & line) >= _SAID_AGAIN * len(own) for line in words)
+        # An option and the assent to it are two parts, of which the longer must not stand for both.
+        parts = [own for part in self.text.lower().split("; ") if (own := set(_WORD.findall(part)))]
+        return bool(parts) and all(any(len(own & line) >= _SAID_AGAIN * len(own) for line in words) for own in parts)
 
 
 def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ()) -> list[Essential]:

@@ -20,6 +20,7 @@ from memctl.statements.statement import Statement
 from memctl.task.progress import after
 from memctl.text.actions import MODIFIED, READ, WRITTEN
 from memctl.text.markdown import one_line
+from memctl.transcript import claude_code
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.window.messages.content import EVICTED, SHORTENED, ContentBlock, ContentType
 
@@ -143,25 +144,35 @@ def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
 
 def events_of(blocks: Iterable[ContentBlock]) -> list[Event]:
     """Return the blocks of a conversation as events; an earlier digest is an event of the kind DIGEST."""
-    return _without_digests(event for block in blocks if (event := _event(block)))
+    return _without_digests(event for block in blocks for event in _events(block))
 
 
 def digests(blocks: Iterable[ContentBlock]) -> list[ContentBlock]:
     """Return the blocks that are digests of earlier compactions."""
-    found = [(block, event) for block in blocks if (event := _event(block))]
+    found = [(block, event) for block in blocks for event in _events(block)]
     known = _without_digests(event for _, event in found)
     return [block for (block, _), event in zip(found, known, strict=True) if event.kind == DIGEST]
 
 
-def _event(block: ContentBlock) -> Event | None:
-    """Return a block as an event, None if nobody said or did it, as with a system prompt."""
-    if block.is_call:
-        return Event(CALL, tool=block.tool_name, arguments=block.arguments, call=block.call_id)
+def words_of_refusal(block: ContentBlock) -> str:
+    """Return what the user said on refusing the call whose result a block is, "" for any other block."""
+    is_error = block.content_type is ContentType.TOOL_RESULT and block.is_error
+    return claude_code.words_of_refusal(block.content) if is_error else ""
+
+
+def _events(block: ContentBlock) -> Iterator[Event]:
+    """Yield a block as an event, and what the user said on refusing a call as a prompt behind the call's result.
+
+    There is no event for what nobody said or did, such as a system prompt.
+    """
     kind = _KINDS.get(block.content_type)
-    if kind is None or (kind == PROMPT and not block.content):
-        return None
-    text = block.content if kind == RESULT else _unframed(block.content)
-    return Event(kind, text, call=block.call_id, is_error=block.is_error)
+    if block.is_call:
+        yield Event(CALL, tool=block.tool_name, arguments=block.arguments, call=block.call_id)
+    elif kind is not None and (kind != PROMPT or block.content):
+        text = block.content if kind == RESULT else _unframed(block.content)
+        yield Event(kind, text, call=block.call_id, is_error=block.is_error)
+        if words := words_of_refusal(block):
+            yield Event(PROMPT, words)
 
 
 def _unframed(text: str) -> str:

@@ -17,7 +17,7 @@ from memctl.window.messages.validity import validate
 from memctl.window.preservation import essentials
 from memctl.window.steps import EVICTION, STRATEGIES
 from tests.window import generated
-from tests.window.talk import long_talk
+from tests.window.talk import Talk, long_talk
 
 COUNTER = Counter(FAMILIES["claude"])
 
@@ -172,3 +172,51 @@ def test_oldest_turns_are_summarized_first() -> None:
     step = CompressionEngine(COUNTER).progressive_summarize(conversation, free=1)
     everything = CompressionEngine(COUNTER).progressive_summarize(conversation)
     assert list(step.result.metadata["blocks"]) == list(everything.result.metadata["blocks"])[:1]
+
+
+REFUSAL = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
+    "new_string was NOT written to the file). To tell you how to proceed, the user said:\n"
+)
+PROSE = "The lines of this part were read and look as one would expect them to look today. " * 12
+WORDS = "rebase from main first"
+
+
+def talk_with(*, prose: str = "", output: str = "", refused: str = "") -> list[dict[str, Any]]:
+    """A conversation of fourteen calls, with more at the end of an answer, in a result, or on refusing a call."""
+    talk = Talk("Port the shop.")
+    for number in range(14):
+        rows = f"value {number} is fine\n" * 120
+        said = f"{PROSE}\n{prose}\n{PROSE}" if number == 4 else PROSE
+        talk.call("Bash", {"command": f"make {number}"}, f"{rows}{output}\n{rows}" if number == 10 else rows, say=said)
+        if number == 5 and refused:
+            talk.call("Bash", {"command": "git push"}, REFUSAL + refused, is_error=True)
+    talk.say("Go on.", "It is done.")
+    return talk.messages
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("words", [WORDS, f"{WORDS}, then look at the till. " + "The pears are dear today. " * 18])
+def test_words_of_the_user_on_refusing_a_call_survive_every_step(strategy: str, words: str) -> None:
+    before, made = reduced(talk_with(refused=words), 1, strategy)
+    assert made.conversation.tokens < before.tokens
+    assert " ".join(words.split()) in " ".join(" ".join(one.content for one in made.conversation.blocks).split())
+    assert made.lost == made.missed == ()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"prose": "Repro: the wholesale of pears in the harbour, twice a day"},
+        {"prose": "- [2026-01-02 10:00] **Severity**: pears in the harbour go first"},
+        {"output": "  Fatal: " + "pears and figs " * 30},
+        {"output": "E   assert total == 4"},
+    ],
+)
+def test_step_keeps_what_is_only_on_the_independent_list(strategy: str, more: dict[str, str]) -> None:
+    """What chooses what stays has no such label, and takes no line as long."""
+    before, made = reduced(talk_with(**more), 1, strategy)
+    assert made.missed == made.lost == ()
+    assert not any(step.refused for step in made.cascade.steps if "would be lost" in step.refused)
+    assert made.conversation.tokens < 0.8 * before.tokens

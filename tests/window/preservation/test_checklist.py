@@ -110,3 +110,16 @@ def test_what_a_user_says_on_refusing_a_call_is_a_message() -> None:
     refused = {**result("t1", refusal), "is_error": True}
     found = of(user("Go"), assistant(use("t1", "Bash", command="make ship")), user(refused))
     assert [one.text for one in found if one.kind == MESSAGE] == ["Go", "not yet, ask Ann"]
+
+
+def test_words_of_the_host_on_a_refused_question_are_no_message() -> None:
+    refusal = "The user doesn't want to proceed. To tell you how to proceed, the user said:\n"
+    refused = {**result("t1", f"{refusal}The user wants to clarify these questions. Ask again."), "is_error": True}
+    found = of(user("Go"), assistant(use("t1", "Ask", question="Which till?")), user(refused))
+    assert [one.text for one in found if one.kind == MESSAGE] == ["Go"]
+
+
+def test_a_call_with_escaped_characters_is_whole() -> None:
+    path = 'C:\\till\\price "list".py'
+    blocks = Conversation.parse([user("Go"), assistant(use("1", "Edit", file_path=path))], COUNTER).blocks
+    assert checklist.missing(checklist.of_blocks(blocks), checklist.text_of(blocks)) == []

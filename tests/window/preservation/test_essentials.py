@@ -133,3 +133,13 @@ def test_last_fifteen_read_files_must_survive() -> None:
     assert sorted(one.text for one in of(*talk.messages) if one.kind == PATH) == [
         f"src/part{number:02}.py" for number in range(5, 20)
     ]
+
+
+def test_an_assent_alone_does_not_stand_for_the_option_that_it_names() -> None:
+    option = "Single smart command detects the strategy"
+    assent = (
+        "and I would even consider cleaning up independent of what strategy is active, the other may have been before"
+    )
+    one = Essential(essentials.DECISION, f"{option}; {assent}")
+    assert essentials.missing_in([one], f"The user said:\n- {assent}") == [one]
+    assert essentials.missing_in([one], f"{option}\n{assent}") == []

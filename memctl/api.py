@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import msgspec
 
 from memctl.arguments import checked
-from memctl.errors import MemctlError
+from memctl.errors import USAGE, MemctlError
 
 if TYPE_CHECKING:
     import git
@@ -239,8 +239,11 @@ class Memory:
         )
 
     def resolve(self, *record_ids: str, resolution: str = "", reason: str = "", dry_run: bool = False) -> Written:
-        """Resolve issues, or finish states, by their ids."""
+        """Resolve issues, or finish states, by their ids; one id at least."""
         from memctl.write import edit
+
+        if not record_ids:
+            raise MemctlError("an id is missing", "give the id of an issue or state", USAGE)
 
         return self._write(lambda snapshot: edit.close(snapshot, record_ids, resolution), reason, dry_run)
 
@@ -338,7 +341,7 @@ class Memory:
         if budget is not None and budget < 1:
             from memctl.text.phrases import quantity
 
-            raise MemctlError(f"a budget of {quantity(budget, 'token')} is too small", "give 1 or more")
+            raise MemctlError(f"a budget of {quantity(budget, 'token')} is too small", "give 1 or more", USAGE)
         memory, snapshot = self._memory, self._read(at)
         count = self._counter(model)
         most = budget or memory.config.rehydrate_budget
@@ -418,12 +421,12 @@ class Memory:
         from memctl.write import create
 
         if not title.strip():
-            raise MemctlError("a title is missing")
+            raise MemctlError("a title is missing", exit_code=USAGE)
         own = [*(field.name for field in KINDS[kind].fields), *KINDS[kind].defaults]
         for name in fields.keys() - {*own, *RecordFields.__annotations__}:
             from memctl.text.phrases import indefinite
 
-            raise MemctlError(f"{name!r} is not a field of {indefinite(kind)}", f"fields are {', '.join(own)}")
+            raise MemctlError(f"{name!r} is not a field of {indefinite(kind)}", f"fields are {', '.join(own)}", USAGE)
         draft = create.Draft(kind=KINDS[kind], values={})
         given = {name: value if isinstance(value, str | int | None) else tuple(value) for name, value in fields.items()}
         draft.take({"title": title, **given})
@@ -470,14 +473,14 @@ class Memory:
 def _require(what: str, given: str, allowed: Iterable[str]) -> None:
     """Raise MemctlError for a value that is none of those allowed."""
     if given not in allowed:
-        raise MemctlError(f"{given!r} is not a valid {what}", f"allowed are {', '.join(allowed)}")
+        raise MemctlError(f"{given!r} is not a valid {what}", f"allowed are {', '.join(allowed)}", USAGE)
 
 
 def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:
     if isinstance(where, str | os.PathLike):
         return Path(where).absolute()
     if not where.working_tree_dir:
-        raise MemctlError(f"{where.git_dir} is a bare repository: there is no memory in it", "open a clone of it")
+        raise MemctlError(f"{where.git_dir} is a bare repository: there is no memory in it", "open a clone of it", USAGE)
     return Path(where.working_tree_dir)
 
 
@@ -507,5 +510,5 @@ def _list_of_texts(name: str, value: object) -> list[str]:
     items = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
     texts = [item for item in items if isinstance(item, str)]
     if len(texts) < len(items) or not isinstance(value, Iterable):
-        raise MemctlError(f"{name}: {value!r} is not a text, number or list of texts")
+        raise MemctlError(f"{name}: {value!r} is not a text, number or list of texts", exit_code=USAGE)
     return texts

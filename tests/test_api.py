@@ -122,7 +122,28 @@ def test_invalid_calls_raise_with_a_hint_and_write_nothing(repo: Path, memctl: M
         (lambda memory: memory.pack(budget=True), "budget: True is not a whole number from 0 on or None"),
         (lambda memory: memory.decide("T", rationale=5), "rationale: 5 is not a text"),
         (lambda memory: memory.decide("T", tags=["a", 1]), "tags: ['a', 1] is not a list of texts"),
-        (lambda memory: memory.decide("T", importance="high"), "importance: 'high' is not a whole number from 0 on"),
+        (lambda memory: memory.decide("T", importance="high"), "importance: 'high' is not a whole number from 1 to 10"),
+        (lambda memory: memory.decide("T", importance="9"), "importance: '9' is not a whole number from 1 to 10"),
+        (lambda memory: memory.decide("T", importance=11), "importance: 11 is not a whole number from 1 to 10"),
+        (
+            lambda memory: memory.state("T", completion_percentage=101),
+            "completion_percentage: 101 is not a whole number from 0 to 100",
+        ),
+        (lambda memory: memory.decide(""), "a title is missing"),
+        (lambda memory: memory.decide("a\ud800"), "title: 'a\\ud800' has a lone surrogate, which is no character"),
+        (
+            lambda memory: memory.decide("T", tags=["a\ud800"]),
+            "tags: 'a\\ud800' has a lone surrogate, which is no character",
+        ),
+        (
+            lambda memory: memory.edit("DEC-1", {"title": "a\ud800"}),
+            "values: 'a\\ud800' has a lone surrogate, which is no character",
+        ),
+        (lambda memory: memory.decide("T", sevrity="x"), "'sevrity' is not a field of a decision"),
+        (lambda memory: memory.pack(budget=0), "a budget of 0 tokens is too small"),
+        (lambda memory: memory.pack(form="html"), "'html' is not a valid form"),
+        (lambda memory: memory.search("x", types=["decisoin"]), "'decisoin' is not a valid type"),
+        (lambda memory: memory.resolve(), "an id is missing"),
         (lambda memory: memory.resolve(None), "record_ids: None is not a text"),
         (lambda memory: memory.records(5), "types: 5 is not a text"),
         (lambda memory: memory.search("x", types="issue"), "types: 'issue' is not a list of texts"),
@@ -137,12 +158,12 @@ def test_invalid_calls_raise_with_a_hint_and_write_nothing(repo: Path, memctl: M
         (lambda memory: memory.open(5), "where: 5 is not a text or a path or a Repo"),
     ],
 )  # fmt: skip
-def test_an_argument_of_a_wrong_type_is_named_with_what_is_expected(
+def test_wrong_argument_is_named_with_what_is_expected_and_ends_as_wrong_usage(
     repo: Path, call: Callable[[Memory], object], message: str
 ) -> None:
     with Memory.open(repo) as memory, pytest.raises(MemctlError) as raised:
         call(memory)
-    assert raised.value.message == message
+    assert (raised.value.message, raised.value.exit_code) == (message, 2)
 
 
 def test_optional_argument_may_be_none_or_a_generator(repo: Path) -> None:

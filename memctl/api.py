@@ -391,7 +391,7 @@ class Memory:
             task=task,
             lines={"immediate": tuple(immediate), "success_criteria": tuple(success_criteria)},
         )
-        options = WriteOptions(reason=reason, dry_run=dry_run)
+        options = WriteOptions(reason=reason, dry_run=dry_run, strict=False)
         offered = handoff.offer(self._memory, asked, lambda: self._read(None), self._counter(""), options)
         return Handover(self._outcome(offered.done.written), offered.package.pack.text)
 
@@ -431,7 +431,9 @@ class Memory:
         given = {name: value if isinstance(value, str | int | None) else tuple(value) for name, value in fields.items()}
         draft.take({"title": title, **given})
         self._wait()
-        return self._outcome(create.add(self._memory, draft, WriteOptions(reason=reason, dry_run=dry_run)))
+        return self._outcome(
+            create.add(self._memory, draft, WriteOptions(reason=reason, dry_run=dry_run, strict=False))
+        )
 
     def _write(self, change: Callable[[Snapshot], Change], reason: str, dry_run: bool) -> Written:
         from memctl.record.change import WriteOptions
@@ -440,7 +442,7 @@ class Memory:
 
         self._wait()
         memory = self._memory
-        options = WriteOptions(reason=reason, dry_run=dry_run)
+        options = WriteOptions(reason=reason, dry_run=dry_run, strict=False)
         return self._outcome(transaction.carry_out(memory, lambda _: change(load.disk(memory)), options))
 
     def _outcome(self, outcome: Any) -> Written:
@@ -480,7 +482,9 @@ def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:
     if isinstance(where, str | os.PathLike):
         return Path(where).absolute()
     if not where.working_tree_dir:
-        raise MemctlError(f"{where.git_dir} is a bare repository: there is no memory in it", "open a clone of it", USAGE)
+        raise MemctlError(
+            f"{where.git_dir} is a bare repository: there is no memory in it", "open a clone of it", USAGE
+        )
     return Path(where.working_tree_dir)
 
 

@@ -166,6 +166,13 @@ def test_wrong_argument_is_named_with_what_is_expected_and_ends_as_wrong_usage(
     assert (raised.value.message, raised.value.exit_code) == (message, 2)
 
 
+def test_writes_return_what_a_record_lacks(repo: Path) -> None:
+    with Memory.open(repo) as memory:
+        made = memory.decide("Queue in files")
+        assert [hint.partition(":")[0] for hint in made.hints] == ["no reason is given"]
+        assert memory.decide("Log JSON", rationale="The collector needs it").hints == ()
+
+
 def test_optional_argument_may_be_none_or_a_generator(repo: Path) -> None:
     with Memory.open(repo) as memory:
         written = memory.decide("Use it", rationale="r", section=None, tags=(one for one in ("a", "b")))  # type: ignore[typeddict-item]

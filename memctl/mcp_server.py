@@ -261,7 +261,10 @@ _WORDS_OF_TOOLS = (
     (r"`memctl edit (\S+) --(\w+) …`", r"update \1 with `\2` in `values`"),
     (r"`memctl edit (\S+) --(\w+) (\w+)`", r'update \1 with `values`: {"\2": "\3"}'),
     (r"`memctl resolve (\S+)` closes it", r"update \1 with a `resolution` closes it"),
-    (r"`memctl supersede (\S+) (\S+)` if it is the same task", r"if it is the same task, resolve \2 and update \1"),
+    (
+        r"`memctl (?:supersede (\S+) \S+|resolve \S+ --resolution 'duplicate of (\S+)')` if it (.*)",
+        r"if it \3, update the new one with the `resolution` 'duplicate of \1\2'",
+    ),
     (r"`memctl supersede OLD NEW`(?:, or .* …`| does that)", "record the new one with `supersedes`"),
     (r"`memctl list` shows the ids", "recall finds ids"),
     (r"`memctl restore \S+` restores it", "the user can restore it"),

@@ -10,7 +10,7 @@ import click
 from memctl.cli import memory_access, output, record_options, report
 from memctl.cli.command import command, complete, complete_id
 from memctl.cli.report import discard_option, not_empty, strict_option, take_flags, writing
-from memctl.cli.source import keep_if_refused, open_editor, read
+from memctl.cli.source import keep_if_refused, name_of, open_editor, read
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.record.snapshot import Snapshot
@@ -105,7 +105,7 @@ def edit_command(
     text = read(source) if source else open_editor(old)
     if source and not text.startswith("---"):
         hint = f"it must begin with front matter, as in `memctl show {record.id}`; use options to change single fields"
-        raise MemctlError(f"{source} is not a complete record", hint, USAGE)
+        raise MemctlError(f"{name_of(source)} is not a complete record", hint, USAGE)
 
     def change(snapshot: Snapshot) -> Change:
         if snapshot.read(record.path) != old:

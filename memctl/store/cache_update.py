@@ -177,7 +177,7 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
     found = mentions.in_text(body, first_line)
     if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
         found.append(mentions.Mention(1, mentions.IGNORE))
-    weight = len(text) if text.isascii() else 2 * len(text.encode()) - len(text)
+    weight = characters.weight(text)
     controls = bool(characters.first_control_character(text))
     return ParsedFile(path, stat, record, body, found, [], weight, _has_credential(text), controls, blob)
 

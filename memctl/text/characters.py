@@ -42,3 +42,8 @@ def redacted_line(text: str) -> str:
     from memctl.text.credentials import redact  # what every record is read with needs none of its rules
 
     return redact(printable_line(text))
+
+
+def weight(text: str) -> int:
+    """Return a bound of a text's tokens that is cheap to compute; see `Catalogue.heavy`."""
+    return len(text) if text.isascii() else 2 * len(text.encode()) - len(text)

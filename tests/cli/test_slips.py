@@ -166,3 +166,36 @@ def test_a_revision_in_place_of_a_record_is_compared(memctl: Memctl) -> None:
 def test_field_of_a_wrong_type_in_a_file_is_named(memctl: Memctl, fields: str, message: str) -> None:
     assert message in memctl("decide", "--file", "-", stdin=fields, code=1).err
     assert memctl("list", "--json").data["total"] == 0
+
+
+def test_record_id_is_refused_as_the_name_of_an_agent(memctl: Memctl) -> None:
+    refused = memctl("coordination", "assign", "STA-2025-11-04-001", "bob", code=2)
+    assert "'STA-2025-11-04-001' is a record's id, not the name of an agent" in refused.err
+    memctl("coordination", "assign", "bob", "STA-2025-11-04-001")
+
+
+def test_line_zero_of_a_file_is_refused_by_why(repo: Path, memctl: Memctl) -> None:
+    (repo / "sessions.py").write_text("x = 1\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "feat: sessions")
+    assert (
+        "sessions.py:0: there are no such lines\nhint: lines count from 1" in memctl("why", "sessions.py:0", code=2).err
+    )
+    memctl("why", "sessions.py:1")
+
+
+def test_window_size_with_too_many_digits_is_refused_with_both_limits(
+    memctl: Memctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MEMCTL_CONTEXT_WINDOW", "99999999999999")
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_text('{"type":"user","message":{"role":"user","content":"hi"}}\n')
+    refused = memctl("window", "status", str(transcript), code=2)
+    assert "give a number of tokens above 66,000 and below 1,000,000,000,000" in refused.err
+
+
+def test_messages_about_standard_input_name_it(memctl: Memctl) -> None:
+    assert (
+        "standard input is a template that nobody has filled in"
+        in memctl("decide", "-f", "-", stdin="# Title\n\n## Decision\n", code=2).err
+    )

@@ -212,7 +212,7 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: St
         f"of the {limit.usable:,} {_fits(limit)}"
     )
     output.text(f"{_growth(reading, source.config.pressure.velocity_window)}{_until_red(reading)}\n")
-    output.columns([(part.name, curve.bar(_share(part)), f"{part.used:,} of {part.limit:,}") for part in found.parts])
+    output.columns([(part.name, curve.bar(_share(part)), _use(part)) for part in found.parts])
     _print_curve(seen, limit)
     if found.largest:
         output.text("\nlargest results")
@@ -253,6 +253,11 @@ def _until_red(reading: PressureReading) -> str:
 
 def _share(part: status.ComponentUse) -> float:
     return part.used / part.limit if part.limit else float(part.used > 0)
+
+
+def _use(part: status.ComponentUse) -> str:
+    over = f" (its share of the window is exceeded by {part.used - part.limit:,})" if part.used > part.limit else ""
+    return f"{part.used:,} of {part.limit:,}{over}"
 
 
 def _print_curve(seen: SeenConversation, limit: Limit) -> None:

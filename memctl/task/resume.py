@@ -76,8 +76,8 @@ def _head(state: TaskState, *, is_trusted: bool) -> list[str]:
     name = f"{state.workflow_id}, " if isinstance(state, Checkpoint) else ""
     by = f" by {one_line(state.saved_by)}" if state.saved_by else ""
     at = f", {state.saved_at}" if state.saved_at else ""
-    start = f"{name}version {state.version}; saved in window {state.window_id}{by}{at}"
-    start += f"; this is window {state.window_id + 1}"
+    start = f"{name}version {state.version} of the task's state, saved in window {state.window_id}{by}{at}"
+    start += f"; you are in window {state.window_id + 1}"
     lines = [
         # A state that a record holds was saved in no window.
         f"RESUME: saved{by}{at}" if state.saved_at and not state.version else f"RESUME: {start}",

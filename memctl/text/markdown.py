@@ -22,6 +22,7 @@ _ESCAPE = lazy_regex(CODE_SPAN.pattern + r"|\\([!-/:-@\[-`{-~])")  # in a code s
 _OPENING = lazy_regex(r"(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+>=]))")  # what would begin a block if it began its line
 _LINKING = lazy_regex(r"^.*\]\(.*", re.MULTILINE)
 _TARGET = lazy_regex(r"(?<!\\)\]\([^()\s]*\)")
+_LINK_BEFORE_COLON = lazy_regex(r"(?<![\\!])\[([^\[\]]*)\]\([^()\s]*\)(?=:)")
 _LINK = lazy_regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 # `[x]: target` anywhere sets the target of `[x]` for the whole document.
 _DEFINITION = lazy_regex(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]\n]+\]:)", re.MULTILINE)
@@ -84,7 +85,8 @@ def visible(text: str) -> str:
         return text
 
     def without(line: re.Match[str]) -> str:
-        return outside_code(line[0], lambda part: _TARGET.sub("]", part))
+        # `[words]: …` would define a target and show nothing, so such words lose their brackets.
+        return outside_code(line[0], lambda part: _TARGET.sub("]", _LINK_BEFORE_COLON.sub(r"\1", part)))
 
     stretches = headings.stretches(text)
     return "\n".join(_LINKING.sub(without, part) if outside else part for part, outside in stretches)

@@ -199,3 +199,41 @@ def test_messages_about_standard_input_name_it(memctl: Memctl) -> None:
         "standard input is a template that nobody has filled in"
         in memctl("decide", "-f", "-", stdin="# Title\n\n## Decision\n", code=2).err
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["install"], "error: Missing argument '{git|"),
+        (["event", "emit"], "error: Missing option '--type'.\nhint: give one of phase_boundary, compression"),
+    ],
+)
+def test_missing_choice_is_an_error_and_a_hint_on_a_line_each(
+    memctl: Memctl, arguments: list[str], message: str
+) -> None:
+    told = memctl(*arguments, code=2).err
+    assert told.startswith(message)
+    assert told.count("\n") == 2
+    assert "\t" not in told
+
+
+def test_link_takes_a_relation_as_options_write_it(memctl: Memctl) -> None:
+    one, other = memctl("issue", "One").id, memctl("issue", "Other").id
+    memctl("link", one, other, "--as", "blocked-by")
+    assert f"blocked_by:\n  - {other}" in memctl("show", one).out
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("++", "hint: the query has no words"),
+        ("C#", "note: signs are not searched: 'C#' finds 'C'"),
+        ("use c++ here", "note: signs are not searched: 'c++' finds 'c'"),
+        ("-x", "note: signs are not searched: '-x' finds 'x'"),
+        ("issue #12 in src/c.py", ""),
+    ],
+)
+def test_search_says_which_signs_of_a_query_do_not_count(memctl: Memctl, query: str, note: str) -> None:
+    memctl("learn", "Use C here, in x", "--lesson", "Issue 12")
+    told = memctl("search", "--", query).err
+    assert (note in told) if note else ("signs" not in told)

@@ -175,3 +175,10 @@ def test_a_contained_text_keeps_its_meaning() -> None:
 )
 def test_without_escapes_reverses_inline(text: str) -> None:
     assert markdown.without_escapes(markdown.inline(text)) == text
+
+
+def test_words_of_a_link_before_a_colon_lose_their_brackets() -> None:
+    assert markdown.visible("- [§2.4 Sessions](2.4.md): 80 %\n- [§2.5](2.5.md) done") == (
+        "- §2.4 Sessions: 80 %\n- [§2.5] done"
+    )
+    assert markdown.visible("`[a](b):` and [a](b): c") == "`[a](b):` and a: c"

@@ -14,6 +14,7 @@ from itertools import pairwise
 import msgspec
 
 from memctl.record.notices import NOTICES
+from memctl.text.phrases import quantity
 from memctl.window.policy import relevance
 from memctl.window.policy.blocks import CODE, DATA
 from memctl.window.policy.measures import Measured, Measures
@@ -345,5 +346,5 @@ def _dense(found: Measures) -> Iterator[Advice]:
         phrases = ", ".join(sorted(set(map(str.lower, found.padding)))[:5])
         first = found.padding[0].lower()
         line = next((block.line for block in found.parsed.blocks if first in block.source.lower()), 1)
-        why = f"{len(found.padding)} phrases only pad: {phrases}"
+        why = f"{quantity(len(found.padding), 'phrase')} that can be left out: {phrases}"
         yield Advice("density", "leave out padding", line, line, "padding", why, 3 * len(found.padding))

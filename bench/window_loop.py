@@ -117,7 +117,7 @@ def main(folder: Path, number: int) -> dict[str, Any]:
             manager.on_task_end([*messages, {"role": "assistant", "content": "All modules are ported."}])
             return {**done, "finished": True}
         tool, given, about = chosen
-        text = _said(about, words) if tool == "Edit" else ""
+        text = _answer_text(about, words) if tool == "Edit" else ""
         manager.on_turn_end(manager.counter.tokens(text) + 60)
         shown = manager.on_tool_result(tool, _run(folder, tool, given, done), given)
         use = {"type": "tool_use", "id": f"c{done['requests']}", "name": tool, "input": given}
@@ -133,7 +133,7 @@ def _choose(messages: list[dict[str, Any]]) -> tuple[str, dict[str, Any], str] |
     if lists:
         steps = {one["content"]: one["status"] == "completed" for one in calls[lists[-1]].given["todos"]}
     else:
-        steps = _told(str(messages[0]["content"]))
+        steps = _steps_in_text(str(messages[0]["content"]))
         if steps:  # a new window: the list is written down again
             return "TodoWrite", _todos(steps), ""
     if not steps:
@@ -172,7 +172,7 @@ def _calls(messages: list[dict[str, Any]]) -> Iterator[_Call]:
                 yield _Call(call["name"], call["input"], text)
 
 
-def _told(text: str) -> dict[str, bool]:
+def _steps_in_text(text: str) -> dict[str, bool]:
     """Return the steps in the text that a window begins with, each with whether it is done."""
     parts = zip(["", *_HEADING.findall(text)], _HEADING.split(text), strict=True)
     return {f"port {path}": name.startswith("DONE") for name, part in parts for path in _STEP.findall(part)}
@@ -186,7 +186,7 @@ def _todos(steps: dict[str, bool]) -> dict[str, Any]:
     return {"todos": [{"content": one, "status": status[one], "activeForm": one} for one in sorted(steps)]}
 
 
-def _said(path: str, words: int) -> str:
+def _answer_text(path: str, words: int) -> str:
     """Return what the agent says of a module: a decision, and what it saw there."""
     seen = " ".join(f"{path[4:-3]}_{n}" for n in range(words))
     return f"Decision: {path} keeps its retries, because callers rely on them.\n\nIt has {seen}."

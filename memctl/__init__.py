@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # as type checkers know it; to import `typing` takes a third of what Python takes to start
+TYPE_CHECKING = False  # type checkers know this name; importing `typing` would take a third of Python's start
 
 if TYPE_CHECKING:
     from memctl.api import Explanation, Handover, Memory, Written
@@ -16,7 +16,7 @@ __all__ = ["Explanation", "Handover", "MemctlError", "Memory", "Written"]
 
 
 def __getattr__(name: str) -> object:
-    """Import the interface when a program asks for it: commands don't."""
+    """Import the interface when a program uses it, since commands don't."""
     if name not in __all__:
         raise AttributeError(f"module 'memctl' has no attribute {name!r}")
     from memctl import api

@@ -1,22 +1,15 @@
-"""`python -m memctl`, and what the scripts `memctl` and `git-memctl` call."""
-
-from __future__ import annotations
+"""The entry point of `python -m memctl` and of the scripts `memctl` and `git-memctl`."""
 
 import gc
 import os
 import sys
-
-from memctl import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import Any
+from pathlib import Path
 
 
 def run() -> None:
-    """Run memctl and end the process at once: freeing 10,000 records one by one would take 11 ms more.
+    """Run memctl and end the process at once, since freeing 10,000 records one by one would take 11 ms more.
 
-    Ctrl-C ends it quietly also where `main` does not handle it, above all during its imports.
+    Ctrl-C ends it without a traceback, also where `main` does not handle it, as during imports.
     """
     try:
         _run()
@@ -24,7 +17,7 @@ def run() -> None:
         from memctl.errors import INTERRUPTED
 
         os._exit(INTERRUPTED)
-    except ModuleNotFoundError as raised:  # before `main`, which handles all others
+    except ModuleNotFoundError as raised:  # raised before `main` runs, which handles all later ones
         from memctl.errors import REFUSED, incomplete_installation
 
         if (error := incomplete_installation(raised)) is None:
@@ -34,7 +27,6 @@ def run() -> None:
 
 
 def _run() -> None:
-    _import_pathlib()
     if sys.argv[1:2] == ["hook"] and len(sys.argv) > 2 and not {"-h", "--help"} & set(sys.argv[3:]):
         _answer_hook(sys.argv[2])
     gc.disable()  # a command lives a tenth of a second; collecting while 10,000 records load would double that
@@ -42,7 +34,7 @@ def _run() -> None:
 
     start = Start(sys.argv[1:])
     start.serve_tools = _serve_tools
-    from memctl.cli.main import main  # while Git looks; collecting while click is imported would take 2 ms
+    from memctl.cli.main import main  # while Git runs; the collector would take 2 ms during the import of click
 
     code = main(start=start)
     sys.stderr.flush()
@@ -50,13 +42,12 @@ def _run() -> None:
 
 
 def _answer_hook(name: str) -> None:
-    """Answer an agent's event without the command line: it comes after every tool call, and importing click takes 20
-    ms."""
+    """Answer an agent's event without click, since hooks run after every tool call and its import takes 20 ms."""
     from memctl.hooks.hosts import HOSTS
 
     if name not in HOSTS:
         return
-    if sys.stdin is None:  # it is closed: there is no event
+    if sys.stdin is None:  # it is closed, so there is no event
         os._exit(0)
     if not sys.stdin.isatty():
         gc.disable()
@@ -66,30 +57,8 @@ def _answer_hook(name: str) -> None:
         os._exit(0)
 
 
-def _import_pathlib() -> None:
-    """Import pathlib without urllib, which takes 2 ms of every start and which only `Path.as_uri` needs.
-
-    Since 3.13 Python does so itself.
-    """
-    name = "urllib.parse"
-    if sys.version_info >= (3, 13) or name in sys.modules or "pathlib" in sys.modules:
-        return
-
-    def quote_from_bytes(*values: Any, **options: Any) -> str:
-        from urllib import parse
-
-        return parse.quote_from_bytes(*values, **options)
-
-    sys.modules[name] = type(sys)(name)
-    sys.modules[name].quote_from_bytes = quote_from_bytes  # type: ignore[attr-defined]
-    try:
-        import pathlib  # noqa: F401
-    finally:
-        del sys.modules[name]
-
-
 def _serve_tools(folder: Path) -> None:
-    gc.enable()  # a server lives long
+    gc.enable()  # a server runs for a long time
     from memctl import mcp_server
 
     mcp_server.serve(folder)

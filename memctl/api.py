@@ -8,9 +8,9 @@
         print(found.id, found.title)
     print(memory.pack(task="retry failed jobs", budget=4000).text)
 
-Each method does what the command of its name does, by the same functions: it takes the same lock, refuses what the
-command refuses, and makes one commit for each write. Errors are raised as `MemctlError`: `message` says what is wrong,
-`hint` what to do, and `exit_code` how the command would end.
+Each method calls the same functions as the command of its name: it takes the same lock, refuses the same requests, and
+makes one commit for each write. Errors are raised as `MemctlError`: `message` says what is wrong, `hint` what to do,
+and `exit_code` is the exit code of the command.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from memctl.search.ranking import Result
     from memctl.store import memory as store
 
-_PATIENCE = 5.0  # seconds to wait for what an agent's hook has begun
+_PATIENCE = 5.0  # seconds to wait for the unfinished work of an agent's hook
 
 
 class Written(msgspec.Struct, frozen=True):
     """The result of a write: ids of the records, paths of the files below the worktree's top, and the commit.
 
-    `commit` is "" if nothing had to change, in a dry run, and while the commit waits; then the files are written, and
-    `pending` says why it waits. `hints` say what a record lacks.
+    `commit` is "" if nothing had to change, in a dry run, and if the commit could not be made yet. In the last case the
+    files are written, and `pending` is the reason. `hints` say what a record lacks, such as a reason.
     """
 
     ids: tuple[str, ...]
@@ -57,7 +57,7 @@ class Written(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The id of the record that was made or changed, of the first one if there are several."""
+        """The id of the record that was made or changed; the first one if there are several."""
         return self.ids[0]
 
 
@@ -69,10 +69,9 @@ class Handover(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Why a file or a line of it is as it is: the likeliest reason as a sentence, and the records that give it, best
-    first.
+    """The reasons why a file or a line is as it is: the likeliest one as a sentence, and the records, best first.
 
-    `perhaps` are records about the same subject that do not name the file. `commits` are commit ids, newest first.
+    `perhaps` are records about the same subject that do not refer to the file. `commits` are commit ids, newest first.
     """
 
     answer: str
@@ -83,7 +82,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 class RecordFields(TypedDict, total=False):
-    """Optional fields of any new record, with the names and the forms of front matter."""
+    """Optional fields of any new record, with the names and forms that they have in front matter."""
 
     status: str
     importance: int
@@ -176,12 +175,12 @@ class Memory:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the user trusts this clone; records of a clone that is not trusted are somebody else's words."""
+        """Whether the user trusts this clone; if not, its records may be written by anybody."""
         return self._memory.is_trusted
 
     @property
     def remarks(self) -> list[str]:
-        """Remarks for the user that commands print on standard error, such as that the clone is trusted from now on."""
+        """Warnings and notes for the user, which commands print on standard error."""
         return self._memory.remarks
 
     def close(self) -> None:
@@ -227,7 +226,7 @@ class Memory:
     ) -> Written:
         """Set fields of a record to `values`, and add texts to its list fields or remove them; "" clears a field.
 
-        The names of fields are those for a new record. The text of an accepted decision changes only with
+        The fields have the same names as for a new record. The text of an accepted decision can only be changed with
         `allow_accepted`.
         """
         from memctl.write import edit
@@ -272,7 +271,7 @@ class Memory:
 
         place = places(self._memory, self._read(at))(marker)
         if place.marker.startswith("§4."):
-            agent_env.refuse(place.marker, "show", self._memory.environ)  # an agent may not be let to read that file
+            agent_env.refuse(place.marker, "show", self._memory.environ)  # agents may not read any file this way
         return place.text
 
     def records(self, *types: str, archived: bool = False, at: str | None = None) -> list[Record]:
@@ -286,9 +285,9 @@ class Memory:
         return sorted(found, key=lambda record: record.id)
 
     def search(self, query: str, *, types: Iterable[str] = (), limit: int = 10, at: str | None = None) -> list[Result]:
-        """Return what the memory has on some words, best first: records, pages, sessions and checkpoints.
+        """Return the records, pages, sessions and checkpoints that match the words of a query, best first.
 
-        `types` takes what `memctl search --type` takes, except `file`. A `limit` of 0 returns all results.
+        `types` are those of `memctl search --type`, except `file`. A `limit` of 0 returns all results.
         """
         from memctl.search import ranking
 
@@ -299,14 +298,16 @@ class Memory:
         return ranking.search(snapshot, query, self._memory.now, ranking.ANY, kinds or ranking.ALL, limit or None)
 
     def why(self, path: str, *, limit: int = 20, at: str | None = None) -> Explanation:
-        """Return what explains a file, or one line of it, written as "src/pay.py:120"; reads `limit` commits, all for
-        0."""
+        """Return the reasons for a file, or for one of its lines, such as "src/pay.py:120".
+
+        `limit` is the number of commits to read; 0 reads all.
+        """
         from memctl.pages import answer, provenance
 
         snapshot = self._read(at)
         commit = self._memory.repository.resolve(at) if at is not None else ""
-        asked = provenance.locate(self._memory, snapshot, self._memory.repository.top, path, commit)
-        found = provenance.why(self._memory, snapshot, asked, commit, limit)
+        request = provenance.locate(self._memory, snapshot, self._memory.repository.top, path, commit)
+        found = provenance.why(self._memory, snapshot, request, commit, limit)
         indirect = answer.indirect(snapshot, found)
         is_known = found.is_explained or indirect.perhaps
         return Explanation(
@@ -327,11 +328,10 @@ class Memory:
         model: str = "",
         at: str | None = None,
     ) -> Pack:
-        """Return the part of the memory that a model needs to start work, within `budget` tokens as `model` counts
-        them.
+        """Return the part of the memory that a model needs to start work, within `budget` tokens of `model`.
 
-        What bears on `task` comes first. With a `section`, such as "2.1", the pack has only that section. The records
-        in it count as retrieved.
+        Records about `task` come first. With a `section`, such as "2.1", the pack has only that section. The records in
+        the pack are counted as retrieved.
         """
         from memctl.pack import budget_fill, last_work, rehydrate, supply
         from memctl.pages.links import known_section
@@ -367,12 +367,11 @@ class Memory:
         success_criteria: Iterable[str] = (),
         dry_run: bool = False,
     ) -> Handover:
-        """Hand work over to the agent `taker`: make its package, record the handoff and move the ownership of the
-        sections.
+        """Hand work over to the agent `taker`: record the handoff, and make it the owner of the sections.
 
-        All of it succeeds, or nothing changes. `kind` is "complete", "specialist", "continuation" or "emergency".
-        Without `sections` the handoff is about the whole memory, and no ownership moves. What the arguments leave open
-        comes from the memory, as with `memctl handoff`.
+        Either all of it succeeds, or nothing changes. `kind` is "complete", "specialist", "continuation" or
+        "emergency". Without `sections` the handoff is about the whole memory, and no section changes its owner. Texts
+        that the arguments leave out come from the memory, as with `memctl handoff`.
         """
         from memctl.pack import handoff
         from memctl.pack.handoff_request import TYPES, HandoffRequest
@@ -381,7 +380,7 @@ class Memory:
 
         _require("kind", kind, TYPES)
         snapshot = self._read(None)
-        asked = HandoffRequest(
+        request = HandoffRequest(
             from_agent_id="",
             to_agent_id=taker,
             handoff_type=kind,  # type: ignore[arg-type]  # it is one of TYPES
@@ -392,13 +391,13 @@ class Memory:
             lines={"immediate": tuple(immediate), "success_criteria": tuple(success_criteria)},
         )
         options = WriteOptions(reason=reason, dry_run=dry_run, strict=False)
-        offered = handoff.offer(self._memory, asked, lambda: self._read(None), self._counter(""), options)
+        offered = handoff.offer(self._memory, request, lambda: self._read(None), self._counter(""), options)
         return Handover(self._outcome(offered.done.written), offered.package.pack.text)
 
     def history(self, record_id: str = "", *, limit: int | None = None) -> list[Entry]:
         """Return the commits that changed a record, or any part of the memory, newest first, as GitPython's objects.
 
-        `limit` None or 0 returns all. Raises MemctlError in a repository of SHA-256, whose commits GitPython can't
+        A `limit` of None or 0 returns all. Raises MemctlError in a SHA-256 repository, whose commits GitPython can't
         read.
         """
         import git
@@ -409,11 +408,11 @@ class Memory:
             return history.entries(repo, record_id, limit=limit or None)
 
     def check(self, *, at: str | None = None) -> list[Finding]:
-        """Return what `memctl check` finds wrong, as findings; writes nothing."""
+        """Return the findings of `memctl check`; writes nothing."""
         from memctl.check import run, subject
 
         snapshot = self._read(at)
-        return list(run.check(subject.of_memory(self._memory, snapshot, at=at)).findings)
+        return list(run.check(subject.from_memory(self._memory, snapshot, at=at)).findings)
 
     def _create(self, kind: str, title: str, fields: Mapping[str, Any], reason: str, dry_run: bool) -> Written:
         from memctl.record.change import WriteOptions
@@ -421,15 +420,17 @@ class Memory:
         from memctl.write import create
 
         if not title.strip():
-            raise MemctlError("a title is missing", exit_code=USAGE)
+            raise MemctlError("the title must not be empty", "give a title", USAGE)
         own = [*(field.name for field in KINDS[kind].fields), *KINDS[kind].defaults]
         for name in fields.keys() - {*own, *RecordFields.__annotations__}:
             from memctl.text.phrases import indefinite
 
-            raise MemctlError(f"{name!r} is not a field of {indefinite(kind)}", f"fields are {', '.join(own)}", USAGE)
+            raise MemctlError(
+                f"{name!r} is not a field of {indefinite(kind)}", f"the fields are {', '.join(own)}", USAGE
+            )
         draft = create.Draft(kind=KINDS[kind], values={})
-        given = {name: value if isinstance(value, str | int | None) else tuple(value) for name, value in fields.items()}
-        draft.take({"title": title, **given})
+        plain = {name: value if isinstance(value, str | int | None) else tuple(value) for name, value in fields.items()}
+        draft.take({"title": title, **plain})
         self._wait()
         return self._outcome(
             create.add(self._memory, draft, WriteOptions(reason=reason, dry_run=dry_run, strict=False))
@@ -450,7 +451,7 @@ class Memory:
         return Written(outcome.change.ids, paths, outcome.commit or "", outcome.pending or "", outcome.advice)
 
     def _read(self, at: str | None) -> Snapshot:
-        """Return the memory as it is now or was at a revision, without what owners keep from this agent."""
+        """Return the memory as it is now or was at a revision, without the parts that this agent may not read."""
         from memctl import agent_view
         from memctl.store import load
 
@@ -465,17 +466,17 @@ class Memory:
         return count.of_memory(self._memory, model or self._memory.config.model).tokens
 
     def _wait(self) -> None:
-        """Wait until hooks of agents have finished what they are writing here."""
+        """Wait until agents' hooks have finished their work on this memory."""
         if self._memory.has_jobs:
             from memctl.store import job_queue
 
             job_queue.wait(self._memory.hooks, _PATIENCE)
 
 
-def _require(what: str, given: str, allowed: Iterable[str]) -> None:
-    """Raise MemctlError for a value that is none of those allowed."""
-    if given not in allowed:
-        raise MemctlError(f"{given!r} is not a valid {what}", f"allowed are {', '.join(allowed)}", USAGE)
+def _require(what: str, value: str, allowed: Iterable[str]) -> None:
+    """Raise MemctlError unless a value is one of the allowed ones; `what` is its name in the message."""
+    if value not in allowed:
+        raise MemctlError(f"{value!r} is not a valid {what}", f"the values are {', '.join(allowed)}", USAGE)
 
 
 def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:
@@ -488,12 +489,12 @@ def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:
     return Path(where.working_tree_dir)
 
 
-def _texts(given: Mapping[str, object]) -> list[tuple[str, str]]:
+def _texts(fields: Mapping[str, object]) -> list[tuple[str, str]]:
     """Return fields and values as `edit --set` takes them: a list as items of a Markdown list, or joined by commas."""
     from memctl.record.record import LISTS
 
     pairs = []
-    for name, value in given.items():
+    for name, value in fields.items():
         if isinstance(value, str | int) or value is None:
             pairs.append((name, "" if value is None else str(value)))
         else:
@@ -505,14 +506,15 @@ def _items(texts: Iterable[str]) -> str:
     return "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
 
 
-def _pairs(given: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
+def _pairs(fields: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
     """Return fields and values as pairs, one for each text of a list."""
-    return [(name, text) for name, value in given.items() for text in _list_of_texts(name, value)]
+    return [(name, text) for name, value in fields.items() for text in _list_of_texts(name, value)]
 
 
 def _list_of_texts(name: str, value: object) -> list[str]:
     items = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
     texts = [item for item in items if isinstance(item, str)]
     if len(texts) < len(items) or not isinstance(value, Iterable):
-        raise MemctlError(f"{name}: {value!r} is not a text, number or list of texts", exit_code=USAGE)
+        message = f"{name} must be a text, a number or a list of texts, not {value!r}"
+        raise MemctlError(message, exit_code=USAGE)
     return texts

@@ -1,4 +1,4 @@
-"""Check of the arguments of methods by the methods' annotations."""
+"""Checking the arguments of methods against the methods' annotations."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from memctl.errors import USAGE, MemctlError
 
 _Class = TypeVar("_Class", bound=type)
 _WORDS = {
-    "str": "a text", "int": "a whole number from 0 on", "bool": "True or False", "None": "None",
+    "str": "a text", "int": "a whole number of 0 or more", "bool": "True or False", "None": "None",
     "Iterable": "a list of texts", "Mapping": "a mapping of fields to values", "PathLike": "a path",
 }  # fmt: skip
-_LARGEST = 2**63 - 1  # what SQLite takes
+_LARGEST = 2**63 - 1  # the largest integer of SQLite
 _RANGES = {"importance": (1, 10), "completion_percentage": (0, 100)}  # of the whole numbers with these names
 _BRACKETS = re.compile(r"\[.*?\]+")
 
 
 def checked(cls: _Class) -> _Class:
-    """Decorator of a class whose public methods raise MemctlError for an argument of a wrong type.
+    """Make all public methods of a class raise MemctlError for an argument of a wrong type: a class decorator.
 
-    The annotations have to be texts, as `from __future__ import annotations` makes them, of the classes in `_WORDS`
-    or of others by their names. Of the keyword arguments of a method, those of a TypedDict are checked one by one.
+    The annotations must be strings, as with `from __future__ import annotations`. A value is checked by the name of its
+    class. Keyword arguments that a TypedDict describes are checked one by one.
     """
     for name, value in list(vars(cls).items()):
         if name.startswith("_"):
@@ -67,19 +67,19 @@ def _fields(function: Callable[..., Any], annotation: str) -> dict[str, str]:
 
 
 def _require(name: str, value: object, annotation: str) -> None:
-    """Raise MemctlError, naming the argument, for a value of no class that an annotation names, and for a text in it
-    that no file can have."""
+    """Raise MemctlError for a value whose class is not in the annotation, a number out of its range, and a text that
+    no file can have: with a NUL character or a lone surrogate."""
     allowed = [one.rpartition(".")[2] for one in _BRACKETS.sub("", annotation).split(" | ")]
     low, high = _RANGES.get(name, (0, _LARGEST))
     if not any(_is(value, one) for one in allowed) or (isinstance(value, int) and not low <= value <= high):
         number = f"a whole number from {low} to {high}" if name in _RANGES else _WORDS["int"]
         words = " or ".join(dict.fromkeys({**_WORDS, "int": number}.get(one, f"a {one}") for one in allowed))
-        raise MemctlError(f"{name}: {value!r} is not {words}", exit_code=USAGE)
+        raise MemctlError(f"{name} must be {words}, not {value!r}", exit_code=USAGE)
     for text in _texts(value):
         if "\0" in text:
-            raise MemctlError(f"{name}: {text!r} has a NUL character", exit_code=USAGE)
+            raise MemctlError(f"{name} must not contain a NUL character: {text!r}", exit_code=USAGE)
         if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
-            raise MemctlError(f"{name}: {text!r} has a lone surrogate, which is no character", exit_code=USAGE)
+            raise MemctlError(f"{name} must not contain a lone surrogate: {text!r}", exit_code=USAGE)
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _texts(value: object) -> Iterator[str]:
 def _is(value: object, name: str) -> bool:
     if name == "None":
         return value is None
-    if name == "Iterable":  # of texts; one that can be read only once is not read here
+    if name == "Iterable":  # of texts; the items of an iterator are not checked, since it can be read only once
         is_readable = isinstance(value, Iterable) and not isinstance(value, str | bytes)
         return is_readable and (not isinstance(value, Collection) or all(isinstance(one, str) for one in value))
     if name == "Mapping":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 OK = 0
 REFUSED = 1  # findings, or a request that was refused
-USAGE = 2  # the command line itself was wrong
+USAGE = 2  # a wrong command line
 BUG = 3
-UNANSWERED = 4  # it is written, and the answer could not be printed
+UNANSWERED = 4  # the change was written, but the output could not be printed
 INTERRUPTED = 130
 
 
@@ -26,8 +26,8 @@ _KINDS = {USAGE: "usage", BUG: "bug", UNANSWERED: "unanswered", INTERRUPTED: "in
 class MemctlError(Exception):
     """An error that a user can act on.
 
-    `message` says what is wrong, `hint` what to do about it, `exit_code` how the process ends. `kind` is a word by
-    which programs distinguish errors; docs/programs.md lists them.
+    `message` says what is wrong, `hint` what to do, and `exit_code` is that of the process. `kind` is a word by which
+    programs distinguish errors; docs/programs.md lists the kinds.
     """
 
     kind = ""
@@ -52,7 +52,7 @@ class MemctlError(Exception):
 
 
 def incomplete_installation(error: ModuleNotFoundError) -> MemctlError | None:
-    """Return the error for a required package that is not installed; None for a module of any other package."""
+    """Return the error that a package which memctl requires is not installed; None if another module is missing."""
     import sys
 
     name = (error.name or "").partition(".")[0]
@@ -66,6 +66,6 @@ def incomplete_installation(error: ModuleNotFoundError) -> MemctlError | None:
 
 
 class CredentialFound(MemctlError):
-    """Raised when a text is refused because part of it looks like a credential."""
+    """Raised if a text is refused because a part of it looks like a credential."""
 
     kind = "credential"

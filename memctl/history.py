@@ -26,12 +26,12 @@ _SHA256 = 64  # hexadecimal digits of an object's id
 
 
 class Entry(NamedTuple):
-    """One commit that changed the memory, and what its trailers say; a commit made without memctl has no trailers."""
+    """A commit that changed the memory, with the values of memctl's trailers, which are empty if it has none."""
 
     commit: git.Commit
     operations: tuple[str, ...]  # such as ("decide",); several if one commit holds several changes
     record_ids: tuple[str, ...]
-    actor: str  # the agent or person at work; "" without trailers, `commit.author` has the name that Git knows
+    actor: str  # the agent or person at work; `commit.author` is Git's author
     session: str
     reason: str
 
@@ -39,29 +39,29 @@ class Entry(NamedTuple):
 def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: int | None = None) -> list[Entry]:
     """Return the commits that changed a record, or any part of the memory, newest first and at most `limit` of them.
 
-    Commits of refs/memctl/sessions, which may hold pages of sessions and checkpoints, are among them. `record_id` is an
-    id or a unique beginning of one; the record may be deleted by now. Raises MemctlError if there is no such record, if
-    the worktree of `repo` has no memory, or if the repository is one of SHA-256, whose commits GitPython (3.1) can't
-    read; `memctl log --json` can.
+    Without a `record_id` the commits of refs/memctl/sessions, with session pages and checkpoints, are among them.
+    `record_id` is an id or a unique beginning of one; the record may be deleted. Raises MemctlError if there is no such
+    record, if the worktree of `repo` has no memory, or if it is a SHA-256 repository, whose commits GitPython (3.1)
+    can't read; `memctl log --json` can.
     """
     if not repo.working_tree_dir:
         raise MemctlError(f"{repo.git_dir} is a bare repository: there is no memory in it", "open a clone of it")
     memory = open_memory(Path(repo.working_tree_dir), os.environ)
     start = memory.repository.resolve(revision)
     if len(start) == _SHA256:
-        raise MemctlError("GitPython can't read the commits of a SHA-256 repository", "`memctl log --json` can")
+        raise MemctlError("GitPython can't read the commits of a SHA-256 repository", "use `memctl log --json`")
     paths = record_paths(memory, load.disk(memory), record_id) if record_id else [memory.prefix]
-    beside = ""  # of a record the branch has all commits
+    beside = ""  # all commits of a record are on the branch
     if not record_id:
         beside = sessions_ref.head(memory) if revision == "HEAD" else sessions_ref.as_of(memory, start)
     return [
-        Entry(repo.commit(one.commit), said.ops, said.ids, said.actor, said.session, said.reason)
+        Entry(repo.commit(one.commit), trailers.ops, trailers.ids, trailers.actor, trailers.session, trailers.reason)
         for one in batches.commits(memory, paths, revision if revision == "HEAD" else start, limit, beside=beside)
-        for said in [one.trailers]
+        for trailers in [one.trailers]
     ]
 
 
 def record_paths(memory: Memory, snapshot: Snapshot, record_id: str) -> list[str]:
-    """Return the paths of a record below the worktree's top: the present or last one, then those of earlier ids."""
+    """Return the paths of a record below the worktree's top: the present or last one, then those of former ids."""
     path = remove.path_of(memory, snapshot, record_id)
     return [memory.tracked(path), *map(memory.tracked, id_collisions.former_paths(snapshot, path))]

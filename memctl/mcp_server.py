@@ -1,8 +1,8 @@
 """The memory as tools of the Model Context Protocol, for programs that have no hooks and no shell (`memctl mcp`).
 
-Each of the five tools calls the interface for programs (`api`), so it has the locks and refusals of the commands. The
-author of what it writes is MEMCTL_AGENT, else the program that started the server. In a clone that the user does not
-trust, writing is refused. The memory is opened anew at each call, since its settings and files may change meanwhile.
+Each of the five tools calls the interface for programs (`api`), which has the locks and refusals of the commands. The
+author of records is MEMCTL_AGENT, else the program that started the server. In a clone that the user does not trust,
+writing is refused. The memory is opened again for each call, since its settings and files may change meanwhile.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ def serve(folder: Path) -> None:
 
 def server(folder: Path) -> MCPServer[Any]:
     """Return an MCP server with memctl's five tools for the memory around a folder."""
-    given = _MemoryTools(folder)
+    memory_tools = _MemoryTools(folder)
     tools: list[Tool] = [
-        *(_Tool.of(one, _READS) for one in (given.recall, given.why)),
-        *(_Tool.of(one, _WRITES) for one in (given.record, given.update, given.hand_over)),
+        *(_Tool.of(one, _READS) for one in (memory_tools.recall, memory_tools.why)),
+        *(_Tool.of(one, _WRITES) for one in (memory_tools.record, memory_tools.update, memory_tools.hand_over)),
     ]
     made: MCPServer[Any] = MCPServer(
         "memctl", title="memctl", instructions=_INSTRUCTIONS, version=__version__, tools=tools
     )
     for place, description, read in (
-        ("record/{id}", "A record, whole.", given.record_text),
-        ("page/{marker}", "A page by its marker, such as §2.1, as rendered.", given.page_text),
+        ("record/{id}", "A record, whole.", memory_tools.record_text),
+        ("page/{marker}", "A page by its marker, such as §2.1, as rendered.", memory_tools.page_text),
     ):
         made.resource(f"memctl://{place}", mime_type="text/markdown", description=description)(read)
     for name, topic in TOPICS.items():
@@ -73,7 +73,7 @@ def server(folder: Path) -> MCPServer[Any]:
 
 
 class _MemoryTools:
-    """The tools that a client may call, and the texts of records and pages as resources."""
+    """The tools that a client can call, and the texts of records and pages as resources."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -161,10 +161,7 @@ class _MemoryTools:
 
 
 class _Tool(Tool):
-    """A tool whose errors say what is wrong and what to do.
-
-    It refuses unknown arguments, and its message tells the model where they belong.
-    """
+    """A tool whose errors say what is wrong and what to do; unknown arguments are errors that list the known ones."""
 
     @classmethod
     def of(cls, function: Callable[..., str], annotations: ToolAnnotations) -> _Tool:
@@ -189,21 +186,21 @@ class _Tool(Tool):
 
 
 def _wrong_arguments(error: ValidationError, known: Mapping[str, object]) -> str:
-    """Return what is wrong with each argument of a call, and the names of the known ones."""
+    """Return a message about each wrong argument of a call, with the names of the known arguments."""
     found: dict[str, str] = {}
     for one in error.errors(include_url=False):
         name = ".".join(map(str, one["loc"][:2]))  # behind that are the kinds that a value may be of
         text = _WRONG.get(one["type"], "{input!r} has a wrong type")
         found.setdefault(name, text.format(input=one["input"], **one.get("ctx", {})))
-    said = "; ".join(f"{name}: {text}" for name, text in found.items())
+    errors = "; ".join(f"{name}: {text}" for name, text in found.items())
     where = "fields of a record go into `fields`; " if "fields" in known else ""
-    return f"{said} ({where}arguments are {', '.join(known)})"
+    return f"{errors} ({where}the arguments are {', '.join(known)})"
 
 
 _WRONG = {
     "missing": "this argument is missing",
     "extra_forbidden": "the argument is unknown",
-    "literal_error": "{input!r} is not one of {expected}",
+    "literal_error": "must be {expected}, not {input!r}",
 }
 
 
@@ -212,12 +209,12 @@ def _constant(text: str) -> Callable[[], str]:
 
 
 def _with_notice(memory: Memory, text: str) -> str:
-    """Return a text behind a line that says whether it comes from a trusted memory."""
+    """Return a text with a line before it that says whether the memory is trusted."""
     return (_NOTICE if memory.is_trusted else _FOREIGN) + text
 
 
 def _recall(memory: Memory, query: str) -> str:
-    """Return a page by its marker, a record by its id, or else search results, a line each."""
+    """Return the page of a marker, the record of an id, or else search results, one per line."""
     if query.startswith("§"):
         return memory.page(query)
     if query.partition("-")[0].upper() in BY_PREFIX:
@@ -236,9 +233,9 @@ def _why(memory: Memory, path: str) -> str:
 
 
 def _line(memory: Memory, record: Record, mark: str = "") -> str:
-    said = memory.sentence(record)
+    reason = memory.sentence(record)
     about = f"- {mark}{record.id} ({record.status} {record.memory_type}) {record.title}"
-    return f"{about}: {said}" if said else about
+    return f"{about}: {reason}" if reason else about
 
 
 def _describe_outcome(what: str, written: Written) -> str:

@@ -30,7 +30,7 @@ def test_api_fields_of_a_record_are_those_of_its_type(kind: Kind, fields: type) 
     assert own == {field.name for field in kind.fields} | set(kind.defaults)
 
 
-def test_a_memory_is_written_and_read(repo: Path, memctl: Memctl) -> None:
+def test_memory_is_written_and_read_by_a_program(repo: Path, memctl: Memctl) -> None:
     before = commits(repo)
     with Memory.open(repo) as memory:
         old = memory.decide("Adopt PostgreSQL", rationale="Orders need transactions", tags=["db", "orders"])
@@ -115,50 +115,46 @@ def test_invalid_calls_raise_with_a_hint_and_write_nothing(repo: Path, memctl: M
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda memory: memory.issue(5), "title: 5 is not a text"),
-        (lambda memory: memory.get(5), "record_id: 5 is not a text"),
-        (lambda memory: memory.get("DEC-1", at=1), "at: 1 is not a text or None"),
-        (lambda memory: memory.pack(budget="x"), "budget: 'x' is not a whole number from 0 on or None"),
-        (lambda memory: memory.pack(budget=True), "budget: True is not a whole number from 0 on or None"),
-        (lambda memory: memory.decide("T", rationale=5), "rationale: 5 is not a text"),
-        (lambda memory: memory.decide("T", tags=["a", 1]), "tags: ['a', 1] is not a list of texts"),
-        (lambda memory: memory.decide("T", importance="high"), "importance: 'high' is not a whole number from 1 to 10"),
-        (lambda memory: memory.decide("T", importance="9"), "importance: '9' is not a whole number from 1 to 10"),
-        (lambda memory: memory.decide("T", importance=11), "importance: 11 is not a whole number from 1 to 10"),
-        (
-            lambda memory: memory.state("T", completion_percentage=101),
-            "completion_percentage: 101 is not a whole number from 0 to 100",
-        ),
-        (lambda memory: memory.decide(""), "a title is missing"),
-        (lambda memory: memory.decide("a\ud800"), "title: 'a\\ud800' has a lone surrogate, which is no character"),
-        (
-            lambda memory: memory.decide("T", tags=["a\ud800"]),
-            "tags: 'a\\ud800' has a lone surrogate, which is no character",
-        ),
-        (
-            lambda memory: memory.edit("DEC-1", {"title": "a\ud800"}),
-            "values: 'a\\ud800' has a lone surrogate, which is no character",
-        ),
+        (lambda memory: memory.issue(5), "title must be a text, not 5"),
+        (lambda memory: memory.get(5), "record_id must be a text, not 5"),
+        (lambda memory: memory.get("DEC-1", at=1), "at must be a text or None, not 1"),
+        (lambda memory: memory.pack(budget="x"), "budget must be a whole number of 0 or more or None, not 'x'"),
+        (lambda memory: memory.pack(budget=True), "budget must be a whole number of 0 or more or None, not True"),
+        (lambda memory: memory.decide("T", rationale=5), "rationale must be a text, not 5"),
+        (lambda memory: memory.decide("T", tags=["a", 1]), "tags must be a list of texts, not ['a', 1]"),
+        (lambda memory: memory.decide("T", importance="9"),
+         "importance must be a whole number from 1 to 10, not '9'"),
+        (lambda memory: memory.decide("T", importance=11), "importance must be a whole number from 1 to 10, not 11"),
+        (lambda memory: memory.state("T", completion_percentage=101),
+         "completion_percentage must be a whole number from 0 to 100, not 101"),
+        (lambda memory: memory.decide(""), "the title must not be empty"),
+        (lambda memory: memory.decide("a\ud800"), "title must not contain a lone surrogate: 'a\\ud800'"),
+        (lambda memory: memory.decide("T", tags=["a\ud800"]), "tags must not contain a lone surrogate: 'a\\ud800'"),
+        (lambda memory: memory.edit("DEC-1", {"title": "a\ud800"}),
+         "values must not contain a lone surrogate: 'a\\ud800'"),
         (lambda memory: memory.decide("T", sevrity="x"), "'sevrity' is not a field of a decision"),
         (lambda memory: memory.pack(budget=0), "a budget of 0 tokens is too small"),
         (lambda memory: memory.pack(form="html"), "'html' is not a valid form"),
         (lambda memory: memory.search("x", types=["decisoin"]), "'decisoin' is not a valid type"),
         (lambda memory: memory.resolve(), "an id is missing"),
-        (lambda memory: memory.resolve(None), "record_ids: None is not a text"),
-        (lambda memory: memory.records(5), "types: 5 is not a text"),
-        (lambda memory: memory.search("x", types="issue"), "types: 'issue' is not a list of texts"),
-        (lambda memory: memory.edit("DEC-1", ["a"]), "values: ['a'] is not a mapping of fields to values"),
-        (lambda memory: memory.sentence("DEC-1"), "record: 'DEC-1' is not a Record"),
-        (lambda memory: memory.hand_over("b", reason="r", sections="2.1"), "sections: '2.1' is not a list of texts"),
-        (lambda memory: memory.edit("DEC-1", {"tags": b"ab"}), "tags: b'ab' is not a text, number or list of texts"),
-        (lambda memory: memory.edit("DEC-1", add=["a"]), "add: ['a'] is not a mapping of fields to values"),
-        (lambda memory: memory.edit("DEC-1", add={"tags": 5}), "tags: 5 is not a text, number or list of texts"),
-        (lambda memory: memory.search("x", limit=-1), "limit: -1 is not a whole number from 0 on"),
-        (lambda memory: memory.get("DEC-1", at="a\0b"), "at: 'a\\x00b' has a NUL character"),
-        (lambda memory: memory.open(5), "where: 5 is not a text or a path or a Repo"),
+        (lambda memory: memory.resolve(None), "record_ids must be a text, not None"),
+        (lambda memory: memory.records(5), "types must be a text, not 5"),
+        (lambda memory: memory.search("x", types="issue"), "types must be a list of texts, not 'issue'"),
+        (lambda memory: memory.edit("DEC-1", ["a"]), "values must be a mapping of fields to values, not ['a']"),
+        (lambda memory: memory.sentence("DEC-1"), "record must be a Record, not 'DEC-1'"),
+        (lambda memory: memory.hand_over("b", reason="r", sections="2.1"),
+         "sections must be a list of texts, not '2.1'"),
+        (lambda memory: memory.edit("DEC-1", {"tags": b"ab"}),
+         "tags must be a text, a number or a list of texts, not b'ab'"),
+        (lambda memory: memory.edit("DEC-1", add=["a"]), "add must be a mapping of fields to values, not ['a']"),
+        (lambda memory: memory.edit("DEC-1", add={"tags": 5}),
+         "tags must be a text, a number or a list of texts, not 5"),
+        (lambda memory: memory.search("x", limit=-1), "limit must be a whole number of 0 or more, not -1"),
+        (lambda memory: memory.get("DEC-1", at="a\0b"), "at must not contain a NUL character: 'a\\x00b'"),
+        (lambda memory: memory.open(5), "where must be a text or a path or a Repo, not 5"),
     ],
 )  # fmt: skip
-def test_wrong_argument_is_named_with_what_is_expected_and_ends_as_wrong_usage(
+def test_wrong_argument_is_named_with_what_is_right_and_ends_as_wrong_usage(
     repo: Path, call: Callable[[Memory], object], message: str
 ) -> None:
     with Memory.open(repo) as memory, pytest.raises(MemctlError) as raised:
@@ -179,14 +175,14 @@ def test_optional_argument_may_be_none_or_a_generator(repo: Path) -> None:
         assert memory.get(written.id).tags == ["a", "b"]
 
 
-def test_an_agent_is_named_in_the_record_and_the_commit(repo: Path, memctl: Memctl) -> None:
+def test_agent_of_an_opened_memory_is_in_the_record_and_the_commit(repo: Path, memctl: Memctl) -> None:
     memory = Memory.open(repo, agent="importer")
     made = memory.learn("Named")
     assert memory.get(made.id).agent_id == "importer"
     assert memory.history(made.id)[0].actor == "importer"
 
 
-def test_importing_memctl_loads_the_interface_only_when_it_is_asked_for() -> None:
+def test_importing_memctl_does_not_load_the_interface() -> None:
     shown = "import sys, memctl; print([n for n in sys.modules if n.startswith('memctl.')]); memctl.Memory; "
     shown += "print(sorted(n for n in sys.modules if n.startswith('memctl.')))"
     process = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)

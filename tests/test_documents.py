@@ -30,7 +30,7 @@ _REQUIREMENT = re.compile(r"(?<!AWS )(?<!Amazon )\bS[0-4]\b|\b[Tt]he seeds?\b|\b
 
 
 @pytest.mark.parametrize("document", [DOCUMENTS[0], *slow(*DOCUMENTS[1:])], ids=lambda path: path.name)
-def test_the_outputs_in_a_document_are_real(document: Path, tmp_path: Path) -> None:
+def test_outputs_in_documents_equal_those_of_the_commands(document: Path, tmp_path: Path) -> None:
     text = document.read_text()
     assert regenerate(text, tmp_path) == text, "run `make docs` and look at the difference"
 

@@ -166,7 +166,7 @@ def test_every_page_is_within_the_limits_of_its_level(memory: Memory, name: str)
     assert least <= documents.counter(memory).tokens(markdown.visible(document.text), "markdown") <= most
 
 
-def test_pages_and_records_refer_to_files_that_are_there(memory: Memory) -> None:
+def test_pages_and_records_refer_to_existing_files(memory: Memory) -> None:
     snapshot = load.disk(memory)
     assert snapshot.outline.faults == ()
     assert len(snapshot.records) == 30
@@ -191,7 +191,7 @@ def test_declared_completion_agrees_with_the_sections(memory: Memory) -> None:
     assert abs(outline.project.completion_percentage - made) <= 5
 
 
-def test_the_check_finds_no_error(shop: Path, memctl: Memctl) -> None:
+def test_example_memory_passes_check(shop: Path, memctl: Memctl) -> None:
     memctl("check", where=shop)
 
 

@@ -44,7 +44,7 @@ def test_entries_of_the_memory_begin_with_the_newest_and_stop_at_the_limit(repo:
     assert len(history.entries(opened, revision="HEAD~2", limit=1)) == 1
 
 
-def test_entries_of_the_memory_have_pages_that_are_on_the_ref_of_sessions(repo: Path, memctl: Memctl) -> None:
+def test_entries_of_the_memory_include_commits_of_the_sessions_ref(repo: Path, memctl: Memctl) -> None:
     memctl("learn", "One")
     before = git(repo, "rev-parse", "HEAD").strip()
     git(repo, "config", "memctl.hookCommits", "records")

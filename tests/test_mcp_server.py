@@ -46,7 +46,7 @@ async def call(client: Client, name: str, **arguments: Any) -> str:
     return f"ERROR {text}" if result.is_error else text
 
 
-def test_a_client_records_finds_changes_and_hands_over(repo: Path, memctl: Memctl) -> None:
+def test_mcp_client_records_finds_changes_and_hands_over(repo: Path, memctl: Memctl) -> None:
     (repo / "queue.py").write_text("JOBS = []\n")
     git(repo, "add", "queue.py")
     git(repo, "commit", "-qm", "feat: a queue")
@@ -87,15 +87,15 @@ def test_refused_tool_call_gives_a_reason_and_writes_nothing(repo: Path, memctl:
         assert wrong.startswith("ERROR")
         assert "severity" in wrong
         astray = await call(client, "record", type="decision", title="Log JSON", rationale="The collector needs it")
-        arguments = "arguments are type, title, fields"
+        arguments = "the arguments are type, title, fields"
         into = f"(fields of a record go into `fields`; {arguments})"
         assert astray == f"ERROR rationale: the argument is unknown {into}"
         odd = await call(client, "record", type="decisio", fields={"importance": 1.5})
         said = (
-            "type: 'decisio' is not one of 'decision', 'issue', 'state' or 'learning'; title: this argument is missing"
+            "type: must be 'decision', 'issue', 'state' or 'learning', not 'decisio'; title: this argument is missing"
         )
         assert odd == f"ERROR {said}; fields.importance: 1.5 has a wrong type {into}"
-        assert await call(client, "why", path=["a"]) == "ERROR path: ['a'] has a wrong type (arguments are path)"
+        assert await call(client, "why", path=["a"]) == "ERROR path: ['a'] has a wrong type (the arguments are path)"
         key = "AKIA" + "IOSFODNN7EXAMPLZ"
         assert (await call(client, "record", type="learning", title="A key", fields={"lesson": key})).startswith(
             "ERROR"
@@ -137,9 +137,7 @@ def test_hints_of_tools_name_tools_and_not_commands(repo: Path, memctl: Memctl) 
     with_client(repo, ask)
 
 
-def test_a_program_writes_in_its_own_name_and_only_where_the_clone_is_trusted(
-    repo: Path, memctl: Memctl, tmp_path: Path
-) -> None:
+def test_mcp_client_writes_under_its_name_only_in_trusted_clones(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     memctl("learn", "Something")
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "-q", str(repo), str(clone))
@@ -160,7 +158,7 @@ def test_a_program_writes_in_its_own_name_and_only_where_the_clone_is_trusted(
     assert actor == "mcp"  # what the client calls itself
 
 
-def test_the_list_of_tools_is_short_and_says_which_only_read(repo: Path, memctl: Memctl) -> None:
+def test_tool_list_is_short_and_marks_tools_that_only_read(repo: Path, memctl: Memctl) -> None:
     async def ask(client: Client) -> None:
         tools = (await client.list_tools()).tools
         reads = {tool.name for tool in tools if tool.annotations and tool.annotations.read_only_hint}
@@ -175,7 +173,7 @@ def test_the_list_of_tools_is_short_and_says_which_only_read(repo: Path, memctl:
     with_client(repo, ask)
 
 
-def test_two_servers_at_once_lose_nothing(repo: Path, memctl: Memctl) -> None:
+def test_concurrent_servers_lose_nothing(repo: Path, memctl: Memctl) -> None:
     import anyio
     from mcp import Client, StdioServerParameters, stdio_client
 

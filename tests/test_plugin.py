@@ -29,7 +29,7 @@ NAME = "io.github.ada/memctl"
 SCHEMA = CACHE / "server.schema.json"  # of `plugin.SERVER_SCHEMA`
 
 
-def test_the_files_are_current() -> None:
+def test_plugin_files_are_current() -> None:
     assert {name: (ROOT / name).read_text() for name in FILES} == FILES, "run `make docs` and look at the difference"
     there = {path.relative_to(ROOT).as_posix() for path in (ROOT / "plugin").rglob("*") if path.is_file()}
     assert there == {name for name in FILES if name.startswith("plugin/")}

@@ -1,1 +1,1 @@
-"""The consistency check: rules with stable codes, functions that find breaches, and formats of reports."""
+"""The consistency check: rules with stable codes, functions that find violations, and formats of reports."""

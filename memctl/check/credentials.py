@@ -1,4 +1,4 @@
-"""Rules about credentials: each file of the memory is searched for them, as Git would commit it."""
+"""Rules about credentials, which are searched in each file of the memory as Git would commit it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from memctl.text import credentials
 from memctl.text.phrases import quantity
 
 _MOST = 20  # findings per file; one more finding counts the rest
-_HINT = "`memctl redact FILE` removes it; revoke the credential too"
+_HINT = "`memctl redact FILE` removes it; revoke the credential, too"
 
 
 def secrets(subject: Subject) -> Iterator[Finding]:
     """Report each credential in a file of the memory or in its name, and each file that can't be searched.
 
-    The cache holds which records, and which other file contents, are clean.
+    Texts that the cache knows to be clean are not searched again.
     """
     catalogue = subject.snapshot.catalogue
     suspicious = {*catalogue.suspicious(), *(fault.path for fault in subject.snapshot.faults)}
@@ -35,14 +35,12 @@ def secrets(subject: Subject) -> Iterator[Finding]:
         try:
             text = subject.snapshot.read(path)
         except InvalidRecord as error:
-            if not is_record and not isinstance(
-                error, NotRegularFile
-            ):  # other rules report unreadable records and links
-                hint = "look through it yourself, or move it out of the memory"
+            if not is_record and not isinstance(error, NotRegularFile):  # other rules report these
+                hint = "search it yourself, or move it out of the memory"
                 yield Finding("MEM113", path, error.faults[0].line, error.faults[0].message, hint)
             continue
         except OSError:
-            continue  # the name is not UTF-8, or the file's permissions forbid to read it
+            continue  # the name is not UTF-8, or this user may not read the file
         key = digest(text, "credentials")
         if is_record or not catalogue.is_clean(key):
             found = list(_findings(path, text))

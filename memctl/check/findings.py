@@ -1,4 +1,4 @@
-"""Findings, and the input of the functions that look for them."""
+"""Findings, and the input of the rules that report them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from memctl.check.render_digest import CachedRenderer
     from memctl.team.state import State
 
-_SUGGESTED = 20  # findings that get a hint with similar names: the search takes time, and many share one cause
+_SUGGESTED = 20  # findings with a hint to similar names; the search takes time, and many findings share one cause
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A breach of a rule: file (`path` below `.memory/`) and line (1-based), what is wrong there, and what helps."""
+    """A violation of a rule: file (`path` below `.memory/`), line (1-based), what is wrong, and a hint what to do."""
 
     code: str
     path: str
@@ -42,7 +42,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class StagedWork(msgspec.Struct, frozen=True):
-    """What an agent is about to commit: `paths` are the staged files, relative to the worktree's top.
+    """The commit that an agent is about to make: `paths` are the staged files, relative to the worktree's top.
 
     `agent` is the agent's name, and `state` the coordination state, which says who owns which section.
     """
@@ -53,14 +53,14 @@ class StagedWork(msgspec.Struct, frozen=True):
 
 
 class Subject:
-    """The input of all rules: a Snapshot, the time, and what the snapshot is compared with.
+    """The input of all rules: a Snapshot, the time, and the states with which the snapshot is compared.
 
     `renderer` renders documents, and reads those that are up to date from their files. `earlier` returns the text that
     a file had before (in HEAD or the parent of a revision), and `changed` are the files that differ from it. `staged`
-    is what is about to be committed; it is None unless the index is checked. `agreed` is the coordination state, which
-    says who owns which section; it is None if a revision is checked. `overdue` are changes that have waited too long
-    for their commit: for each, a path, and a text that says what it is and why it waits. `has_documents` tells whether
-    this branch should have rendered documents.
+    is the commit about to be made, or None unless the index is checked. `coordination` is the state that says who owns
+    which section, or None if a revision is checked. `overdue` are changes that have waited too long for their commit:
+    pairs of a path and a text that says which change it is and why it waits. `has_documents` is True if rendered
+    documents belong on this branch.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Subject:
         changed: Sequence[str] = (),
         earlier: Callable[[str], str | None] = lambda _: None,
         staged: StagedWork | None = None,
-        agreed: State | None = None,
+        coordination: State | None = None,
         overdue: Sequence[tuple[str, str]] = (),
         has_documents: bool = True,
     ) -> None:
@@ -83,7 +83,7 @@ class Subject:
         self.changed = changed
         self.earlier = earlier
         self.staged = staged
-        self.agreed = agreed
+        self.coordination = coordination
         self.overdue = overdue
         self.has_documents = has_documents
         self._suggested = 0
@@ -102,8 +102,8 @@ class Subject:
     def cached_findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
         """Return the findings of a rule, from the cache if nothing has changed on which they depend.
 
-        The rule's findings must depend on the records, the pages, the names of files and the rule's module alone. More
-        than 20 findings are not cached, since hints with similar names are made only for the first 20 of a check.
+        They may depend only on the records, the pages, the names of files and the rule's module. More than 20 findings
+        are not cached, since only the first 20 of a check have hints with similar names.
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
@@ -132,10 +132,7 @@ class Subject:
 
     @cached_property
     def markers(self) -> dict[str, None]:
-        """The markers of levels 1 to 3 that exist, in the order of the pages.
-
-        They are the keys of a dict, which keeps their order; the values are None.
-        """
+        """The existing markers of levels 1 to 3, in the order of the pages, as keys of a dict; all values are None."""
         return dict.fromkeys(self.snapshot.outline.markers())
 
     def lengths(self, files: Iterable[str]) -> dict[str, int]:
@@ -143,14 +140,14 @@ class Subject:
         contents = self.snapshot.files.read(set(files))
         return {file: text.count(b"\n") + (text[-1:] not in (b"\n", b"")) for file, text in contents.items()}
 
-    def known_id(self, identifier: str) -> bool:
-        """Return whether a record has this id. Records that can't be read count, since another rule reports them."""
+    def has_id(self, identifier: str) -> bool:
+        """Return whether a record has this id, also one that can't be read, since another rule reports that."""
         if "by_id" in vars(self):
             return identifier in self.by_id or identifier in self._unreadable
         return identifier in self._unreadable or self.snapshot.find(identifier) is not None
 
-    def knows(self, marker: str) -> bool:
-        """Return whether a marker such as §2.1 leads to a page or a heading in one. Pages that can't be read count."""
+    def has_marker(self, marker: str) -> bool:
+        """Return whether a marker such as §2.1 leads to a page or a heading, also in a page that can't be read."""
         broken = self.broken_pages
         return marker in self.markers or any(marker == page or marker.startswith(page + ".") for page in broken)
 
@@ -170,9 +167,9 @@ class Subject:
         return self._suggested <= _SUGGESTED
 
     def near(self, wanted: str, known: Iterable[str]) -> str:
-        """Return a hint with the known names similar to `wanted` (see `closest`), "" if there is none.
+        """Return a hint with the known names similar to `wanted` (see `closest`); "" if there are none.
 
-        It is "" for all but the first 20 findings of a check that ask for one, since the search takes time.
+        Only the first 20 calls of a check search for names, since that takes time; all others return "".
         """
         return closest(wanted, known) if self.may_suggest() else ""
 
@@ -185,8 +182,10 @@ class Subject:
         return line or lines.get("", 1)
 
     def _lines_by_value(self, path: str, key: str) -> dict[str, int]:
-        """Return the line of each value in a key's list, with and without the stamp after it, and of the key itself
-        under ""."""
+        """Return the line of each value in a key's list, and of the key itself under "".
+
+        A value with a stamp behind it (`reviewed`) is found with and without the stamp.
+        """
         try:
             block = next((one for one in frontmatter_edit.blocks(self.snapshot.read(path)) if one.key == key), None)
         except (InvalidRecord, FrontMatterError, FileNotFoundError):

@@ -1,4 +1,4 @@
-"""A report of findings as text, JSON, GitHub's workflow commands and SARIF 2.1.0."""
+"""The formats of a check's report: text, JSON, GitHub's workflow commands and SARIF 2.1.0."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Place = Callable[[str], str]  # a path below `.memory/` -> the path below the wo
 
 
 def as_text(report: Report, place: Place) -> list[str]:
-    """Return the lines of a report: one per finding (`PATH:LINE: SEVERITY CODE MESSAGE`), and one per hint.
+    """Return a report as lines: one per finding (`PATH:LINE: SEVERITY CODE MESSAGE`), and one per hint.
 
     `place` returns the path below the worktree's top for a path below `.memory/`.
     """
@@ -75,7 +75,7 @@ def as_github(report: Report, place: Place) -> list[str]:
 
 
 def as_sarif(report: Report, place: Place, version: str, home: str) -> str:
-    """Return a SARIF 2.1.0 log (OASIS standard) with a report's findings, as tools for code scanning read it.
+    """Return a report as a SARIF 2.1.0 log (OASIS standard), which tools for code scanning read.
 
     `place` returns the path below the worktree's top for a path below `.memory/`. `version` is memctl's, and `home` the
     absolute URI of memctl's pages.
@@ -146,7 +146,7 @@ def _sarif_result(finding: Finding, index: int, place: Place) -> dict[str, Any]:
 
 
 def _one_line(text: str) -> str:
-    """Return a text with control characters and line ends replaced, so that it stays on its line of the output."""
+    """Return a text with U+FFFD in place of control characters and line ends, so that it stays on one line."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -21,15 +21,15 @@ _MODEL = "delete the line; `git config --global memctl.semanticModel NAME` sets 
 
 
 def unknown_files(subject: Subject) -> Iterator[Finding]:
-    """Report each file that memctl does not know, that is temporary, or that is not a regular file."""
+    """Report each unknown, temporary or special file in the memory."""
     for path in (*subject.others, *subject.snapshot.leftovers()):
         if files.is_temporary(path):
-            hint = "`memctl commit` deletes it; if it is in Git, use `git rm`"
-            yield Finding("MEM511", path, 1, "this temporary file is left from an interrupted write", hint)
+            hint = "`memctl commit` deletes it; if Git tracks it, use `git rm`"
+            yield Finding("MEM511", path, 1, "this temporary file was left by an interrupted write", hint)
             continue
         if pages.kind_at(path) is not None:
             continue
-        found = list(special(subject, path))
+        found = list(special_files(subject, path))
         yield from found
         is_known = _KNOWN.fullmatch(path) or session_page.is_page(path) or session_page.is_trail(path)
         if not (found or is_known):
@@ -46,10 +46,10 @@ def unused_settings(subject: Subject) -> Iterator[Finding]:
 def overdue_commits(subject: Subject) -> Iterator[Finding]:
     """Report each change that has waited too long for its commit."""
     for path, what in subject.overdue:
-        yield Finding("MEM513", path, 1, what, "`memctl commit` commits it; `memctl status` lists all that is pending")
+        yield Finding("MEM513", path, 1, what, "`memctl commit` commits it; `memctl status` lists all pending changes")
 
 
-def special(subject: Subject, path: str) -> Iterator[Finding]:
+def special_files(subject: Subject, path: str) -> Iterator[Finding]:
     """Yield a finding if a file is a symbolic link or another special file."""
     try:
         subject.snapshot.read(path)
@@ -61,5 +61,5 @@ def special(subject: Subject, path: str) -> Iterator[Finding]:
 
 def _hint(path: str) -> str:
     if path.partition("/")[0] in BY_FOLDER:
-        return "a record's file name begins with its id and ends in .md; rename it with `git mv`, or delete it"
+        return "a record's file name must begin with its id and end in .md: rename it with `git mv`, or delete it"
     return "move it out of the memory, or delete it"

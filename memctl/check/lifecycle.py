@@ -1,4 +1,4 @@
-"""Rules about the life of records: expiry, supersession, completion (MEM4xx)."""
+"""Rules about the lifecycle of records: expiry, supersession, completion (MEM4xx)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def expiry(subject: Subject) -> Iterator[Finding]:
     for record in catalogue.select([("expires_at", "<=", subject.now)], "id")[0]:
         if record.is_open:
             line = subject.line_of(record.path, "expires_at")
-            yield Finding("MEM401", record.path, line, f"it expired at {record.expires_at}")
-    latest = catalogue.latest(with_handoffs=True)  # of an index: to look for all that are later takes 6 ms
+            yield Finding("MEM401", record.path, line, f"the record expired at {record.expires_at}")
+    latest = catalogue.latest(with_handoffs=True)  # found by an index, whereas the query below takes 6 ms
     if latest is None or latest.timestamp <= subject.now:
         return
     for record in catalogue.select([("timestamp", ">", subject.now)], "id")[0]:
@@ -36,7 +36,7 @@ def replacements(subject: Subject) -> Iterator[Finding]:
 
 
 def completion(subject: Subject) -> Iterator[Finding]:
-    """Report each active state record with 100 % done, and each blocker of an open record that is closed already."""
+    """Report each state that is complete but active, and each open record that a closed one blocks."""
     for record in subject.snapshot.open_records:
         if record.memory_type == "state" and record.completion_percentage == 100:
             line = subject.line_of(record.path, "completion_percentage")
@@ -44,7 +44,7 @@ def completion(subject: Subject) -> Iterator[Finding]:
                 "MEM406",
                 record.path,
                 line,
-                "it is 100 % complete, but its status is still active",
+                "the state is 100 % complete, but its status is still active",
                 f"`memctl resolve {record.id}`",
             )
         for identifier in record.blocked_by:
@@ -55,7 +55,7 @@ def completion(subject: Subject) -> Iterator[Finding]:
 
 
 def declared_completion(subject: Subject) -> Iterator[Finding]:
-    """Report each section that is declared finished but has severe open issues."""
+    """Report each section that is declared finished, but has severe open issues."""
     outline = subject.snapshot.outline
     for page in outline.sections:
         if page.completion_percentage == 100:
@@ -75,4 +75,4 @@ def overview(subject: Subject) -> Iterator[Finding]:
     if project is not None and number >= MANY_RECORDS:
         line = subject.line_of(project.path, "timestamp")
         message = f"§1.0 was last written or reviewed at {project.timestamp}, {number:,} records ago"
-        yield Finding("MEM408", project.path, line, message, "correct it if need be, then `memctl review §1.0`")
+        yield Finding("MEM408", project.path, line, message, "correct the page if necessary, then `memctl review §1.0`")

@@ -25,17 +25,17 @@ def owned_sections(subject: Subject) -> Iterator[Finding]:
 
 def answered_handoffs(subject: Subject) -> Iterator[Finding]:
     """Report each handoff whose status contradicts the ownership of its sections, unless a later one explains it."""
-    state = subject.agreed
+    state = subject.coordination
     if state is None or not team_handoffs.has_handoffs(state):
         return
     for one in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
         path = one.handoff.record.path
-        hint = "`memctl handoff recover` sets the ownership that the record says, with `--remote NAME` on a remote too"
+        hint = "`memctl handoff recover` sets ownership as the record says; add `--remote NAME` for a remote's"
         yield Finding("MEM602", path, subject.line_of(path, "status"), one.problem, hint)
 
 
 def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
-    """Yield findings for staged pages and records, by the sections that they belong to before and after the change."""
+    """Yield findings for staged pages and records, by the sections to which they belong before and after the change."""
     outline, prefix = subject.snapshot.outline, f"{subject.snapshot.prefix}/"
 
     def parent(marker: str) -> str:
@@ -51,7 +51,7 @@ def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
 
 
 def _code(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
-    """Yield findings for staged code that a section's globs match; each is reported at the section's page."""
+    """Yield findings for staged code that a section's globs match; each is in the file of the section's page."""
     code = [path for path in staged.paths if not path.startswith(f"{subject.snapshot.prefix}/")]
     for page in subject.snapshot.outline.sections:
         held = staged.state.live(page.id, subject.now)

@@ -1,4 +1,4 @@
-"""Rules about records: readable files, unique ids, links, unchanged decisions, sizes, useful texts (MEM1xx)."""
+"""Rules about records: valid files, unique ids, links, unchanged decisions, sizes, useful texts (MEM1xx)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def identities(subject: Subject) -> Iterator[Finding]:
 
 
 def links(subject: Subject) -> Iterator[Finding]:
-    """Report each link to a record that does not exist, and each link that the other record does not return."""
+    """Report each link to a record that does not exist, and each link that is missing in the other record."""
     by_memory_id = {record.memory_id for record in subject.snapshot.records}
     for record in subject.snapshot.records:
         if record.parent_memory_id is None or record.parent_memory_id in by_memory_id:
@@ -57,7 +57,7 @@ def links(subject: Subject) -> Iterator[Finding]:
 def _link(subject: Subject, record: Record, relation: str, other_end: str, identifier: str) -> Iterator[Finding]:
     other = subject.by_id.get(identifier)
     if other is None:
-        if not subject.known_id(identifier):
+        if not subject.has_id(identifier):
             line = subject.line_of(record.path, relation, identifier)
             hint = subject.near(identifier, subject.by_id)
             yield Finding("MEM106", record.path, line, f"{relation}: there is no record {identifier}", hint)
@@ -66,7 +66,7 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
         message = f"{relation}: {other.id} does not have {record.id} under {other_end}"
         hint = "`memctl check --fix` adds it"
         if (meant := subject.snapshot.link_target_by_alias(record, identifier, other_end)) is not None:
-            hint = f"{meant.id}, which once was {identifier}, has it: `memctl renumber` corrects the link"
+            hint = f"{meant.id}, formerly {identifier}, has it: `memctl renumber` corrects the link"
         yield Finding("MEM107", record.path, line, message, hint)
 
 
@@ -91,7 +91,7 @@ def circles(subject: Subject) -> Iterator[Finding]:
 
 
 def _graph(subject: Subject, relation: str, other_end: str) -> dict[str, list[str]]:
-    """Return the ids to which a relation leads from each record, whichever end of the link has it."""
+    """Return the ids to which a relation leads from each record; it counts if either end of the link has it."""
     found: dict[str, list[str]] = {}
     for record in subject.linked:
         for identifier in getattr(record, relation):
@@ -104,9 +104,9 @@ def _graph(subject: Subject, relation: str, other_end: str) -> dict[str, list[st
 
 
 def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
-    """Return the circles of a directed graph (node -> successors) that a depth-first walk meets.
+    """Return circles of a directed graph (node -> successors), as a depth-first search finds them.
 
-    Each circle is a list of nodes that begins with its smallest one. Of several circles through a node some may be
+    Each circle is a list of nodes that begins with its smallest one. If several circles share a node, some may be
     missing.
     """
     found: dict[tuple[str, ...], None] = {}
@@ -139,30 +139,32 @@ def accepted_decisions(subject: Subject) -> Iterator[Finding]:
         before = subject.earlier(path) if record and record.path == path else None
         if record is None or before is None:
             continue
-        if rewords(before, _renamed_back(subject, subject.snapshot.read(path)), path):
+        if rewords(before, _with_former_ids(subject, subject.snapshot.read(path)), path):
             yield _change_finding(subject, record, *parse(before, path))
 
 
-def _renamed_back(subject: Subject, text: str) -> str:
-    """Return a text with the ids that records and pages had before `memctl renumber`, which may change a decision's
-    text."""
-    named = [(record.id, record.aliases) for record in subject.snapshot.records]
-    named += [(page.id, page.aliases) for page in subject.snapshot.outline.pages]
-    once = {name: aliases[-1] for name, aliases in named if aliases}
-    return REFERENCE.sub(lambda match: once.get(match[0], match[0]), text) if once else text
+def _with_former_ids(subject: Subject, text: str) -> str:
+    """Return a text with former ids and markers in place of those that `memctl renumber` assigned.
+
+    Renumbering may change the references in an accepted decision's text.
+    """
+    renamed = [(record.id, record.aliases) for record in subject.snapshot.records]
+    renamed += [(page.id, page.aliases) for page in subject.snapshot.outline.pages]
+    former_names = {name: aliases[-1] for name, aliases in renamed if aliases}
+    return REFERENCE.sub(lambda match: former_names.get(match[0], match[0]), text) if former_names else text
 
 
 def _change_finding(subject: Subject, record: Record, old: Record, old_body: str) -> Finding:
     if old.title != record.title:
         line = subject.line_of(record.path, "title")
-        return Finding("MEM109", record.path, line, f"the title was {old.title!r} when it was accepted")
+        return Finding("MEM109", record.path, line, f"the accepted title was {old.title!r}")
     body = subject.snapshot.body(record)
     before, now = old_body.split("\n"), body.split("\n")
     number = next((n for n, (one, other) in enumerate(zip(before, now, strict=False)) if one != other), len(now) - 1)
     last = subject.snapshot.read(record.path).count("\n") or 1
     line = min(subject.body_line(record.path, body) + number, last)
     heading = next((h for h in reversed(now[: number + 1]) if h.startswith("## ")), "## text")
-    return Finding("MEM109", record.path, line, f"{heading[3:]} differs from what was accepted")
+    return Finding("MEM109", record.path, line, f"{heading[3:]} differs from the accepted text")
 
 
 def sizes(subject: Subject) -> Iterator[Finding]:
@@ -174,7 +176,7 @@ def sizes(subject: Subject) -> Iterator[Finding]:
 
 
 def contents(subject: Subject) -> Iterator[Finding]:
-    """Report each open decision without a reason or with words of doubt, and each learning that is raw output."""
+    """Report each open decision without a reason or with words of doubt, and each learning of a program's output."""
     codes = {hints.NO_REASON: "MEM114", hints.DOUBT: "MEM115", hints.RAW_OUTPUT: "MEM116"}
     for record in subject.snapshot.open_records:
         if record.kind.reason or record.kind is LEARNING:

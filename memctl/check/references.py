@@ -39,15 +39,15 @@ def code_of_pages(subject: Subject) -> Iterator[Finding]:
 def code_of_records(subject: Subject) -> Iterator[Finding]:
     """Report each code reference of an open record whose file or line does not exist."""
     beyond: list[tuple[str, str, str]] = []
-    referring = [(record, ref) for record in subject.snapshot.open_records for ref in record.code_refs]
-    names = subject.snapshot.files.names() if referring else frozenset()
-    for record, reference in referring:
+    references = [(record, ref) for record in subject.snapshot.open_records for ref in record.code_refs]
+    names = subject.snapshot.files.names() if references else frozenset()
+    for record, reference in references:
         path = reference if reference in names else pages.code_path(reference)
         if path in names:
             beyond += [(record.path, reference, path)] if path != reference else []
         elif not repository_paths.is_folder(names, path.rstrip("/")):
             line = subject.line_of(record.path, "code_refs", reference)
-            message = f"code_refs: {path} is not a file of the repository"
+            message = f"code_refs: {path} matches no file of the repository"
             yield Finding("MEM203", record.path, line, message, _suggest_file(subject, path))
     yield from _missing_lines(subject, beyond)
 
@@ -64,12 +64,12 @@ def _missing_lines(subject: Subject, found: Sequence[tuple[str, str, str]]) -> I
 
 
 def sections(subject: Subject) -> Iterator[Finding]:
-    """Report each record of a section that does not exist, in a project with sections."""
+    """Report each record whose section does not exist, unless the memory has no pages."""
     if not subject.snapshot.outline.pages:
         return
     for record in subject.snapshot.records:
         marker = record.section
-        if marker and not marker.startswith("§4.") and not subject.knows(marker):
+        if marker and not marker.startswith("§4.") and not subject.has_marker(marker):
             line = subject.line_of(record.path, "section")
             yield Finding(
                 "MEM205", record.path, line, f"section: {marker} does not exist", _suggest_marker(subject, marker)
@@ -77,22 +77,22 @@ def sections(subject: Subject) -> Iterator[Finding]:
 
 
 def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
-    """Report each § marker and id in a page's text that names nothing."""
+    """Report each § marker and id in a page's text that leads to nothing."""
     for page in subject.snapshot.outline.pages:
         for mention in mentions.in_text(page.body, subject.body_line(page.path, page.body)):
             if mention.text.startswith("§4."):
                 continue  # `code_of_pages` reports references to code
             if mention.text.startswith("§"):
-                if not subject.knows(mention.text):
+                if not subject.has_marker(mention.text):
                     hint = _suggest_marker(subject, mention.text)
                     yield Finding("MEM205", page.path, mention.line, f"{mention.text} does not exist", hint)
-            elif not subject.known_id(mention.text):
+            elif not subject.has_id(mention.text):
                 hint = subject.near(mention.text, subject.by_id)
                 yield Finding("MEM206", page.path, mention.line, f"there is no record {mention.text}", hint)
 
 
 def mentions_of_records(subject: Subject) -> Iterator[Finding]:
-    """Report each § marker and id in an open record's text that names nothing."""
+    """Report each § marker and id in an open record's text that leads to nothing."""
     records, open_paths = subject.by_id, {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
     for path, found in subject.snapshot.catalogue.mentions().items():
@@ -111,12 +111,12 @@ def _dangling(subject: Subject, mention: Mention, has_pages: bool) -> str | None
             return None
         return f"{text} matches no file of the repository"
     if text.startswith("§"):
-        return f"{text} does not exist" if has_pages and not subject.knows(text) else None
-    return None if subject.known_id(text) else f"there is no record {text}"
+        return f"{text} does not exist" if has_pages and not subject.has_marker(text) else None
+    return None if subject.has_id(text) else f"there is no record {text}"
 
 
 def suspects(subject: Subject) -> Iterator[Finding]:
-    """Report each reviewed page that refers to a file which has changed since the review."""
+    """Report each file that has changed since a page with a reference to it was reviewed."""
     for page in subject.snapshot.outline.pages:
         for drift in freshness.changed_files(subject.snapshot, page):
             line = subject.line_of(page.path, "reviewed", drift.stamped)
@@ -138,15 +138,15 @@ def globs(subject: Subject) -> Iterator[Finding]:
 
 
 def for_other_code(subject: Subject, found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings, those about missing code replaced by a single one if the memory seems to be of other code.
+    """Return the findings, with one in place of those about missing code if the memory seems to belong to other code.
 
-    That is so if there are several of them, and none of the code that the memory names exists in the repository.
+    That is so if there are 10 or more of them, and no code to which the memory refers exists in the repository.
     """
     missing = [finding for finding in found if finding.code in _MISSING_CODE]
     if len(missing) < _FEW or _has_some_code(subject):
         return list(found)
     message = f"none of {len(missing):,} references to code matches a file of this repository"
-    hint = "is this a copy of another project's memory? `memctl demo` makes the example's code too"
+    hint = "is this a copy of another project's memory? `memctl demo` also makes the example's code"
     rest = [finding for finding in found if finding.code not in _MISSING_CODE]
     return [*rest, Finding("MEM210", CONFIG, 1, message, hint)]
 
@@ -167,7 +167,7 @@ def _suggest_marker(subject: Subject, marker: str) -> str:
 
 
 def _suggest_file(subject: Subject, reference: str) -> str:
-    """Return a hint with files of the same name in other folders, or of a similar path; "" if there are none."""
+    """Return a hint with files of the same name in other folders, or with a similar path; "" if there are none."""
     if not subject.may_suggest():
         return ""
     path = reference.removeprefix("§4.").partition(":")[0]

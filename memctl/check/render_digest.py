@@ -1,4 +1,4 @@
-"""A renderer that skips documents which are up to date, so that a check renders as little as possible."""
+"""A renderer that does not render documents that are up to date, so that a check takes less time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memctl.write.documents import renderer
 class CachedRenderer(Renderer):
     """A renderer that reads a document from its file if the file is up to date, and renders only the others.
 
-    `remember` stores digests of the rendered texts. The next check compares a file with its digest.
+    `remember` stores digests of the rendered texts, and the next check compares each file with its digest.
     """
 
     def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
@@ -35,7 +35,7 @@ class CachedRenderer(Renderer):
         return self._rendered[name]
 
     def remember(self) -> None:
-        """Store the digests of the rendered documents in the cache, under a key of everything that they show."""
+        """Store the digests of the rendered documents in the cache, under `key`."""
         digests = {name: generated_header.digest(text) for name, text in self._rendered.items()}
         if not digests.items() <= self._known_digests.items():
             self.snapshot.catalogue.keep(self.key, msgspec.msgpack.encode(self._known_digests | digests))
@@ -54,16 +54,16 @@ class CachedRenderer(Renderer):
 
     @cached_property
     def _known_digests(self) -> dict[str, str]:
-        """The digests of documents that were rendered from the memory as it is now, by file name."""
+        """The stored digests of documents that were rendered from the present memory, by file name."""
         kept = self.snapshot.catalogue.recall(self.key)
         return msgspec.msgpack.decode(kept, type=dict[str, str]) if kept else {}
 
     @cached_property
     def key(self) -> bytes:
-        """A digest of all that documents show except records.
+        """A digest of everything that documents show except records.
 
         That is pages, settings, templates, and the names of the repository's files. Records are left out, since the
-        cache forgets what it stored as soon as one of them changes.
+        cache deletes stored values as soon as a record changes.
         """
         found = blake2b(digest_size=16)
         shown = (__version__, self.snapshot.prefix, self.snapshot.config, self.snapshot.outline.pages)

@@ -9,18 +9,18 @@ import msgspec
 
 ERROR, WARNING, INFO = "error", "warning", "info"
 SEVERITIES = (ERROR, WARNING, INFO)
-DOCUMENTS = ("MEM308", "MEM310", "MEM313", "MEM314")  # rendering corrects their breaches
+DOCUMENTS = ("MEM308", "MEM310", "MEM313", "MEM314")  # rendering corrects their findings
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A rule: its code and name, the severity of a breach, what is wrong (`summary`), why it matters and what to do."""
+    """A rule: code, name, severity of a finding, what is wrong (`summary`), why it matters and what to do."""
 
     code: str
     name: str
     severity: str
     summary: str
     explanation: str
-    is_mended: bool = False  # --fix corrects a breach, since only one correction is possible
+    is_mended: bool = False  # whether --fix corrects it, since only one correction is possible
 
 
 def _rules(*rows: tuple[str, str, str, str, str] | tuple[str, str, str, str, str, bool]) -> dict[str, Rule]:
@@ -65,11 +65,11 @@ RULES = _rules(
     ),
     (
         "MEM109", "accepted-decision-changed", ERROR, "The text of an accepted decision was changed.",
-        "What was decided stays on record. Record a new decision with --supersedes. To correct only a slip, use `memctl"
-        " edit ID --allow-accepted`.",
+        "The text of an accepted decision must stay as it was. Record a new decision with --supersedes. To correct only"
+        " a typing error, use `memctl edit ID --allow-accepted`.",
     ),
     (
-        "MEM110", "credential", ERROR, "A file of the memory holds what looks like a credential.",
+        "MEM110", "credential", ERROR, "A file of the memory contains what looks like a credential.",
         "Git keeps it for ever once it is committed. `memctl redact FILE` removes it from the memory and from memctl's"
         " caches. Revoke the credential in any case.",
     ),
@@ -84,21 +84,21 @@ RULES = _rules(
     ),
     (
         "MEM113", "unsearched-file", WARNING, "A file of the memory can't be searched for credentials.",
-        "It is too large for memctl, or not UTF-8 text. Look through it yourself, or keep it outside of the memory.",
+        "It is too large for memctl, or not UTF-8 text. Search it yourself, or keep it outside of the memory.",
     ),
     (
         "MEM114", "decision-without-reason", INFO, "A decision does not say why it was made.",
-        "Nobody can tell later whether it still holds. `memctl edit ID --allow-accepted --rationale WHY` adds the"
-        " reason. Alternatives, the context or a sentence with `because` count as a reason too.",
+        "Later nobody can tell whether it is still right. `memctl edit ID --allow-accepted --rationale WHY` adds the"
+        " reason. Alternatives, the context or a sentence with `because` also count as a reason.",
     ),
     (
         "MEM115", "undecided-decision", WARNING, "An accepted decision has words that leave it open.",
         "Nobody can rely on an accepted decision that says `perhaps`. Once it is decided, record a new decision with"
-        " --supersedes; use `--status proposed` for what is not decided yet.",
+        " --supersedes. Use `--status proposed` for a decision that is still open.",
     ),
     (
         "MEM116", "output-as-learning", WARNING, "A learning consists of a program's output.",
-        "A line of a log, a diff or a measurement does not help those who were not there. Say in words what follows"
+        "A line of a log, a diff or a measurement does not help people who were not there. Write in words what follows"
         " from it, and keep the output as `--evidence`.",
     ),
     # References
@@ -109,7 +109,7 @@ RULES = _rules(
     ),
     (
         "MEM202", "ambiguous-code-reference", ERROR, "A § reference may mean more than one file.",
-        "Write more of the path.",
+        "Write more of the path, so that only one file matches.",
     ),
     (
         "MEM203", "missing-code", WARNING, "An open record refers to a file that does not exist.",
@@ -117,7 +117,7 @@ RULES = _rules(
     ),
     (
         "MEM204", "missing-line", WARNING, "A reference names a line that the file does not have.",
-        "The file has become shorter. Give the number that the line has now, or none.",
+        "The file has become shorter. Give the line's present number, or only the file.",
     ),
     (
         "MEM205", "unknown-marker", ERROR, "A § marker names a section or heading that does not exist.",
@@ -129,20 +129,20 @@ RULES = _rules(
     ),
     (
         "MEM207", "dangling-mention", WARNING, "The text of a record names a marker or an id that does not exist.",
-        "A record may be older than a change that removed what it names. Correct it if it is a slip.",
+        "The text may be older than a change that removed the marker or record. Correct it if it is a typing error.",
     ),
     (
         "MEM208", "suspect-page", WARNING, "Code that a page refers to has changed since the page was reviewed.",
-        "Read the page again, correct it if need be, and mark it as reviewed with `memctl review`.",
+        "Read the page again, correct it if necessary, and mark it as reviewed with `memctl review`.",
     ),
     (
         "MEM209", "empty-glob", WARNING, "A glob of a section matches no file.",
-        "The code was moved, or the glob is misspelt. `memctl section edit §2.N --path GLOB` sets the globs.",
+        "The code was moved, or the glob is misspelled. `memctl section edit §2.N --path GLOB` sets the globs.",
     ),
     (
         "MEM210", "absent-code", ERROR, "None of the code that the memory refers to is in this repository.",
         "The memory belongs to other code; it may be a copy of `.memory.example`, whose code `memctl demo` makes. Move"
-        " it to its repository, or correct its references. `--select MEM201,MEM203,MEM209` lists them all.",
+        " it to its repository, or correct its references. `--select MEM201,MEM203,MEM209` lists them.",
     ),
     # Hierarchy
     (
@@ -151,7 +151,7 @@ RULES = _rules(
     ),
     (
         "MEM302", "duplicate-number", ERROR, "Two pages or headings have the same number.",
-        "A marker must lead to one place. `memctl renumber` gives the later one another number.",
+        "A marker must lead to one place. `memctl renumber` gives the later page or heading another number.",
     ),
     (
         "MEM303", "section-without-details", INFO, "A section has no page of details.",
@@ -163,17 +163,18 @@ RULES = _rules(
     ),
     (
         "MEM305", "status-mismatch", WARNING, "The project's status differs from the mean of its sections.",
-        "The declared percentage may differ by 5 points from the weighted mean of the sections. Correct one of them.",
+        "The declared percentage may differ by at most 5 points from the weighted mean of the sections. Correct the"
+        " percentage of the project or of a section.",
     ),
     (
         "MEM306", "page-too-long", WARNING, "A page has more tokens than its level allows.",
-        "Level 1 has up to 1,000 tokens, level 2 up to 500, level 3 up to 3,000. Records are left out to fit, so the"
-        " page's own text is too long. Shorten it, or move parts a level down.",
+        "Level 1 may have 1,000 tokens, level 2 500, level 3 3,000. Records are left out to stay within the limit, so"
+        " the page's own text is too long. Shorten it, or move parts a level down.",
     ),
     (
         "MEM307", "page-too-short", INFO, "A page has fewer tokens than its level should have.",
-        "Level 2 has at least 200 tokens, level 3 at least 1,000. A page may simply have no more to say. Level 3 is not"
-        " checked in a memory with fewer than ten records.",
+        "Level 2 should have at least 200 tokens, level 3 at least 1,000. If there is no more to say, ignore this note."
+        " Level 3 is not checked in a memory with fewer than ten records.",
     ),
     (
         "MEM308", "stale-document", ERROR, "A rendered document differs from the memory, or is missing.",
@@ -213,15 +214,15 @@ RULES = _rules(
     ),
     (
         "MEM402", "superseded-and-open", ERROR, "A record that another one supersedes does not have that status.",
-        "Readers would take it for current. Its status should be `superseded`.", True,
+        "Readers would take it for current. Its status must be `superseded`.", True,
     ),
     (
         "MEM403", "superseded-by-nothing", WARNING, "A record's status is superseded, but no record supersedes it.",
-        "`memctl supersede OLD NEW` links it to its successor; or give it another status.",
+        "`memctl supersede OLD NEW` links it to its successor. Without a successor, give it another status.",
     ),
     (
         "MEM404", "future-timestamp", WARNING, "A record's timestamp is in the future.",
-        "A clock was wrong, or the date is misspelt. Until that date, the record is listed before all others.",
+        "A clock was wrong, or the date is misspelled. Until that date, the record is listed before all others.",
     ),
     (
         "MEM405", "finished-with-issues", WARNING, "A section is marked as finished, but has severe open issues.",
@@ -233,17 +234,17 @@ RULES = _rules(
     ),
     (
         "MEM407", "blocked-by-closed", INFO, "An open record is blocked by a closed one.",
-        "Work on it may go on. `memctl link A B --as blocked_by --remove` removes the link.",
+        "Nothing blocks it any more. `memctl link A B --as blocked_by --remove` removes the link.",
     ),
     (
         "MEM408", "aged-overview", WARNING, "Many records were added since the project's page was last reviewed.",
-        "Its plans may have been carried out since. Read it again; `memctl project set` changes it, and `memctl review"
+        "Its plans may be done or changed by now. Read it again; `memctl project set` changes it, and `memctl review"
         " §1.0` confirms that it is still right.",
     ),
     # Files
     (
         "MEM501", "foreign-file", WARNING, "The memory has a file that memctl does not know.",
-        "memctl no longer finds a record whose file was renamed. Other files belong elsewhere.",
+        "memctl does not find a record whose file was renamed. Files that are not memctl's belong elsewhere.",
     ),
     (
         "MEM502", "not-a-file", ERROR, "The memory has a symbolic link or another special file.",
@@ -255,7 +256,7 @@ RULES = _rules(
     ),
     (
         "MEM504", "unused-ignore", INFO, "A line of check_ignore matches no finding.",
-        "The finding that it was for is gone. Delete the line.",
+        "The finding no longer exists. Delete the line.",
     ),
     (
         "MEM505", "invalid-checkpoint", ERROR, "A checkpoint can't be read.",
@@ -264,7 +265,7 @@ RULES = _rules(
     (
         "MEM506", "checkpoints-at-once", WARNING, "The two newest checkpoints of a workflow have the same version.",
         "Two clones saved at the same time, and neither is newer. `memctl checkpoint save --base ID` continues from one"
-        " of them; copy by hand what you need of the other.",
+        " of them; copy what you need from the other by hand.",
     ),
     (
         "MEM507", "invalid-session-page", ERROR, "The page of a session, or the list of its files, can't be read.",
@@ -272,17 +273,17 @@ RULES = _rules(
     ),
     (
         "MEM508", "doubled-session", ERROR, "Two pages have the same session_id.",
-        "A page was copied. A page's file is named for its session_id: delete the copy, or give it another session_id"
-        " and the file name that belongs to it.",
+        "A page was copied. The name of a page's file must be its session_id: delete the copy, or give it another"
+        " session_id and rename its file.",
     ),
     (
         "MEM509", "path-outside", ERROR, "A path among the project's files leads out of the repository.",
-        "An agent that resumes the work would read or write there. A session's page lists files outside of the project"
-        " under a heading of their own; a checkpoint does not list them.",
+        "An agent that resumes the work would read or write there. A session's page must list files outside of the"
+        " project under a separate heading; a checkpoint must not list them.",
     ),
     (
         "MEM510", "lost-file-list", ERROR, "The page of a session or the list of its files is missing.",
-        "The page of a long session names a file that lists all paths. Without one of the two, paths are lost.",
+        "The page of a long session links to a file that lists all paths. Without either of them, paths are lost.",
     ),
     (
         "MEM511", "leftover", WARNING, "The memory has a temporary file.",
@@ -291,13 +292,13 @@ RULES = _rules(
     ),
     (
         "MEM512", "unused-setting", INFO, "A setting in config.yaml is not used.",
-        "A repository must not choose files that native code reads; each user does: `git config --global"
-        " memctl.semanticModel NAME` sets the model for search. Delete the line.",
+        "A repository must not choose files that native code reads. Delete the line; each user can set the model for"
+        " search: `git config --global memctl.semanticModel NAME`.",
     ),
     (
         "MEM513", "overdue-commit", WARNING, "A change has been pending for over an hour.",
         "Nobody else sees it, and Git does not have its text. `memctl commit` commits it, or says what prevents that."
-        " Changes that wait on purpose, or for a merge or rebase, do not count.",
+        " Changes made with --no-commit, and those during a merge or rebase, are not reported.",
     ),
     # Agents
     (

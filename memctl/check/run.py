@@ -1,4 +1,4 @@
-"""Runs the rules on a memory, and leaves out the findings that the memory's settings and files ignore."""
+"""Running the rules on a memory, and leaving out the findings that the memory's settings and files ignore."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
 )
 
 
-# Functions whose findings depend on records, pages and file names alone, so that the cache may hold them.
+# Functions whose findings depend only on records, pages and the names of files, so that they can be cached.
 _CACHEABLE: tuple[object, ...] = (
     *(records.identities, records.links, records.circles, records.contents),
     *(references.sections, references.mentions_of_records),
@@ -72,7 +72,7 @@ _CACHEABLE: tuple[object, ...] = (
 class IgnoreLine(msgspec.Struct, frozen=True):
     """A line of `check_ignore`: the beginning of a code, a glob of paths below `.memory/`, and a reason.
 
-    `path` and `line` are where the line itself is, in config.yaml or in a file of the memory.
+    `path` and `line` are the place of the line itself, in config.yaml or in a file of the memory.
     """
 
     code: str
@@ -115,14 +115,14 @@ def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = 
     wanted = codes(select) if (select := tuple(select)) else set(RULES)
     wanted -= codes(ignore)
     found: list[Finding] = []
-    for function, breaches in _CHECKS:
-        if wanted & set(breaches):
+    for function, rules in _CHECKS:
+        if wanted & set(rules):
             findings = subject.cached_findings(function) if function in _CACHEABLE else function(subject)
             found += [finding for finding in findings if finding.code in wanted]
     found = references.for_other_code(subject, found) if "MEM210" in wanted else found
     kept, used, lines = _without_ignored(subject, found)
     ignored = len(found) - len(kept)
-    kept += [finding for finding in _about_ignores(lines, used, wanted) if finding.code in wanted]
+    kept += [finding for finding in _ignore_findings(lines, used, wanted) if finding.code in wanted]
     order = {name: place for place, name in enumerate(SEVERITIES)}
     worst = sorted(dict.fromkeys(kept), key=lambda f: order[f.rule.severity])
     listed = sorted(worst[:MOST], key=lambda f: (f.path, f.line, order[f.rule.severity], f.code, f.message))
@@ -130,7 +130,7 @@ def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = 
 
 
 def codes(prefixes: Iterable[str]) -> set[str]:
-    """Return the codes of the rules that some texts name, each by a rule's name, its code or the code's beginning.
+    """Return the codes of rules for their names, their codes or beginnings of codes: "MEM30" gives MEM301 to MEM309.
 
     Raises MemctlError if a text names no rule.
     """
@@ -150,13 +150,15 @@ def _without_ignored(
 
     Lines in records and pages without `check_ignore` and without findings are not read.
     """
-    everywhere = tuple(_of_settings(subject))
-    by_file: dict[str, tuple[IgnoreLine, ...]] = {path: tuple(_of_file(subject, path)) for path in _ignoring(subject)}
+    everywhere = tuple(_settings_lines(subject))
+    by_file: dict[str, tuple[IgnoreLine, ...]] = {
+        path: tuple(_file_lines(subject, path)) for path in _paths_with_ignores(subject)
+    }
     kept: list[Finding] = []
     used: set[IgnoreLine] = set()
     for finding in found:
         if finding.path not in by_file:
-            by_file[finding.path] = tuple(_of_file(subject, finding.path))
+            by_file[finding.path] = tuple(_file_lines(subject, finding.path))
         covering = [line for line in (*everywhere, *by_file[finding.path]) if line.reason and line.covers(finding)]
         used |= set(covering)
         if not covering:
@@ -164,7 +166,7 @@ def _without_ignored(
     return kept, used, (*everywhere, *(line for lines in by_file.values() for line in lines))
 
 
-def _ignoring(subject: Subject) -> list[str]:
+def _paths_with_ignores(subject: Subject) -> list[str]:
     """Return the paths of the records and pages with `check_ignore` in their front matter."""
     found = subject.snapshot.catalogue.mentioning(KEY)
     for page in subject.snapshot.outline.pages:
@@ -173,7 +175,7 @@ def _ignoring(subject: Subject) -> list[str]:
     return found
 
 
-def _about_ignores(lines: Iterable[IgnoreLine], used: set[IgnoreLine], wanted: set[str]) -> Iterator[Finding]:
+def _ignore_findings(lines: Iterable[IgnoreLine], used: set[IgnoreLine], wanted: set[str]) -> Iterator[Finding]:
     for line in lines:
         meant = {code for code in RULES if code.startswith(line.code)}
         if not line.reason or not meant:
@@ -184,7 +186,7 @@ def _about_ignores(lines: Iterable[IgnoreLine], used: set[IgnoreLine], wanted: s
             yield Finding("MEM504", line.path, line.line, f"{KEY}: {line.code} has no finding here")
 
 
-def _of_settings(subject: Subject) -> Iterator[IgnoreLine]:
+def _settings_lines(subject: Subject) -> Iterator[IgnoreLine]:
     texts = subject.snapshot.config.check_ignore
     if texts:
         lines = subject.lines_of(CONFIG, KEY)
@@ -192,7 +194,7 @@ def _of_settings(subject: Subject) -> Iterator[IgnoreLine]:
             yield _parse(text, "*", CONFIG, _line(lines, number))
 
 
-def _of_file(subject: Subject, path: str) -> Iterator[IgnoreLine]:
+def _file_lines(subject: Subject, path: str) -> Iterator[IgnoreLine]:
     """Yield the lines of `check_ignore` in a record or page."""
     try:
         texts = frontmatter.read(subject.snapshot.read(path))[0].get(KEY) or []
@@ -210,7 +212,7 @@ def _line(lines: Sequence[int], number: int) -> int:
 
 def _parse(text: str, pattern: str, path: str, line: int) -> IgnoreLine:
     before, _, reason = text.partition(":")
-    code, *given = before.split(maxsplit=1) or [""]
+    code, *patterns = before.split(maxsplit=1) or [""]
     if _CODE.fullmatch(code) is None or not (reason.strip() or ":" not in text):
         return IgnoreLine(text.strip(), pattern, "", path, line)
-    return IgnoreLine(code, given[0].strip() if given else pattern, reason.strip(), path, line)
+    return IgnoreLine(code, patterns[0].strip() if patterns else pattern, reason.strip(), path, line)

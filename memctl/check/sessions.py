@@ -1,4 +1,4 @@
-"""Rules about pages of sessions, their lists of files, and checkpoints (MEM505 to MEM510)."""
+"""Rules about session pages, their lists of files, and checkpoints (MEM505 to MEM510)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _read(subject: Subject, path: str) -> Generator[Finding, None, SessionPage |
             message = f"{fault.field}: {fault.message}" if fault.field else fault.message
             code, hint = _CODES.get(fault.about, "MEM507"), ""
             if fault.field == "session_id" and (other := _other_of(subject, path)):
-                code, hint = "MEM508", f"{other} has that session_id too"
+                code, hint = "MEM508", f"{other} also has that session_id"
             yield Finding(code, path, fault.line, message, hint)
     except OSError:
         pass  # `inventory.unknown_files` reports it
@@ -64,14 +64,16 @@ def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding
     for path, page in found.items():
         if session_page.is_page(path) and page.trail and page.trail not in names:
             line = subject.line_of(path, session_page.TRAIL)
-            hint = "restore it with Git: it holds the paths of all files of the session"
+            hint = "restore it with Git: it has the paths of all files of the session"
             yield Finding("MEM510", path, line, f"{page.trail} is missing", hint)
         elif session_page.is_trail(path):
-            of = session_page.path_of(page.id)
-            if of not in names:
-                yield Finding("MEM510", path, 1, f"its page {of} is missing", "restore it with Git, or delete the list")
-            elif of in found and not found[of].trail:
-                yield Finding("MEM510", path, 1, f"its page {of} does not name it", "delete it: a merge left it")
+            owner = session_page.path_of(page.id)
+            if owner not in names:
+                hint = "restore the page with Git, or delete the list"
+                yield Finding("MEM510", path, 1, f"the page {owner} of this list is missing", hint)
+            elif owner in found and not found[owner].trail:
+                hint = "delete the list, which a merge left"
+                yield Finding("MEM510", path, 1, f"the page {owner} does not refer to this list", hint)
 
 
 def checkpoints(subject: Subject) -> Iterator[Finding]:
@@ -92,7 +94,7 @@ def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpo
         text = subject.snapshot.read(path)
         if (match := _OURS.search(text)) and _THEIRS.search(text, match.end()):
             line = text.count("\n", 0, match.start()) + 1
-            yield Finding("MEM103", path, line, "a merge conflict is not resolved")
+            yield Finding("MEM103", path, line, "this line begins an unresolved merge conflict")
             return None
         return checkpoint.parse(text, path)
     except InvalidRecord as error:
@@ -103,10 +105,10 @@ def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpo
     return None
 
 
-def _paths_outside(subject: Subject, path: str, named: list[str]) -> Iterator[Finding]:
+def _paths_outside(subject: Subject, path: str, listed: list[str]) -> Iterator[Finding]:
     """Yield a finding for each of some paths that leads out of the repository."""
-    wrong = dict.fromkeys(name for name in named if _OUTSIDE.match(name))
+    wrong = dict.fromkeys(name for name in listed if _OUTSIDE.match(name))
     lines = (subject.text(path) or "").split("\n") if wrong else []
     for name in wrong:
         line = next((number for number, text in enumerate(lines, start=1) if name in text), 1)
-        yield Finding("MEM509", path, line, f"{name} is not a file of the repository")
+        yield Finding("MEM509", path, line, f"{name} must be a path inside the repository")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memctl.check.findings import Finding, Subject
-from memctl.check.inventory import special
+from memctl.check.inventory import special_files
 from memctl.pages import documents, generated_header, levels
 from memctl.pages.contents import BrokenTemplate
 from memctl.pages.links import FOLDER, SOURCES, document_of
@@ -46,7 +46,7 @@ def numbers(subject: Subject) -> Iterator[Finding]:
 
 
 def hierarchy(subject: Subject) -> Iterator[Finding]:
-    """Report each section without details, and each page of details without a section."""
+    """Report each section without a page of details, and each page of details whose section does not exist."""
     outline = subject.snapshot.outline
     broken = any(pages.kind_at(fault.path) is pages.SECTION for fault in outline.faults)
     for page in outline.sections:
@@ -62,24 +62,24 @@ def hierarchy(subject: Subject) -> Iterator[Finding]:
 
 
 def status(subject: Subject) -> Iterator[Finding]:
-    """Report a declared completion of the project that differs from that of its sections."""
+    """Report a declared progress of the project that differs from the mean of its sections."""
     project = subject.snapshot.outline.project
-    made = subject.snapshot.outline.mean_percentage
+    mean = subject.snapshot.outline.mean_percentage
     broken = any(name.startswith("§2") for name in subject.broken_pages)
-    if project is None or project.completion_percentage is None or made is None or broken:
+    if project is None or project.completion_percentage is None or mean is None or broken:
         return
-    if round(abs(project.completion_percentage - made), 6) > _TOLERANCE:
+    if round(abs(project.completion_percentage - mean), 6) > _TOLERANCE:
         line = subject.line_of(project.path, "completion_percentage")
-        message = f"the page says {project.completion_percentage} %, but the mean of the sections is {made:.0f} %"
+        message = f"the page says {project.completion_percentage} %, but the mean of the sections is {mean:.0f} %"
         yield Finding("MEM305", project.path, line, message)
 
 
 def contents(subject: Subject) -> Iterator[Finding]:
-    """Report a project page that is missing or lacks goal, priorities or percentage, and code on levels 1 and 2."""
+    """Report a project page that is missing or incomplete, and each page of level 1 or 2 with code."""
     outline = subject.snapshot.outline
     if outline.project is not None:
-        given = content_fields.content(pages.PROJECT, outline.project.body)
-        missing = [name for name in ("goal", "priorities") if not given.get(name)]
+        fields = content_fields.content(pages.PROJECT, outline.project.body)
+        missing = [name for name in ("goal", "priorities") if not fields.get(name)]
         missing += ["completion_percentage"] if outline.percentage is None else []
         if missing:
             yield Finding("MEM311", outline.project.path, 1, f"the page lacks {', '.join(missing)}")
@@ -97,7 +97,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
 
 
 def lengths(subject: Subject) -> Iterator[Finding]:
-    """Report each page with more or fewer tokens than its level should have. The targets of links do not count."""
+    """Report each page with more or fewer tokens than its level should have, not counting the targets of links."""
     is_small = len(subject.names) - len(subject.others) < _FEW
     for page in subject.snapshot.outline.pages:
         least, most = levels.LIMITS[page.kind.level]
@@ -122,16 +122,17 @@ def stale_documents(subject: Subject) -> Iterator[Finding]:
         return
     found = documents.compare(subject.renderer)
     for error in found.faults.values():
-        if not any(special(subject, error.path)):  # `inventory.unknown_files` reports special files
-            yield Finding("MEM308", error.path, error.line, f"this can't be rendered: {error.why}", error.hint or "")
+        if not any(special_files(subject, error.path)):  # `inventory.unknown_files` reports special files
+            message = f"the template can't be rendered: {error.why}"
+            yield Finding("MEM308", error.path, error.line, message, error.hint or "")
     for path in found.by_hand:
         hint = "move the edit to its record or page, then `memctl render --force`"
         yield Finding("MEM309", path, 1, "the document was edited by hand", hint)
     if not subject.has_documents:
         return
     if subject.snapshot.faults or subject.snapshot.outline.faults:
-        return  # documents lack what can't be read, which other rules report
-    # Documents that are rendered on the default branch alone are stale after each merge, which is not an error.
+        return  # documents lack the invalid files, which other rules report
+    # With `docs: default-branch`, documents are stale after each merge, which is no error.
     stale, orphan = ("MEM314", "MEM314") if subject.snapshot.config.docs == DEFAULT_BRANCH else ("MEM308", "MEM310")
     for path, text in found.stale.items():
         old = documents.current_text(subject.snapshot, path)

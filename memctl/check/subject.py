@@ -1,4 +1,4 @@
-"""Collects what `check` needs besides the Snapshot: the texts in HEAD, what is staged, and overdue commits."""
+"""Collecting the input of the rules besides the Snapshot: texts in HEAD, staged files, overdue commits."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ from memctl.write import documents
 def is_touched(memory: Memory) -> bool:
     """Return whether any file of the memory is staged, or the repository has no commit yet.
 
-    A commit without such files needs no check, so that documents which a rebase or cherry-pick left stale do not stop
-    it.
+    A commit without such files needs no check: documents that a rebase or cherry-pick left stale must not prevent it.
     """
     return not _exists(memory, "HEAD") or bool(
         differences.changed_below(memory.repository, memory.prefix, "HEAD", staged=True)
     )
 
 
-def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str | None = None) -> Subject:
-    """Return the input of the rules; `snapshot` is of the disk, of the index if `staged`, or of the revision `at`."""
+def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str | None = None) -> Subject:
+    """Return the input of the rules for a snapshot of the disk, of the index if `staged`, or of the revision `at`."""
     after = memory.repository.resolve(at) if at else None
     before = f"{after}^" if after else "HEAD"
     changed: set[str] = set()
     _ = snapshot.catalogue  # loading it sets `memory.differing`, which `_changed_files` reads
-    # In a hook of memctl's own commit nothing counts as changed: the write path has refused invalid changes already.
+    # In a hook of memctl's own commit nothing counts as changed: memctl has checked the change before writing it.
     if not git.committing_process() and _exists(memory, before) and not (after and _is_ours(memory, after)):
         paths = _changed_files(memory, memory.tracked("decisions"), before, after, staged)
         changed = {path[len(memory.prefix) + 1 :] for path in paths}
@@ -52,15 +51,15 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
         documents.counter(memory),
         sorted(changed),
         earlier,
-        _staged(memory) if staged else None,
-        None if at else _agreed(memory),
-        () if staged or at else _overdue(memory),
+        _staged_work(memory) if staged else None,
+        None if at else _coordination_state(memory),
+        () if staged or at else _overdue_changes(memory),
         documents.belong_here(memory, snapshot.config),
     )
 
 
-def _overdue(memory: Memory) -> list[tuple[str, str]]:
-    """Return a path of each change that has waited too long for its commit, and what it is and why it waits."""
+def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:
+    """Return pairs for the changes that wait too long for their commit: a path, and a text with change and reason."""
     found = []
     for entry in entry_state.overdue(memory, entry_state.open_entries(memory)):
         why = " ".join(entry_state.reason(memory, entry).split()) or "nobody has tried"
@@ -69,14 +68,14 @@ def _overdue(memory: Memory) -> list[tuple[str, str]]:
 
 
 def _changed_files(memory: Memory, folder: str, before: str, after: str | None, staged: bool) -> set[str]:
-    """Return the files below a folder that differ from their text before; in a merge, from the text on every side.
+    """Return the files below a folder that differ from the revision `before`; in a merge, from every side.
 
     Inside a merge commit's hooks MERGE_HEAD may not exist yet; Git names the merged commit in a variable GITHEAD_….
     """
     merged = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
     others = [f"{after}^2"] if after else ["MERGE_HEAD", *merged]
     parents = (before, *(other for other in others if _exists(memory, other)))
-    if not staged and after is None and len(parents) == 1:  # Git was asked when the memory was read
+    if not staged and after is None and len(parents) == 1:  # the `git status` for the snapshot has the answer
         return {path for path in memory.differing[1] if path.startswith(f"{folder}/")}
     sides = [
         set(differences.changed_below(memory.repository, folder, parent, after, staged=staged)) for parent in parents
@@ -84,8 +83,8 @@ def _changed_files(memory: Memory, folder: str, before: str, after: str | None, 
     return set.intersection(*sides)
 
 
-def _staged(memory: Memory) -> StagedWork | None:
-    """Return what is about to be committed, or None if no section has an owner or if memctl itself commits."""
+def _staged_work(memory: Memory) -> StagedWork | None:
+    """Return the commit about to be made; None if no section has an owner, or if memctl itself makes the commit."""
     state = ref_state.read(memory).state
     if git.committing_process() or not state.section_ownership_map:
         return None
@@ -94,8 +93,8 @@ def _staged(memory: Memory) -> StagedWork | None:
     return StagedWork(tuple(sorted(_changed_files(memory, ".", "HEAD", None, True))), state, memory.actor)
 
 
-def _agreed(memory: Memory) -> State | None:
-    """Return the ownership of sections; None, with a warning, if it can't be read."""
+def _coordination_state(memory: Memory) -> State | None:
+    """Return the coordination state; None, with a warning, if it can't be read."""
     try:
         return ref_state.read(memory).state
     except MemctlError as error:
@@ -104,7 +103,7 @@ def _agreed(memory: Memory) -> State | None:
 
 
 def _is_ours(memory: Memory, commit: str) -> bool:
-    """Return whether memctl made a commit, so that changes of accepted decisions in it were asked for."""
+    """Return whether memctl made a commit, so that changes of accepted decisions in it were allowed explicitly."""
     found = history.commits(memory.repository, [memory.prefix], commit, 1)
     return bool(found and found[0].commit == commit and found[0].trailers.ops)
 

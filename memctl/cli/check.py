@@ -126,7 +126,7 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *DOCUMENTS)
-    return run.check(subject.of_memory(memory, snapshot, staged, at), select, ignore)
+    return run.check(subject.from_memory(memory, snapshot, staged, at), select, ignore)
 
 
 def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:

@@ -68,13 +68,14 @@ def list_command(
     """List records, newest first, without archived ones.
 
     Issues and states are work. Work is blocked by open work and by proposed decisions, through `blocked_by` and
-    `blocks` of its own or of its parent. Work with open parts is not ready; its parts are.
+    `blocks` of its own or of its parent, and by the blockers that a state names. Work with open parts is not ready; its
+    parts are.
     """
     if ready and blocked:
         raise MemctlError("--ready and --blocked can't be combined", "give one of them", USAGE)
     memory, snapshot = memory_access.read(ctx, at)
     filters = memory_access.filters(memory, **given)
-    waits: dict[str, Sequence[Record]] = {}
+    waits: dict[str, tuple[Sequence[Record], Sequence[str]]] = {}
     if ready or blocked or parent:
         among, waits = _work(snapshot, ready, blocked, parent)
         found = select(among, filters, order, reverse=reverse)
@@ -84,10 +85,11 @@ def list_command(
     if as_json:
         data: dict[str, Any] = {"total": total, "records": [output.record_data(memory, record) for record in shown]}
         if blocked:
-            data["waits_for"] = {one.id: [other.id for other in waits[one.memory_id]] for one in shown}
+            data["waits_for"] = {one.id: [other.id for other in waits[one.memory_id][0]] for one in shown}
+            data["stated_blockers"] = {one.id: texts for one in shown if (texts := list(waits[one.memory_id][1]))}
         output.json("records", data, snapshot.faults, memory)
     else:
-        below = [_waits(waits.get(record.memory_id, ())) for record in shown]
+        below = [_waits(*waits.get(record.memory_id, ((), ()))) for record in shown]
         output.columns([row(record) for record in shown], STYLES, below)
         is_there = total or at is None or snapshot.names("")
         output.rest(total, len(shown), "no record matches" if is_there else f"{at} has no memory")
@@ -96,26 +98,36 @@ def list_command(
 
 def _work(
     snapshot: Snapshot, ready: bool, blocked: bool, parent: str | None
-) -> tuple[list[Record], dict[str, Sequence[Record]]]:
-    """Return the records below a parent that are ready, blocked, or any; and what each waits for, by memory_id."""
-    waits: dict[str, Sequence[Record]] = {}
+) -> tuple[list[Record], dict[str, tuple[Sequence[Record], Sequence[str]]]]:
+    """Return the records below a parent that are ready, blocked, or any; and what each waits for, by memory_id.
+
+    That is the records that block it, and the blockers that its text states.
+    """
+    waits: dict[str, tuple[Sequence[Record], Sequence[str]]] = {}
     among: Sequence[Record] = ()
     if ready or blocked:
-        from memctl.search.readiness import OpenWork
+        from memctl.search.readiness import open_work
 
-        work = OpenWork(snapshot.open_records)
+        work = open_work(snapshot)
         among = work.ready if ready else work.blocked
-        waits = {record.memory_id: work.blockers(record) for record in among} if blocked else {}
+        waits = {one.memory_id: (work.blockers(one), work.stated(one)) for one in among} if blocked else {}
     if parent is None:
         return list(among), waits
     whole = snapshot.resolve(parent).memory_id
     return [one for one in (among if ready or blocked else snapshot.records) if one.parent_memory_id == whole], waits
 
 
-def _waits(blockers: Sequence[Record]) -> str:
-    """Return the line below a blocked record, which names what it waits for."""
+def _waits(blockers: Sequence[Record], stated: Sequence[str]) -> str:
+    """Return the line below a blocked record, which names what it waits for, and the blockers that its text states."""
+    if not blockers and not stated:
+        return ""
+    from memctl.text.markdown import one_line  # most lists name no blocked work
+
     names = some([f"{one.id} ({one.status}) {one.title}" for one in blockers], _FEW, "; ", "; and ")
-    return f"      waits for {output.plain(names)}" if names else ""
+    texts = some([one_line(text) for text in stated], _FEW, "; ", "; and ")
+    parts = [f"waits for {names}"] if names else []
+    parts += [f"blocked: {texts}"] if texts else []
+    return f"      {output.plain('; '.join(parts))}"
 
 
 def row(record: Record) -> tuple[str, ...]:

@@ -53,9 +53,9 @@ def log_command(
         path = memory.tracked(KINDS[kind].folder)
     revision = memory.repository.resolve(at) if at else "HEAD"
     most = None if since else limit or None
-    given_up = bool(id) or most is None or history.has_given_up(memory.repository, path, revision, most)
+    discarded = bool(id) or most is None or history.has_discarded_versions(memory.repository, path, revision, most)
     beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.head(memory)
-    found = batches.commits(memory, [path, *former], revision, most, given_up=given_up, beside=beside)
+    found = batches.commits(memory, [path, *former], revision, most, discarded=discarded, beside=beside)
     if since:
         earliest = time_input.parse(since, memory.now)
         found = [commit for commit in found if commit.date >= earliest][: limit or None]

@@ -85,7 +85,7 @@ def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
 
 
 def _warn_of_sparse_checkout(opened: Memory) -> None:
-    if text := load.left_out(opened):
+    if text := load.sparse_note(opened):
         opened.remarks += [
             f"warning: {text}, and left out of the answer",
             "hint: `git sparse-checkout disable` checks them out; --at HEAD reads them",

@@ -53,8 +53,8 @@ def rehydrate_command(
 ) -> None:
     """Print what an agent needs to start work, within a token budget.
 
-    First come the last session and the tasks under way, important decisions, critical and high issues, and learnings;
-    then all other open records as far as they fit, and the rest by id and title.
+    First come critical and high issues, important decisions and learnings; then the last session and the tasks under
+    way; then all other open records as far as they fit, and the rest by id and title.
     """
     memory, snapshot = memory_access.read(ctx, at)
     wanted = rehydrate.RehydrationRequest(
@@ -196,7 +196,7 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
     named = partial(file_named, snapshot.files.names(), memory.repository.top, ctx.obj.folder)
     loader = load.Loader(
         place=places(memory, snapshot),
-        summary=lambda path: summary(snapshot, named(path), BUDGET, counter).text,
+        summary=lambda path: summary(snapshot, named(path), BUDGET, counter, for_agent=memory.by_agent).text,
         count=counter.tokens,
         sources=sources(memory, snapshot, at),
     )

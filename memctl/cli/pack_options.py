@@ -105,7 +105,8 @@ def deliver(
     `more` is added to the data of the JSON envelope.
     """
     if pack.left_out and not pack.included():
-        output.note(f"none of {quantity(len(pack.left_out), 'item')} fits into {pack.budget:,} tokens")
+        noun = "record" if all(left.kind for left in pack.left_out) else "item"
+        output.note(f"{pack.budget:,} tokens have no room for any of {quantity(len(pack.left_out), noun)}")
     family = family_of(options.model or memory.config.model).name
     if options.copy:
         from memctl.providers import clipboard

@@ -19,7 +19,7 @@ from memctl.record import content_fields, frontmatter
 from memctl.record.change import Change
 from memctl.record.errors import FrontMatterError
 from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind, kind_at
-from memctl.record.required_text import refuse_stand_in
+from memctl.record.required_text import refuse_placeholder
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
@@ -73,10 +73,10 @@ def _option_texts(kind: PageKind, options: dict[str, Any]) -> PageText:
 
 def _refuse_stand_ins(text: PageText) -> None:
     """Raise MemctlError if a title or option is a placeholder such as "TODO"."""
-    refuse_stand_in(text.values.get("title", ""), "title")
+    refuse_placeholder(text.values.get("title", ""), "title")
     for name, value in text.content.items():
         for one in [value] if isinstance(value, str) else value:
-            refuse_stand_in(one, name)
+            refuse_placeholder(one, name)
 
 
 def _from_file(file: str) -> tuple[str, str]:

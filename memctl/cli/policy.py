@@ -15,7 +15,7 @@ from memctl.cli.source import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.event import WorkflowEvent
-from memctl.search.readiness import OpenWork
+from memctl.search.readiness import open_work
 from memctl.store import event_stream
 from memctl.task import events as workflows
 from memctl.tokens.families import kind_of_text
@@ -157,7 +157,7 @@ class _Batch:
         if found.events is not None:
             found = msgspec.structs.replace(found, events=max(found.events, in_contexts))
         if self.around.snapshot is not None:
-            waiting = contexts.dependencies(self.contexts, OpenWork(self.around.snapshot.open_records))
+            waiting = contexts.dependencies(self.contexts, open_work(self.around.snapshot))
             found = msgspec.structs.replace(found, unresolved_dependencies=waiting or None)
         return found
 

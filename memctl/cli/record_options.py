@@ -42,7 +42,10 @@ def _from_top(folder: Path, path: str) -> str:
 
     top = find_top(folder)
     found = possible_paths(top, folder, file)
-    return f"{found[0]}{colon}{line}" if found and os.path.lexists(top / found[0]) else path
+    if not found or found[0] == os.path.normpath(file) or not os.path.lexists(top / found[0]):
+        return path
+    slash = "/" if file.endswith("/") else ""
+    return f"{found[0]}{slash}{colon}{line}"
 
 
 def own(kind: Kind) -> list[click.Option]:

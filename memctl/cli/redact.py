@@ -15,7 +15,7 @@ from memctl.cli.command import command, complete_id, json_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import history_search
-from memctl.git.history_search import Remains
+from memctl.git.history_search import Matches
 from memctl.hooks import host_files, session_state
 from memctl.record.change import WriteOptions
 from memctl.store.memory import Memory
@@ -73,7 +73,7 @@ def redact_command(
     options = WriteOptions(reason=reason, dry_run=dry_run, no_commit=no_commit)
     backups = [host_files.state_home(os.environ)]
     made = redact.redact(memory, names, given, options, start=ctx.obj.folder, folders=backups)
-    left = history_search.find(memory.repository, _forms(made), memory.prefix) if made.secrets else Remains()
+    left = history_search.find(memory.repository, _forms(made), memory.prefix) if made.secrets else Matches()
     transcripts = _transcripts(memory, _forms(made)) if made.secrets else []
     if as_json:
         output.json("redaction", _data(memory, made, left, transcripts, dry_run))
@@ -119,7 +119,7 @@ def _blocks(file: Path, overlap: int) -> Iterator[bytes]:
         return
 
 
-def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str], dry_run: bool) -> None:
+def _print(memory: Memory, made: Redaction, left: Matches, transcripts: list[str], dry_run: bool) -> None:
     would = "would redact" if dry_run else "redacted"
     if made.is_empty:
         output.note("nothing to redact" if made.secrets else "no credential was found there")
@@ -147,7 +147,7 @@ def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str
             output.text(line)
 
 
-def _remaining_places(left: Remains, names: list[str], staged: Sequence[str], transcripts: list[str]) -> Iterator[str]:
+def _remaining_places(left: Matches, names: list[str], staged: Sequence[str], transcripts: list[str]) -> Iterator[str]:
     """Yield, in words, the places where the credential may remain out of memctl's reach."""
     yield "Revoke the credential: these places still have it, or may have it."
     if names:
@@ -173,7 +173,7 @@ def _some(names: Sequence[str]) -> str:
     return some(names, _SHOWN)
 
 
-def _data(memory: Memory, made: Redaction, left: Remains, transcripts: list[str], dry_run: bool) -> dict[str, Any]:
+def _data(memory: Memory, made: Redaction, left: Matches, transcripts: list[str], dry_run: bool) -> dict[str, Any]:
     data = report.change_data(memory, made.outcome, dry_run)
     data.pop("writes", None)
     return {

@@ -15,7 +15,7 @@ from memctl.cli import output
 from memctl.cli.command import for_people, json_option, options
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import WriteOptions
-from memctl.record.required_text import InvalidFields, refuse_stand_in
+from memctl.record.required_text import InvalidFields, refuse_placeholder
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def real_text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """
     name = param.opts[0] if isinstance(param, click.Option) else str(param.human_readable_name)
     for text in filter(None, value if isinstance(value, tuple) else (value,)):
-        refuse_stand_in(text, name)
+        refuse_placeholder(text, name)
     return value
 
 

@@ -18,7 +18,8 @@ from memctl.record.kinds import KINDS, SESSIONS, SEVERITIES
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, sessions_ref
 from memctl.store.memory import Memory
-from memctl.text.fit import first_sentence
+from memctl.text.fit import cut_at_word, first_sentence
+from memctl.text.markdown import one_line, without_escapes
 from memctl.text.phrases import quantity
 
 if TYPE_CHECKING:
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 SEVERITY_COLOURS = {"critical": "red", "high": "yellow", "medium": "cyan", "low": "white"}
 _PROGRESS = ((75, "green"), (40, "yellow"), (0, "red"))  # least percentage, colour
 _AGENTS = 5  # agents to name
+_INTENT = 90  # characters of a session's intent
 # Bytes of open records' files per token of a pack with all of them: 2.9 in the example, 3.0 in memctl's own memory.
 _BYTES_PER_TOKEN = 3
-_FIGURES, _OF_PAGES = b"figures of records 3", b"figures of pages 2"  # the keys under which they are cached
+_FIGURES, _OF_PAGES = b"figures of records 4", b"figures of pages 2"  # the keys under which they are cached
 
 
 class Bars(msgspec.Struct, frozen=True):
@@ -79,7 +81,7 @@ def _cached_pages(memory: Memory, snapshot: Snapshot) -> dict[str, Any] | None:
 
 
 def _listed(memory: Memory, folders: list[str]) -> list[str]:
-    return [name for folder in folders for name in files.names(files.listed(memory.folder, folder))]
+    return [name for folder in folders for name in files.names(files.list_files(memory.folder, folder))]
 
 
 def _mark(memory: Memory, paths: list[str], reviewed: list[str]) -> bytes:
@@ -166,9 +168,9 @@ def _of_records(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
     if (kept := catalogue.recall(_FIGURES)) is not None:
         figures: dict[str, Any] = msgspec.msgpack.decode(kept)
         return figures
-    from memctl.search.readiness import OpenWork, is_started, is_work
+    from memctl.search.readiness import is_started, is_work, open_work
 
-    work, size = OpenWork(snapshot.open_records), 0
+    work, size = open_work(snapshot), 0
     for record in snapshot.open_records:
         with suppress(OSError):
             size += os.stat(memory.folder / record.path).st_size
@@ -229,7 +231,7 @@ def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
         more = f" and {len(agents) - _AGENTS:,} more" if len(agents) > _AGENTS else ""
         yield "at work", terminal.one_line(output.plain(", ".join(named))) + more
     if session := data["last_session"]:
-        intent = first_sentence(session["intent"])  # a first prompt may be a plan of several pages
+        intent = cut_at_word(one_line(without_escapes(first_sentence(session["intent"]))), _INTENT)
         yield "session", terminal.one_line(output.plain(f"{session['ended']} {intent}".strip()))
     if pack := data["pack"]["tokens"]:
         yield "pack", f"about {pack:,} of {data['pack']['budget']:,} tokens: `memctl rehydrate`"

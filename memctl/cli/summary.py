@@ -40,7 +40,7 @@ def summarize_command(
     )
     refuse_closed_file(snapshot, name)
     counter = token_counter.counter(token_counter.model_of(model, memory), memory)
-    found = summary(snapshot, name, budget, counter)
+    found = summary(snapshot, name, budget, counter, for_agent=memory.by_agent)
     if as_json:
         data = {"model": counter.family.name, "budget": budget, **msgspec.structs.asdict(found)}
         output.json("summary", data)

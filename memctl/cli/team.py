@@ -17,7 +17,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
 from memctl.record import time_input
 from memctl.record.pages import PROJECT_ID
-from memctl.record.required_text import refuse_stand_in
+from memctl.record.required_text import refuse_placeholder
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.team import agents, ownership, ref_state, remote_state
@@ -353,7 +353,7 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any
 def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **given: Any) -> None:
     """Assign a task to an agent, or remove it."""
     if not remove:
-        refuse_stand_in(task, "TASK")
+        refuse_placeholder(task, "TASK")
     carry_out(memory_access.memory(ctx), lambda state: agents.assign(state, agent, task, remove=remove), given)
 
 

@@ -318,7 +318,7 @@ def read_folder(folder: Path, links: LinkRebase | None = None) -> AdrFolder:
             text = _text(folder, name)
             content = adr_text.without_front_matter(text)
             title = next((one.title for one in headings.of(content) if one.level == 1), "")
-            if headings.is_stand_in(title) and (title or headings.is_unfilled(content)):
+            if headings.is_placeholder(title) and (title or headings.is_unfilled(content)):
                 templates.append(name)
                 continue
             item = _parse(folder, name, text, links)

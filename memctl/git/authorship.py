@@ -1,7 +1,7 @@
-"""The commits that first added files and lines of a memory, and which files and lines existed when another was added.
+"""The commits that first added files and lines of a memory, and the other files and lines in those commits' histories.
 
-Two clones can give one id to two records. Whoever referred to the id meant the record that was in the history of the
-commit with the reference: the other record was made in another clone, and came by a merge.
+Two clones can give one id to two records. A reference to the id means the record that was in the history when the
+reference was committed: the other record was made in another clone, and came by a merge.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class History(Protocol):
     def times_added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
         """Return when each origin was committed first, in Unix seconds; uncommitted ones are left out."""
 
-    def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
+    def visible_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
         """Return, for each of `writers`, the `things` added in or before the commit that added the writer.
 
         For a writer that is not committed these are all `things`.
@@ -65,33 +65,32 @@ class Authorship:
         self._prefix = prefix
         self._revision = revision
         self._commits: dict[Origin, str] = {}
-        self._every: dict[
-            Origin, set[str | None]
-        ] = {}  # a file may be added by several commits: two clones rename one alike
+        # Several commits may have added one file, such as when two clones renamed a file in the same way.
+        self._all_commits: dict[Origin, set[str | None]] = {}
         self._seconds: dict[str, int] = {}
         self._tips = [revision] if revision else _tips(repository)
 
     def times_added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
         """Return when each origin was committed first, in Unix seconds; uncommitted ones are left out."""
-        self._find(origins)
-        self._date({self._commits[origin] for origin in origins if origin in self._commits})
+        self._find_commits(origins)
+        self._find_dates({self._commits[origin] for origin in origins if origin in self._commits})
         return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}
 
-    def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
+    def visible_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
         """Return, for each of `writers`, the `things` added in or before the commit that added the writer.
 
         For a writer that is not committed these are all `things`.
         """
-        self._find({*writers, *things})
-        bringing = {thing: self._every.get(thing) or {self._commits.get(thing)} for thing in things}
-        of_things = {commit for commits in bringing.values() for commit in commits if commit}
-        of_writers = {self._commits[writer] for writer in writers if writer in self._commits}
-        reached = _reached(self._repository, of_writers, of_things)
+        self._find_commits({*writers, *things})
+        thing_commits = {thing: self._all_commits.get(thing) or {self._commits.get(thing)} for thing in things}
+        all_thing_commits = {commit for commits in thing_commits.values() for commit in commits if commit}
+        writer_commits = {self._commits[writer] for writer in writers if writer in self._commits}
+        reached = _reachable(self._repository, writer_commits, all_thing_commits)
         found = {}
         for writer in writers:
             commit = self._commits.get(writer)
             found[writer] = frozenset(
-                thing for thing in things if commit is None or not reached[commit].isdisjoint(bringing[thing])
+                thing for thing in things if commit is None or not reached[commit].isdisjoint(thing_commits[thing])
             )
         return found
 
@@ -104,8 +103,8 @@ class Authorship:
             for path in history.paths_ever(self._repository, f"{self._prefix}/{folder}", revision=tip)
         }
 
-    def _find(self, origins: Iterable[Origin]) -> None:
-        """Look up the commits of origins that were not asked for before."""
+    def _find_commits(self, origins: Iterable[Origin]) -> None:
+        """Look up the commits of those origins whose commits are not known yet."""
         missing = [origin for origin in dict.fromkeys(origins) if origin not in self._commits]
         if not self._tips:
             return
@@ -115,26 +114,26 @@ class Authorship:
                 lines.setdefault(origin.path, []).append(origin)
         for path, wanted in lines.items():
             numbers = (origin.line for origin in wanted)
-            found = blame.writers(self._repository, f"{self._prefix}/{path}", numbers, self._revision)
+            found = blame.line_writers(self._repository, f"{self._prefix}/{path}", numbers, self._revision)
             self._commits |= {origin: found[origin.line] for origin in wanted if origin.line in found}
-        self._find_files([origin for origin in missing if not origin.line])
+        self._find_file_commits([origin for origin in missing if not origin.line])
 
-    def _find_files(self, wanted: Collection[Origin]) -> None:
-        adding = _adding(self._repository, self._tips, {f"{self._prefix}/{origin.path}" for origin in wanted})
+    def _find_file_commits(self, wanted: Collection[Origin]) -> None:
+        additions = _additions(self._repository, self._tips, {f"{self._prefix}/{origin.path}" for origin in wanted})
         blobs = [
-            one.blob for origin in wanted if origin.mark for one in adding.get(f"{self._prefix}/{origin.path}", ())
+            one.blob for origin in wanted if origin.mark for one in additions.get(f"{self._prefix}/{origin.path}", ())
         ]
         texts = trees.blobs(self._repository, blobs, _LARGEST)
         for origin in wanted:
             mark = origin.mark.encode()
-            adders = adding.get(f"{self._prefix}/{origin.path}", ())
-            fitting = [one for one in adders if not mark or mark in (texts[one.blob] or b"")]
-            if fitting:
-                first = min(fitting, key=lambda one: (one.seconds, one.commit))  # in each clone the same
+            adders = additions.get(f"{self._prefix}/{origin.path}", ())
+            matching = [one for one in adders if not mark or mark in (texts[one.blob] or b"")]
+            if matching:
+                first = min(matching, key=lambda one: (one.seconds, one.commit))  # in each clone the same
                 self._commits[origin], self._seconds[first.commit] = first.commit, first.seconds
-                self._every[origin] = {one.commit for one in fitting}
+                self._all_commits[origin] = {one.commit for one in matching}
 
-    def _date(self, commits: Iterable[str]) -> None:
+    def _find_dates(self, commits: Iterable[str]) -> None:
         missing = sorted(commit for commit in commits if commit not in self._seconds)
         if missing:
             args = ["log", "--no-show-signature", "--no-walk=unsorted", "--format=%H %at", "--stdin"]
@@ -154,8 +153,8 @@ def _tips(repository: Repository) -> list[str]:
     return ["HEAD", *merging]
 
 
-def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str]) -> dict[str, list[_Addition]]:
-    """Return the commits that added each of some paths; a merge may add what neither side has."""
+def _additions(repository: Repository, tips: Iterable[str], paths: Collection[str]) -> dict[str, list[_Addition]]:
+    """Return the commits that added each of some paths; a merge adds a path that neither side has."""
     if not paths:
         return {}
     args = ["log", "--no-show-signature", "--topo-order", "-m", "--raw", "--no-abbrev", "-z", "--no-renames"]
@@ -170,21 +169,21 @@ def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str])
         elif item.startswith(b":"):
             blob = item.split()[3].decode()
         elif item:
-            found.setdefault(git.name(item), []).append(_Addition(commit, seconds, blob))
+            found.setdefault(git.decode_path(item), []).append(_Addition(commit, seconds, blob))
     return found
 
 
-def _reached(repository: Repository, writers: Collection[str], things: Collection[str]) -> dict[str, frozenset[str]]:
-    """Return for each commit of `writers` those of `things` that are in its history.
+def _reachable(repository: Repository, writers: Collection[str], things: Collection[str]) -> dict[str, frozenset[str]]:
+    """Return for each commit in `writers` those commits in `things` that are in its history.
 
     Only the commits since the last common ancestor of all `things` are read.
     """
     if not writers or not things:
         return dict.fromkeys(writers, frozenset())
-    bases = _common(repository, sorted(things))
-    asked = [*writers, *things, *(f"^{base}^@" for base in bases)]
+    bases = _common_ancestors(repository, sorted(things))
+    revisions = [*writers, *things, *(f"^{base}^@" for base in bases)]
     args = ["rev-list", "--parents", "--topo-order", "--reverse", "--stdin"]
-    out = git.read(args, repository.top, "".join(f"{name}\n" for name in asked).encode())
+    out = git.read(args, repository.top, "".join(f"{name}\n" for name in revisions).encode())
     reached: dict[str, frozenset[str]] = {}
     nothing: frozenset[str] = frozenset()
     for line in out.decode().splitlines():
@@ -194,7 +193,7 @@ def _reached(repository: Repository, writers: Collection[str], things: Collectio
     return {writer: reached.get(writer, nothing) for writer in writers}
 
 
-def _common(repository: Repository, commits: list[str]) -> list[str]:
+def _common_ancestors(repository: Repository, commits: list[str]) -> list[str]:
     try:
         return git.read(["merge-base", "--octopus", *commits], repository.top).decode().split()
     except git.GitFailed as error:

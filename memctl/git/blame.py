@@ -37,7 +37,9 @@ def origin(repository: Repository, path: str, line: int, revision: str = "") -> 
         head, *rest = git.read(args, repository.top, extra=git.OFFLINE).split(b"\n")
     except git.GitFailed as error:
         if "has only" in error.stderr:
-            raise MemctlError(f"{path} has no line {line}", "give one that it has", USAGE) from None
+            raise MemctlError(
+                f"{path} has no line {line}", "give the number of a line that the file has", USAGE
+            ) from None
         if repository.is_partial:
             return LineOrigin("", path, line, is_unknown=True)
         if "no such path" in error.stderr or "no such ref" in error.stderr:  # untracked, or there is no commit at all
@@ -47,13 +49,13 @@ def origin(repository: Repository, path: str, line: int, revision: str = "") -> 
     if not commit.strip("0"):
         return LineOrigin("", path, line)
     name = next(item.removeprefix(b"filename ") for item in rest if item.startswith(b"filename "))
-    return LineOrigin(commit, _unquoted(name), int(there))
+    return LineOrigin(commit, _unquote(name), int(there))
 
 
-def writers(repository: Repository, path: str, lines: Iterable[int], revision: str = "") -> dict[int, str]:
-    """Return the commits that wrote some lines (1-based) of a file, by line, in the worktree or at a revision.
+def line_writers(repository: Repository, path: str, lines: Iterable[int], revision: str = "") -> dict[int, str]:
+    """Return the commit that wrote each of some lines (1-based) of a file, by line, in the worktree or at a revision.
 
-    Uncommitted lines are left out. During a merge the commits of both sides are found.
+    Uncommitted lines are left out. During a merge the commits of both sides are searched.
     """
     wanted = [f"-L{line},{line}" for line in sorted(set(lines))]
     # blame.ignoreRevs is for people who read blames; here every commit counts.
@@ -67,8 +69,8 @@ def writers(repository: Repository, path: str, lines: Iterable[int], revision: s
     return {line: commit for line, commit in found.items() if commit.strip("0")}
 
 
-def _unquoted(name: bytes) -> str:
-    """Return a path as `git blame` prints it: in quotes, with escapes as in C, if anything in it is unusual."""
+def _unquote(name: bytes) -> str:
+    """Return the path that `git blame` printed: it puts unusual paths in quotes, with escapes as in C."""
     if name.startswith(b'"'):
         name = name[1:-1].decode("unicode_escape").encode("latin-1")
-    return git.name(name)
+    return git.decode_path(name)

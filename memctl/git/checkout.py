@@ -1,7 +1,7 @@
-"""Moving the worktree, the index and the branch from HEAD to a later commit, and finishing that after a crash.
+"""Fast-forwarding the worktree, the index and the branch to a later commit, and cleaning up if that was killed.
 
 `git merge --ff-only` writes the files, then the index, then the branch. If it is killed, some files are already new and
-one may be missing or cut short; Git would take them all for changes of the user's.
+one may be missing or cut short; Git would take all of them for the user's changes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from memctl.git import git, index, locks
 from memctl.git.repository import Repository
 
-_PATIENCE = 4.0  # seconds to wait for another git process that holds a lock
+_LOCK_WAIT = 4.0  # seconds to wait for another git process that holds a lock
 
 
 class CheckoutChange(msgspec.Struct, frozen=True):
@@ -50,17 +50,17 @@ def blocking_files(repository: Repository, old: str, new: str) -> list[str]:
     """
     index.refresh(repository)
     files = changed_files(repository, old, new)
-    there = [file.path for file in files if not file.before and os.path.lexists(repository.top / file.path)]
-    if there:
+    untracked = [file.path for file in files if not file.before and os.path.lexists(repository.top / file.path)]
+    if untracked:
         known = {os.fsdecode(path) for path in git.read(["ls-files", "-z"], repository.top).split(b"\0")}
-        there = [path for path in there if path not in known]
+        untracked = [path for path in untracked if path not in known]
     try:
-        _patiently(repository, ["read-tree", "-n", "-m", "-u", old, new])
-        return there
+        _write_with_retry(repository, ["read-tree", "-n", "-m", "-u", old, new])
+        return untracked
     except git.GitFailed as error:
         differing = _differing(repository, old) & _differing(repository, new)
         changed = [f.path for f in files if f.path in differing and os.path.lexists(repository.top / f.path)]
-        found = sorted({*there, *changed})
+        found = sorted({*untracked, *changed})
         if not found:
             raise error
         return found
@@ -72,14 +72,14 @@ def _differing(repository: Repository, commit: str) -> set[str]:
     return {os.fsdecode(path) for path in out.split(b"\0") if path}
 
 
-def follow(repository: Repository, new: str) -> None:
+def fast_forward(repository: Repository, new: str) -> None:
     """Move the worktree, the index and the branch to a commit that is later than HEAD; raises GitFailed.
 
     The user's settings of merges do not apply, since no merge commit is made.
     """
     options = ["--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-verify-signatures", "--no-overwrite-ignore"]
     extra = {git.COMMITTING: str(os.getpid()), "GIT_REFLOG_ACTION": "memctl sync"}
-    _patiently(repository, ["merge", *options, new], extra)
+    _write_with_retry(repository, ["merge", *options, new], extra)
 
 
 def finish_interrupted(repository: Repository, old: str, new: str) -> None:
@@ -128,9 +128,9 @@ def _state(repository: Repository, file: CheckoutChange, old: str, new: str) -> 
     return "torn" if wanted.startswith(found) else "old"
 
 
-def _patiently(repository: Repository, args: Sequence[str], extra: dict[str, str] | None = None) -> None:
+def _write_with_retry(repository: Repository, args: Sequence[str], extra: dict[str, str] | None = None) -> None:
     """Run a git command, waiting while another process has a lock that it needs."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _LOCK_WAIT
     while True:
         try:
             git.write(args, repository.top, extra={**git.ENGLISH, **(extra or {})})

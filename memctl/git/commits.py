@@ -1,11 +1,11 @@
 """Commits of some paths and nothing else, in one of two ways ("lanes").
 
-- The fast lane stages the paths and lets `git fast-import` add the commit. It takes 15 ms in a repository of 20,000
-  files where `git commit --only` takes 67, runs no hooks and does not sign. The index comes first: if the process dies
-  in between, the record is staged and not committed, whereas the other order would leave an index from which the
-  user's next commit deletes the record.
-- The `commit --only` lane is used wherever something else takes part: hooks other than memctl's own, signing, filters,
-  a detached HEAD.
+- The fast lane stages the paths and adds the commit with `git fast-import`. It runs no hooks, does not sign, and takes
+  15 ms in a repository of 20,000 files, where `git commit --only` takes 67 ms. The index is written first: if the
+  process dies after that, the record is staged and not committed. In the other order the index would still lack the
+  record, and the user's next commit would delete it.
+- The `commit --only` lane is used if something else has a say: hooks other than memctl's own, signing, filters, or a
+  detached HEAD.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from memctl.git.repository import COMMIT_HOOKS, UNDER_WAY, Repository
 from memctl.text.lazy_regex import lazy_regex
 
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
-# messages of fast-import.c and refs/files-backend.c, which are not translated
-_MOVED = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
+# Git's messages about a branch that moved meanwhile (fast-import.c, refs/files-backend.c); they are not translated.
+_RACES = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
 _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garbage (6,700 / 256, `gc.auto`)
 
 
@@ -46,7 +46,7 @@ class AllPending(CommitPending):
     """Raised if no commit at all can be made now, whatever it contains."""
 
 
-class Overtaken(CommitPending):
+class BranchMoved(CommitPending):
     """Raised if the branch moved while a commit was being made; the caller tries again on the new tip."""
 
     def __init__(self) -> None:
@@ -65,8 +65,8 @@ def commit(
 
     `files` are bytes by path, None for a deletion; paths are relative to the worktree's top, and the bytes must be
     those on the disk. `prepared` has the Git commands started for these paths; they are ended. `by_agent` says that an
-    agent, not a person, asks for the commit. Raises CommitPending if Git or the user's hooks refuse it, and for an
-    agent while a hook in the worktree has been edited.
+    agent makes the commit, not a person. Raises CommitPending if Git or the user's hooks refuse it, and for an agent
+    also while a hook in the worktree is edited.
     """
     try:
         return _commit(repository, files, message, prepared, by_agent=by_agent)
@@ -79,18 +79,17 @@ def _commit(
 ) -> NewCommit:
     branch, parent = repository.branch()
     hooks = repository.hooks_of_commit()
-    identities = _admitted(repository, prepared, parent, hooks, by_agent=by_agent)
+    identities = _check_commit(repository, prepared, parent, hooks, by_agent=by_agent)
     paths = list(files)
     if branch and not _needs_git_commit(repository, files, hooks):
         importer = prepared.importer
-        importer.write_commit(
-            branch, parent, files, message, identities
-        )  # `fast-import` writes the commit while the index is written
+        # `git fast-import` stores the commit at the same time as `update_index` writes the index.
+        importer.write_commit(branch, parent, files, message, identities)
         update_index(repository, paths)
         try:
             made = NewCommit(importer.finish(), branch, parent)
         except git.GitFailed as error:
-            _forget_in_index(repository, paths)
+            _reset_index(repository, paths)
             raise _failure(repository, error) from None
         _collect_garbage(repository)
         return made
@@ -110,18 +109,18 @@ def commit_on_ref(
 
     `place` is the ref and the new commit's parent, whose history must contain the ref's present commit. `files` are
     bytes by path, None for a deletion. `prepared` has the Git commands started for these paths; they are ended.
-    `by_agent` says that an agent, not a person, asks for the commit. Index, branch and the user's commit hooks are not
+    `by_agent` says that an agent makes the commit, not a person. Index, branch and the user's commit hooks are not
     involved. Raises CommitPending if Git fails, and whenever a commit to the branch could not be made either.
     """
     (ref, parent), importer = place, prepared.importer
     try:
         hooks = repository.hooks_of_commit()
-        identities = _admitted(repository, prepared, repository.branch()[1], hooks, by_agent=by_agent)
+        identities = _check_commit(repository, prepared, repository.branch()[1], hooks, by_agent=by_agent)
         settings = repository.settings()
-        if _filtered(repository, files, settings) or any(
+        if _has_filters(repository, files, settings) or any(
             content is not None and b"\r" in content for content in files.values()
         ):
-            files = {path: _as_stored(repository, path, content) for path, content in files.items()}
+            files = {path: _filtered_content(repository, path, content) for path, content in files.items()}
         importer.write_commit(ref, parent, files, message, identities)
         try:
             made = importer.finish()
@@ -133,15 +132,15 @@ def commit_on_ref(
         importer.close()
 
 
-def _as_stored(repository: Repository, path: str, content: bytes | None) -> bytes | None:
-    """Return what Git would store of a file, after its filters and conversion of line ends."""
+def _filtered_content(repository: Repository, path: str, content: bytes | None) -> bytes | None:
+    """Return the bytes that Git would store for a file, after its filters and conversion of line ends."""
     if content is None:
         return None
     blob = git.write(["hash-object", "-w", "--stdin", f"--path={path}"], repository.top, content).decode().strip()
     return git.read(["cat-file", "blob", blob], repository.top)
 
 
-def _admitted(
+def _check_commit(
     repository: Repository, prepared: Preparation, head: str, hooks: Sequence[Path], *, by_agent: bool
 ) -> list[str]:
     """Return author and committer of a commit if it can be made now; raises CommitPending otherwise."""
@@ -155,20 +154,20 @@ def _admitted(
         ) from None
     _refuse_ignored(prepared)
     if hooks:
-        _look_at_hooks(repository, head, by_agent=by_agent)
+        _check_hooks(repository, head, by_agent=by_agent)
     return identities
 
 
-def _look_at_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
-    """Raise CommitPending if a commit for an agent would run an edited hook; note what a person's commit runs."""
+def _check_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
+    """Raise CommitPending if a commit for an agent would run an edited hook; a person's commit accepts such hooks."""
     from memctl.git import edited_hooks  # seldom needed
 
     if not by_agent:
         edited_hooks.accept(repository, head)
     elif edited := edited_hooks.find_edited(repository, head):
         raise AllPending(
-            f"{edited}, and the commit would run it: no edited Git hook runs for an agent",
-            "the user's next write or `memctl commit` makes the commit",
+            f"{edited}: an agent may not run an edited Git hook, and the commit would run it",
+            "the user's next `memctl commit`, or write with memctl, makes the commit",
         )
 
 
@@ -184,28 +183,25 @@ def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None],
     settings = repository.settings()
     if repository.flag("commit.gpgsign") or settings.get("i18n.commitencoding", "utf-8").lower() != "utf-8":
         return True
-    if hooks and repository.flag("memctl.verify", default=True) and _others_have_hooks(repository, hooks):
+    if hooks and repository.flag("memctl.verify", default=True) and _runs_other_hooks(repository, hooks):
         return True
     # The fast lane writes plain files. A record that somebody made executable stays so.
     if any(content is not None and os.access(repository.top / path, os.X_OK) for path, content in files.items()):
         return True
-    # Git would turn CR LF into LF here; and a path with a line end needs quoting that is not worth having.
+    # Git would turn CR LF into LF here; and a path with a line end would need quoting of its own.
     if any(content is not None and b"\r" in content for content in files.values()) or any("\n" in p for p in files):
         return True
-    return _filtered(repository, files, settings)
+    return _has_filters(repository, files, settings)
 
 
-def _others_have_hooks(repository: Repository, files: Sequence[Path]) -> bool:
-    """Return whether a commit runs hooks other than memctl's own.
-
-    Those would only check what memctl itself has written.
-    """
+def _runs_other_hooks(repository: Repository, files: Sequence[Path]) -> bool:
+    """Return whether a commit runs hooks other than memctl's own, which would only check what memctl has written."""
     from memctl.git import hooks  # seldom needed
 
     return not all(hooks.is_ours_alone(repository, file) for file in files if file.name in COMMIT_HOOKS)
 
 
-def _filtered(repository: Repository, files: Mapping[str, bytes | None], settings: Mapping[str, str]) -> bool:
+def _has_filters(repository: Repository, files: Mapping[str, bytes | None], settings: Mapping[str, str]) -> bool:
     """Return whether attributes make Git store something other than the bytes on disk."""
     folders = {""}
     for path in files:
@@ -217,16 +213,16 @@ def _filtered(repository: Repository, files: Mapping[str, bytes | None], setting
     candidates = [repository.top / folder / ".gitattributes" for folder in folders]
     candidates += [repository.common_dir / "info" / "attributes"]
     candidates.append(Path(os.path.expanduser(global_file)))
-    if not any(_may_filter(file) for file in candidates):
+    if not any(_may_name_filters(file) for file in candidates):
         return False
-    asked = b"\0".join(os.fsencode(path) for path in files)
-    out = git.read(["check-attr", "-z", "--stdin", "filter", "ident", "working-tree-encoding"], repository.top, asked)
+    listed = b"\0".join(os.fsencode(path) for path in files)
+    out = git.read(["check-attr", "-z", "--stdin", "filter", "ident", "working-tree-encoding"], repository.top, listed)
     values = out.split(b"\0")[2::3]
     return any(value not in (b"unspecified", b"unset") for value in values)
 
 
-def _may_filter(attributes: Path) -> bool:
-    """Return whether a file of attributes can be about what `_filtered` asks; reading it costs less than asking Git."""
+def _may_name_filters(attributes: Path) -> bool:
+    """Return whether a file of attributes may set one of those that `_has_filters` asks for, without starting Git."""
     try:
         text = attributes.read_bytes()
     except FileNotFoundError:
@@ -237,12 +233,12 @@ def _may_filter(attributes: Path) -> bool:
 
 
 def _refuse_ignored(prepared: Preparation) -> None:
-    """Refuse to commit files that the user made Git ignore."""
+    """Raise CommitPending if Git ignores one of the files to commit."""
     if rule := prepared.ignored_path():
         where, _, path = rule.rpartition("\t")
         raise CommitPending(
             f"Git ignores {path} ({where})" if path else f"Git ignores {rule}",
-            "remove the rule, or write with --no-commit to keep the memory out of Git",
+            "remove the ignore rule, or write with --no-commit to keep the memory out of Git",
         )
 
 
@@ -272,7 +268,7 @@ def _collect_garbage(repository: Repository) -> None:
     except OSError:
         return
     if crowded and repository.settings().get("gc.auto") != "0":
-        with suppress(git.GitFailed):  # the commit is made; the next one will try again
+        with suppress(git.GitFailed):  # the commit is made, and the next one tries again
             git.write(["gc", "--auto", "--quiet"], repository.top)
 
 
@@ -295,34 +291,34 @@ def _commit_only(
             git.write(args, repository.top, specs, extra={**dates, git.COMMITTING: str(os.getpid())})
             break
         except git.GitFailed as error:
-            lock = _lock_in_the_way(repository, error)
+            lock = _blocking_lock(repository, error)
             if lock is not None and time.monotonic() < deadline:
                 time.sleep(0.05)
                 continue
-            _forget_in_index(repository, list(files))
+            _reset_index(repository, list(files))
             if lock is not None:
                 raise AllPending(*locks.describe(lock)) from None
-            if _MOVED.search(error.stderr):
-                raise Overtaken from None
+            if _RACES.search(error.stderr):
+                raise BranchMoved from None
             raise CommitPending(*_refusal(repository, error)) from None
     if verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit()):
         # A hook stages what it formats only in this commit's index; the user's index would revert it.
-        _forget_in_index(repository, list(files))
+        _reset_index(repository, list(files))
     return repository.resolve("HEAD")
 
 
 def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
     hooks = [file.name for file in repository.hooks_of_commit() if file.name in COMMIT_HOOKS]
-    who, hint = "git", "fix what it complains about, then run `memctl commit`"
+    who, hint = "git", "fix the cause, then run `memctl commit`"
     if hooks and repository.flag("memctl.verify", default=True):
         hint += "; `git config memctl.verify false` makes memctl commit without your hooks"
         who = f"git or a hook ({', '.join(hooks)})"
     if said := error.stderr.strip():
         return f"{who} refused the commit:\n{said}", hint
-    return f"{who} refused the commit and gave no reason", hint.replace("what it complains about", "that")
+    return f"{who} refused the commit and gave no reason", hint
 
 
-def _forget_in_index(repository: Repository, paths: Sequence[str]) -> None:
+def _reset_index(repository: Repository, paths: Sequence[str]) -> None:
     """Set paths in the index back to HEAD, so that the user's next commit does not contain them."""
     specs = b"".join(b":(top,literal)" + os.fsencode(path) + b"\0" for path in paths)
     from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"]
@@ -334,17 +330,17 @@ def _forget_in_index(repository: Repository, paths: Sequence[str]) -> None:
 
 
 def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
-    """Return why Git did not move the branch: a lock that stays, another process that moved it, or Git's last line."""
-    if (lock := _lock_in_the_way(repository, error)) is not None:
-        return Overtaken() if _is_released(lock) else AllPending(*locks.describe(lock))
-    if _MOVED.search(error.stderr):
-        return Overtaken()
+    """Return the reason why Git did not move the branch: a lock, another process that moved it, or Git's last line."""
+    if (lock := _blocking_lock(repository, error)) is not None:
+        return BranchMoved() if _is_released(lock) else AllPending(*locks.describe(lock))
+    if _RACES.search(error.stderr):
+        return BranchMoved()
     lines = [line for line in error.stderr.strip().splitlines() if line.strip()]
     return CommitPending(lines[-1] if lines else str(error))
 
 
-def _lock_in_the_way(repository: Repository, error: git.GitFailed) -> Path | None:
-    """Return the lock of Git's that a command complains of, not one that a hook mentions."""
+def _blocking_lock(repository: Repository, error: git.GitFailed) -> Path | None:
+    """Return the lock in Git's folders that made a command fail; None if there is none."""
     lock = locks.parse(error.stderr, repository.top)
     folders = (repository.git_dir, repository.common_dir)
     return lock if lock and any(lock.is_relative_to(folder) for folder in folders) else None
@@ -362,7 +358,7 @@ def _is_released(lock: Path) -> bool:
 
 _VARIABLES = ("var", "-l")
 _ROLES = ("AUTHOR", "COMMITTER")
-_MANY = 100  # paths that are passed as arguments; more are passed as input
+_MOST_ARGUMENTS = 100  # paths that are passed as arguments; more are passed as input
 
 
 class NoIdentity(Exception):
@@ -417,10 +413,10 @@ class Variables:
 
 
 class Preparation:
-    """What a commit of some paths needs, from Git commands that run while Python goes on.
+    """The facts that a commit of some paths needs, from Git commands that run while Python goes on.
 
-    This is: Git's settings, author and committer, the first of the commit's paths that an ignore rule of Git's is
-    about, and a `git fast-import`.
+    They are Git's settings, the author and committer, and the first of the paths that Git ignores. A `git fast-import`
+    is started as well.
     """
 
     def __init__(self, repository: Repository, paths: Sequence[str], variables: Variables) -> None:
@@ -428,10 +424,10 @@ class Preparation:
         self.variables = variables
         self._repository = repository
         self._paths = tuple(paths)
-        # Without the index Git answers in half the time, and mostly there is no rule at all.
-        self._ruled_args = ["check-ignore", "--no-index", "--", *paths[:_MANY]]
+        # Without the index Git answers in half the time, and mostly no rule matches any of the paths.
+        self._ignore_args = ["check-ignore", "--no-index", "--", *paths[:_MOST_ARGUMENTS]]
         # check-ignore does not support `--literal-pathspecs`.
-        self._ruled = git.start(self._ruled_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
+        self._ignore = git.start(self._ignore_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
         self.importer = Importer(repository)
 
     def ignored_path(self) -> str:
@@ -439,18 +435,18 @@ class Preparation:
 
         The form is FILE:LINE:PATTERN of the rule, a tab, and the path. Raises GitFailed.
         """
-        if self._ruled is None:
+        if self._ignore is None:
             return ""
-        complaint = self._ruled.communicate()[1]
-        if self._ruled.returncode not in (0, 1):
-            raise git.GitFailed(self._ruled_args, self._ruled.returncode, complaint.decode(errors="replace"))
-        if self._ruled.returncode == 1 and not self._paths[_MANY:]:  # no rule is about them
+        complaint = self._ignore.communicate()[1]
+        if self._ignore.returncode not in (0, 1):
+            raise git.GitFailed(self._ignore_args, self._ignore.returncode, complaint.decode(errors="replace"))
+        if self._ignore.returncode == 1 and not self._paths[_MOST_ARGUMENTS:]:  # no rule matches
             return ""
-        asked = b"\0".join(os.fsencode(path) for path in self._paths)
+        listed = b"\0".join(os.fsencode(path) for path in self._paths)
         try:
-            out = git.read(["check-ignore", "-z", "-v", "--stdin"], self._repository.top, asked, literal=False)
+            out = git.read(["check-ignore", "-z", "-v", "--stdin"], self._repository.top, listed, literal=False)
         except git.GitFailed as error:
-            if error.code == 1:  # the rules are about other paths, or Git has these already
+            if error.code == 1:  # no rule ignores one of the paths, or the index has it already
                 return ""
             raise
         fields = iter(out.decode(errors="replace").split("\0"))
@@ -461,7 +457,7 @@ class Preparation:
 
 
 _COMMAND = ("fast-import", "--quiet", "--date-format=raw")
-_NOWHERE = "refs/memctl/unborn"  # the branch that `fast-import` takes a commit for; it is never written
+_SCRATCH_BRANCH = "refs/memctl/unborn"  # the branch in fast-import's input until `finish`; it is never written
 
 
 class NewCommit(msgspec.Struct, frozen=True):
@@ -483,7 +479,7 @@ class Importer:
 
     def __init__(self, repository: Repository) -> None:
         self._process = git.start_writing(_COMMAND, repository.top)
-        self._branch, self._is_given = "", False
+        self._branch, self._has_commit = "", False
 
     def write_commit(
         self,
@@ -499,32 +495,38 @@ class Importer:
         """
         author, committer = identities
         text = message.encode()
-        head = [f"commit {_NOWHERE}", "mark :1", f"author {author}", f"committer {committer}", f"data {len(text)}"]
+        head = [
+            f"commit {_SCRATCH_BRANCH}",
+            "mark :1",
+            f"author {author}",
+            f"committer {committer}",
+            f"data {len(text)}",
+        ]
         parts = [b"feature done\nfeature get-mark\n", "\n".join(head).encode(), b"\n", text, b"\n"]
         if parent:
             parts.append(f"from {parent}\n".encode())
         for path, content in files.items():
             if content is None:
-                parts.append(b"D " + _quoted(path) + b"\n")
+                parts.append(b"D " + _quote(path) + b"\n")
             else:
-                parts += [b"M 100644 inline ", _quoted(path), f"\ndata {len(content)}\n".encode(), content, b"\n"]
-        # A checkpoint writes the objects at once, and the refs of branches that have commits: the reset one has none.
-        # The second line end is what it would wait for before it begins.
-        parts.append(f"reset {_NOWHERE}\ncheckpoint\n\n".encode())
-        self._branch, self._is_given = branch, True
+                parts += [b"M 100644 inline ", _quote(path), f"\ndata {len(content)}\n".encode(), content, b"\n"]
+        # The checkpoint writes the objects at once. It would also write the branch, but the reset has emptied that.
+        # fast-import begins the checkpoint only after the second line end.
+        parts.append(f"reset {_SCRATCH_BRANCH}\ncheckpoint\n\n".encode())
+        self._branch, self._has_commit = branch, True
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # `finish` says why it has ended
+        with suppress(BrokenPipeError):  # it has ended; `finish` raises the reason
             self._process.stdin.write(b"".join(parts))
             self._process.stdin.flush()
 
     def close(self) -> None:
         """End the process. A commit that was not finished is on no branch.
 
-        It is ended with the command "done": without it Git would write a crash report to a file.
+        The command "done" ends it: without that Git would write a crash report to a file.
         """
         if self._process.returncode is None:
             with suppress(BrokenPipeError):
-                self._process.communicate(b"done\n" if self._is_given else b"")
+                self._process.communicate(b"done\n" if self._has_commit else b"")
 
     def finish(self) -> str:
         """Move the branch to the commit, and return the commit's id.
@@ -535,5 +537,5 @@ class Importer:
         return git.finish(self._process, _COMMAND, move).decode().strip()
 
 
-def _quoted(path: str) -> bytes:
+def _quote(path: str) -> bytes:
     return b'"' + os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'

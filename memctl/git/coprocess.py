@@ -1,6 +1,6 @@
 """A Git process that answers many questions, so that not each of them starts a process.
 
-It starts with the first question. It ends with this process, however that ends, since its input is closed then.
+The first question starts it. If memctl ends, in whatever way, the input of the Git process is closed, and it ends, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import IO, TypeVar
 from memctl.git import git
 from memctl.git.git import Process
 
-_AT_ONCE = 4096  # bytes of questions: no pipe is smaller, so that neither side waits for the other for ever
+_BATCH_BYTES = 4096  # of questions written at once: every pipe holds as many, so that the write never blocks
 T = TypeVar("T")
 
 
@@ -39,7 +39,7 @@ class AnsweringProcess:
 
     def start(self) -> None:
         """Start the process before the first question, so that it is ready then."""
-        self._running()
+        self._ensure_process()
 
     def answers(self, questions: Sequence[str], read: Callable[[IO[bytes]], T]) -> list[T]:
         """Return one answer per question, in order. Raises GitFailed.
@@ -48,7 +48,7 @@ class AnsweringProcess:
         it.
         """
         found: list[T] = []
-        for some in _portions(questions):
+        for some in _batches(questions):
             try:
                 found += self._ask(some, read)
             except git.GitFailed:  # Ctrl-C at the terminal ends it too, and this process may go on
@@ -56,7 +56,7 @@ class AnsweringProcess:
         return found
 
     def _ask(self, questions: Sequence[bytes], read: Callable[[IO[bytes]], T]) -> list[T]:
-        process = self._running()
+        process = self._ensure_process()
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -65,14 +65,14 @@ class AnsweringProcess:
             return [read(process.stdout) for _ in questions]
         except (EOFError, OSError):
             self.process = None
-            said = git.end(process)
-            raise git.GitFailed(self._args, process.returncode, said.decode(errors="replace")) from None
-        except BaseException:  # the rest of its output would be taken for the next answer
+            errors = git.end(process)
+            raise git.GitFailed(self._args, process.returncode, errors.decode(errors="replace")) from None
+        except BaseException:  # the rest of the output would be read as the next answer
             self.process = None
             git.end(process)
             raise
 
-    def _running(self) -> Process:
+    def _ensure_process(self) -> Process:
         if self.process is None or self._asker != os.getpid():  # a forked copy must not read this process's answers
             self.process, self._asker = git.start_answering(self._args, self._top), os.getpid()
         return self.process
@@ -86,12 +86,12 @@ def line(out: IO[bytes]) -> bytes:
     return found
 
 
-def _portions(questions: Sequence[str]) -> Iterator[list[bytes]]:
+def _batches(questions: Sequence[str]) -> Iterator[list[bytes]]:
     """Yield questions in groups that can be written at once."""
     some: list[bytes] = []
     size = 0
     for question in map(os.fsencode, questions):
-        if some and size + len(question) >= _AT_ONCE:
+        if some and size + len(question) >= _BATCH_BYTES:
             yield some
             some, size = [], 0
         some.append(question)

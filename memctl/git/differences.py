@@ -41,6 +41,19 @@ def changed_by(repository: Repository, commit: str) -> list[FileChange]:
     return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", f"{commit}^", commit])
 
 
+def renamed_since(repository: Repository, commits: Iterable[str], head: str) -> dict[str, str]:
+    """Return the paths in `head` of files that were renamed since some commits, by the paths that they had there.
+
+    One process compares all the commits. What is only in the index is not looked at.
+    """
+    args = ["diff-tree", "--stdin", "-r", "-z", "-M", "--name-status", "--diff-filter=R", "--no-commit-id"]
+    pairs = "".join(f"{head} {commit}\n" for commit in commits if commit != head)
+    if not pairs:
+        return {}
+    words = iter(git.read(args, repository.top, pairs.encode()).split(b"\0"))
+    return {git.decode_path(next(words)): git.decode_path(next(words)) for word in words if word}
+
+
 def changed_in_index(repository: Repository) -> list[FileChange]:
     """Return the files that differ between HEAD and the index, with renames."""
     top = repository.top
@@ -54,8 +67,8 @@ def _changes(repository: Repository, args: Sequence[str]) -> list[FileChange]:
     for word in words:
         status = _STATUSES.get(word[:1].decode(), CHANGED)
         if word:
-            before = git.name(next(words)) if status == RENAMED else ""
-            found.append(FileChange(git.name(next(words)), status, before))
+            before = git.decode_path(next(words)) if status == RENAMED else ""
+            found.append(FileChange(git.decode_path(next(words)), status, before))
     return found
 
 
@@ -65,16 +78,15 @@ def changed_in_worktree(repository: Repository) -> list[FileChange]:
     found: dict[str, FileChange] = {}
     for item in git.read(args, repository.top).split(b"\0"):
         if item[:1] == b"?" and not item.endswith(b"/"):  # a path with a slash is a nested repository
-            path = git.name(item[2:])
-            found[path] = FileChange(
-                path, CHANGED if path in found else ADDED
-            )  # taken out of the index, but still here
+            path = git.decode_path(item[2:])
+            # A path that was found before is a file that was removed from the index, but not from the disk.
+            found[path] = FileChange(path, CHANGED if path in found else ADDED)
         elif item[:1] == b"u":
-            path = git.name(item.split(b" ", 10)[10])
+            path = git.decode_path(item.split(b" ", 10)[10])
             found[path] = FileChange(path, CHANGED)
         elif item[:1] == b"1":
             _, _, _, in_head, _, on_disk, blob, _, name = item.split(b" ", 8)
-            path, is_new, is_gone = git.name(name), not int(in_head), not int(on_disk)
+            path, is_new, is_gone = git.decode_path(name), not int(in_head), not int(on_disk)
             if is_new and is_gone:  # staged, and deleted again
                 continue
             status = ADDED if is_new else DELETED if is_gone else CHANGED
@@ -92,7 +104,7 @@ def changed_below(
     args = ["-c", "diff.autoRefreshIndex=false", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"]
     args += [*(["--cached"] if staged else []), before, *([after] if after else []), "--", folder]
     out = git.read(args, repository.top, extra=repository.index_in_use() if staged else None)
-    return [git.name(path) for path in out.split(b"\0") if path]
+    return [git.decode_path(path) for path in out.split(b"\0") if path]
 
 
 def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str], without: Iterable[str] = ()) -> str:
@@ -100,7 +112,8 @@ def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str],
 
     Paths in `without` are left out.
     """
-    # Without this setting `git diff` would rewrite the user's index; with it, it names files only touched, too.
+    # Without this setting `git diff` would rewrite the user's index. With it, Git prints a header for files whose
+    # times alone have changed, too; these headers are removed below.
     args = ["-c", "diff.autoRefreshIndex=false", "diff", "--no-ext-diff", "--no-color", "--no-renames"]
     specs = [*(f":(literal){path}" for path in paths), *(f":(exclude,literal){path}" for path in without)]
     out = git.read([*args, *revisions, "--", *specs], repository.top, literal=False).decode(errors="replace")

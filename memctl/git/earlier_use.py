@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 from memctl.git.repository import Repository
 
-# The reflog's words for a commit made in this clone; pulled, picked or amended ones may be another's.
-_COMMITTED = ("commit: docs(memory)", "commit (initial): docs(memory)")
-_IMPORTED = "fast-import"  # which names no subject
+# How reflog entries of commits begin that memctl made in this clone; pulled, picked or amended commits have others.
+_COMMIT_ENTRIES = ("commit: docs(memory)", "commit (initial): docs(memory)")
+_IMPORT_ENTRY = "fast-import"  # a whole reflog entry: it does not contain the commit's subject
 _MOST_BYTES = 8 * 1024 * 1024  # of one reflog, from its end
 _MOST_IMPORTED = 200  # commits that are looked at
-_LAG = 60  # seconds between a commit of memctl and the move of its ref: they follow each other at once
+_LAG = 60  # seconds at most between a commit's date and the move of its ref, which normally takes less than one
 
 
 class _Import(NamedTuple):
-    """A line of a reflog about a `git fast-import`: where the ref was and where it went, who did it, and when."""
+    """A reflog entry of a `git fast-import`: the ref's commits before and after, who moved it, and when (Unix)."""
 
     before: str
     after: str
@@ -32,25 +32,25 @@ def was_in_use(repository: Repository) -> bool:
         return True
     imported: list[_Import] = []
     for line in _reflogs(repository):
-        head, _, said = line.partition("\t")
-        if said.startswith(_COMMITTED):
+        head, _, entry = line.partition("\t")
+        if entry.startswith(_COMMIT_ENTRIES):
             return True
         fields = head.split(" ", 2)
-        if said == _IMPORTED and len(fields) == 3:  # of a long reflog the first line is read in part
+        if entry == _IMPORT_ENTRY and len(fields) == 3:  # the first line of a long reflog may be cut
             before, after, identity = fields
             who, _, time = identity.rpartition("> ")
             seconds = time.partition(" ")[0]
             if seconds.isdecimal():
                 imported.append(_Import(before, after, f"{who}>", int(seconds)))
-    return _has_own(repository, list(dict.fromkeys(imported))[-_MOST_IMPORTED:])
+    return _has_own_commit(repository, list(dict.fromkeys(imported))[-_MOST_IMPORTED:])
 
 
-def _has_own(repository: Repository, imported: list[_Import]) -> bool:
+def _has_own_commit(repository: Repository, imported: list[_Import]) -> bool:
     """Return whether memctl made one of some imported commits in this clone.
 
-    Such a commit's parent is the former tip of its ref, its author is the one who moved the ref, and both have the same
-    time. `git filter-repo` and bridges to other systems also move refs by fast-import, with histories of others, and
-    anybody can write our user's name into a commit.
+    Such a commit's parent is the former tip of its ref, its committer is the one who moved the ref, and both have the
+    same time. These are checked since `git filter-repo` and bridges to other systems also move refs by fast-import,
+    with commits of other people, and anybody can write our user's name into a commit.
     """
     if not imported:
         return False
@@ -77,10 +77,10 @@ def _reflogs(repository: Repository) -> Iterator[str]:
     heads = [logs / "HEAD", *sorted((repository.common_dir / "worktrees").glob("*/logs/HEAD"))]
     for file in (*heads, *sorted((logs / "refs" / "heads").rglob("*"))):
         with suppress(OSError):
-            yield from _end(file).decode(errors="replace").splitlines()
+            yield from _read_end(file).decode(errors="replace").splitlines()
 
 
-def _end(file: Path) -> bytes:
+def _read_end(file: Path) -> bytes:
     with open(file, "rb") as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, size - _MOST_BYTES))

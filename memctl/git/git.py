@@ -16,9 +16,9 @@ from memctl.errors import MemctlError
 from memctl.text.light_typing import IO, Any, cast
 
 _BLOCK = 1 << 16  # bytes that are read at once
-_KILL = 9  # SIGKILL: the module `signal` makes an enum of 64 names
-# SIGPIPE and SIGXFSZ, which Python ignores: what Git runs, such as a hook with `yes | head`, has them as in a shell.
-_DEFAULT = (13, 25)
+_SIGKILL = 9  # SIGKILL: the module `signal` makes an enum of 64 names
+# SIGPIPE and SIGXFSZ, which Python ignores: programs that Git runs, such as a hook with `yes | head`, need them.
+_DEFAULT_SIGNALS = (13, 25)
 _SCRUBBED = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -72,15 +72,15 @@ class Process:
     def __init__(self, command: list[str], environ: Mapping[str, str], *, has_stdin: bool) -> None:
         self.returncode: int | Any = None
         out, err = _pipe(), _pipe()
-        given = _pipe() if has_stdin else (os.open(os.devnull, os.O_RDONLY), -1)
-        theirs = given[0], out[1], err[1]
+        stdin_ends = _pipe() if has_stdin else (os.open(os.devnull, os.O_RDONLY), -1)
+        child_ends = stdin_ends[0], out[1], err[1]
         try:
-            places = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(theirs)]
-            self.pid = os.posix_spawnp(command[0], command, environ, file_actions=places, setsigdef=_DEFAULT)
+            places = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(child_ends)]
+            self.pid = os.posix_spawnp(command[0], command, environ, file_actions=places, setsigdef=_DEFAULT_SIGNALS)
         finally:
-            for end in theirs:
+            for end in child_ends:
                 os.close(end)
-            self.stdin: IO[bytes] | None = os.fdopen(given[1], "wb") if has_stdin else None
+            self.stdin: IO[bytes] | None = os.fdopen(stdin_ends[1], "wb") if has_stdin else None
             self.stdout: IO[bytes] = os.fdopen(out[0], "rb")
             self.stderr: IO[bytes] = os.fdopen(err[0], "rb")
 
@@ -88,7 +88,7 @@ class Process:
         """Kill the program if it is still running."""
         if self.returncode is None:
             with suppress(ProcessLookupError):
-                os.kill(self.pid, _KILL)
+                os.kill(self.pid, _SIGKILL)
 
     def communicate(self, data: bytes | None = None) -> tuple[bytes, bytes]:
         """Write `data` to the program's input, wait for its end, and return the rest of its stdout and stderr."""
@@ -159,15 +159,15 @@ _READING = {
     "GIT_PAGER": "cat",
 }
 
-# For a command that must not fetch what a partial clone lacks: it fails instead. Git before 2.44 knows only the second,
-# by which it may use no protocol.
+# For a command that must fail instead of fetching what a partial clone lacks. Git before 2.44 does not know the first
+# variable; the second one forbids all protocols.
 OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment for a git command, in which it never asks at the terminal. The user's hooks inherit it.
+    """Return the environment for a git command, which the user's hooks inherit; `extra` are variables to add, by name.
 
-    `extra` are variables to add, by name.
+    In it Git never asks for anything at the terminal.
     """
     env = {name: value for name, value in os.environ.items() if name not in _SCRUBBED}
     env["GIT_TERMINAL_PROMPT"] = "0"
@@ -275,12 +275,12 @@ def _spawn(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str]
     try:
         if hasattr(os, "posix_spawnp"):
             return Process(["git", "-C", os.fspath(cwd), *args], environment(extra), has_stdin=stdin)
-        return _spawn_elsewhere(args, cwd, stdin, extra)
+        return _spawn_with_popen(args, cwd, stdin, extra)
     except FileNotFoundError:
         raise MemctlError("the program `git` was not found", "install Git 2.34 or newer") from None
 
 
-def _spawn_elsewhere(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None) -> Process:
+def _spawn_with_popen(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None) -> Process:
     """Start a git command with the standard library, on systems without posix_spawn such as Windows."""
     import subprocess
 
@@ -318,7 +318,7 @@ def run_pager(command: str, text: str) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def name(raw: bytes) -> str:
+def decode_path(raw: bytes) -> str:
     r"""Return as text a path that Git printed as bytes; bytes that are not UTF-8 are written as `\xe9`."""
     return raw.decode("utf-8", "backslashreplace")
 

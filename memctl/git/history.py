@@ -18,9 +18,9 @@ from memctl.git import git, message, trees
 from memctl.git.repository import Repository
 from memctl.text import timestamps
 
-# Git shows nothing of what a merge changed by default. Of a file that a merge changed in its own way, so that no
-# parent has it as the merge does, the difference from the first parent is enough.
-_AS_ONE = "--diff-merges=first-parent"
+# By default Git shows no changes of a merge. For a file to which a merge gave a content that no parent has, the
+# difference from the first parent is enough.
+_MERGE_DIFF = "--diff-merges=first-parent"
 _LOG = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%P%x00%ct%x00%an%x00%B%x00")
 _START = "(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)"  # of a commit in what _LOG prints
 
@@ -46,18 +46,18 @@ def commits(
     revision: str = "HEAD",
     limit: int | None = None,
     *,
-    given_up: bool = False,
+    discarded: bool = False,
     beside: str = "",
-    is_line: bool = False,
+    first_parent: bool = False,
 ) -> list[Commit]:
     """Return the commits that touched any of `paths` (relative to the worktree's top), newest first, at most `limit`.
 
-    Searched are the histories of `revision` and of the commit `beside` ("" for none); with `is_line` only along first
-    parents, without merges.
+    The histories of `revision` and of the commit `beside` ("" for none) are searched. With `first_parent` only first
+    parents are followed, and merges are left out.
 
-    A merge that took the files of one side unchanged gave up the other side's versions. The commits of that other side
-    are left out, unless `given_up`: then they and the merge are returned, too. A merge is left out if only one of its
-    sides touched the paths.
+    If a merge took the files of one side unchanged, the other side's versions are discarded, and the commits of that
+    side are left out. With `discarded` they are returned, too, and so is the merge. A merge is left out if only one of
+    its sides touched the paths.
     """
     tips = _tips(repository, revision, beside)
     if not tips:
@@ -65,8 +65,8 @@ def commits(
     args = [*_LOG]
     if limit is not None:
         args.append(f"--max-count={limit}")
-    args += ["--full-history", "--simplify-merges", "--date-order"] if given_up else []
-    args += ["--first-parent", "--no-merges"] if is_line else []
+    args += ["--full-history", "--simplify-merges", "--date-order"] if discarded else []
+    args += ["--first-parent", "--no-merges"] if first_parent else []
     out = git.read([*args, *tips, "--", *paths], repository.top).decode(errors="backslashreplace")
     return [_commit(part) for part in re.split(_START, out) if part]
 
@@ -74,10 +74,10 @@ def commits(
 def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[str], path: str) -> dict[str, Commit]:
     """Return by id the commits that touched a path, reachable from `tips` and not from `until`; no merges.
 
-    Git is asked once, however many commits are given.
+    One Git process answers, however many commits are given.
     """
-    named = "".join(f"{name}\n" for name in (*tips, *(f"^{name}" for name in until)))
-    out = git.read([*_LOG, "--no-merges", "--stdin", "--", path], repository.top, named.encode())
+    revisions = "".join(f"{name}\n" for name in (*tips, *(f"^{name}" for name in until)))
+    out = git.read([*_LOG, "--no-merges", "--stdin", "--", path], repository.top, revisions.encode())
     found = [_commit(part) for part in re.split(_START, out.decode(errors="backslashreplace")) if part]
     return {one.commit: one for one in found}
 
@@ -88,11 +88,11 @@ def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
     return [tip for tip in ("" if is_unborn else revision, beside) if tip]
 
 
-def has_given_up(repository: Repository, path: str, revision: str, limit: int) -> bool:
-    """Return whether the latest `limit` commits of a path include one whose version a merge did not take.
+def has_discarded_versions(repository: Repository, path: str, revision: str, limit: int) -> bool:
+    """Return whether the latest `limit` commits of a path include one whose version a merge discarded.
 
-    The function `commits` returns such commits only with `given_up`. Git reads only as far as needed for `limit`: 4 ms.
-    To find out for all of history it has to read all of it, which takes 69 ms for 5,000 commits.
+    The function `commits` returns such commits only with `discarded`. Git reads no more history than `limit` needs,
+    which takes 4 ms; reading all of a history of 5,000 commits takes 69 ms.
     """
     if revision == "HEAD" and not repository.has_head():
         return False
@@ -124,9 +124,9 @@ def paths_ever(
 ) -> list[str]:
     """Return every path below `folder` that a commit added, newest first.
 
-    Searched are the histories of `revision` and of the commit `beside` ("" for none), or with `everywhere` those of all
-    refs; `since` is a date as `git log --since` takes it. A merge adds the paths that none of its parents has. A side
-    whose files a merge did not take is searched, too.
+    The histories of `revision` and of the commit `beside` ("" for none) are searched, or with `everywhere` those of all
+    refs, including the sides that merges discarded. `since` is a date as `git log --since` takes it. A merge counts as
+    adding the paths that none of its parents has.
     """
     tips = ["--all"] if everywhere else _tips(repository, revision, beside)
     if not tips:
@@ -141,8 +141,8 @@ def paths_ever(
 def paths_gone(repository: Repository, folder: str, beside: str = "") -> list[str]:
     """Return every path below `folder` that a commit added or deleted in the histories of HEAD and `beside`.
 
-    `beside` is another commit, "" for none. The deleted paths come first, newest first; then come the others, which
-    still exist or which a merge did not take. A merge deletes only what all its parents had.
+    `beside` is another commit, "" for none. The deleted paths come first, the latest deletion first; then come the
+    others, which still exist or which a merge discarded. A merge counts as deleting paths that all its parents had.
     """
     tips = _tips(repository, "HEAD", beside)
     if not tips:
@@ -178,7 +178,7 @@ def latest(repository: Repository, limit: int) -> Iterator[CommitPaths]:
             seconds, _, title = item[1:].partition(b" ")
             date, subject, paths = timestamps.from_epoch(int(seconds)), title.decode(errors="replace"), []
         elif item:  # the status of a path, which follows: that may begin with any character
-            paths.append(git.name(next(items)))
+            paths.append(git.decode_path(next(items)))
     if date:
         yield CommitPaths(date, tuple(paths), subject)
 
@@ -196,28 +196,28 @@ def paths_touched(repository: Repository, limit: int, without: str) -> Callable[
     process = git.start(args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"})
 
     @cache
-    def tell() -> set[str]:
-        unheard.detach()
+    def wait() -> set[str]:
+        finalizer.detach()
         found = git.finish(process, args).split(b"\0")  # the first path of a commit begins with an end of line
-        return {git.name(item.lstrip(b"\n")) for item in found if item}
+        return {git.decode_path(item.lstrip(b"\n")) for item in found if item}
 
-    unheard = weakref.finalize(tell, git.end, process)  # ends Git if the caller never calls the function
-    return tell
+    finalizer = weakref.finalize(wait, git.end, process)  # ends Git if the caller never calls the function
+    return wait
 
 
 def last_version(repository: Repository, path: str, beside: str = "") -> tuple[str, str] | None:
     """Return the newest commit in which a path existed, and its blob there; None if the history never had it.
 
-    Searched are the histories of HEAD and of the commit `beside` ("" for none). Sides whose files a merge did not take
-    are searched only if the path is not found elsewhere.
+    The histories of HEAD and of the commit `beside` ("" for none) are searched, and the sides that merges discarded
+    only if the path is not found elsewhere.
     """
     tips = _tips(repository, "HEAD", beside)
     if not tips:
         return None
     args = ["log", "--no-show-signature", "--format=%H", "--max-count=1", "--diff-filter=AMT", "--no-renames", "-s"]
     for more in ([], ["--full-history"]):
-        asked = [*args, _AS_ONE, *more, *tips, "--", path]
-        if commit := git.read(asked, repository.top).decode().strip():
+        command = [*args, _MERGE_DIFF, *more, *tips, "--", path]
+        if commit := git.read(command, repository.top).decode().strip():
             entries = list(trees.parse(git.read(["ls-tree", "-z", "--full-tree", commit, "--", path], repository.top)))
             return (commit, entries[0].blob) if entries else None
     return None
@@ -257,29 +257,29 @@ class FileCommit(msgspec.Struct, frozen=True):
     path: str
 
 
-_TOUCHES = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%ct%x00%an%x00%B%x00")
+_FILE_LOG = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%ct%x00%an%x00%B%x00")
 
 
-def touches(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[FileCommit]:
+def file_commits(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[FileCommit]:
     """Return the commits that touched a file, newest first.
 
     Renames are followed as far as this clone has the contents.
     """
     most = [] if limit is None else [f"--max-count={limit}"]
     try:
-        return _touches(repository, [*_TOUCHES, "--follow", *most, revision, "--", path])
+        return _file_commits(repository, [*_FILE_LOG, "--follow", *most, revision, "--", path])
     except git.GitFailed:
         if not repository.is_partial:
             raise
-        return _touches(repository, [*_TOUCHES, "--no-renames", *most, revision, "--", path])
+        return _file_commits(repository, [*_FILE_LOG, "--no-renames", *most, revision, "--", path])
 
 
-def touch(repository: Repository, commit: str, path: str) -> FileCommit:
+def file_commit(repository: Repository, commit: str, path: str) -> FileCommit:
     """Return the FileCommit of one commit, in which the file has the path `path`."""
-    return msgspec.structs.replace(_touches(repository, [*_TOUCHES, "--no-walk", commit])[0], path=path)
+    return msgspec.structs.replace(_file_commits(repository, [*_FILE_LOG, "--no-walk", commit])[0], path=path)
 
 
-def _touches(repository: Repository, args: Sequence[str]) -> list[FileCommit]:
+def _file_commits(repository: Repository, args: Sequence[str]) -> list[FileCommit]:
     found = []
     out = git.read(args, repository.top, extra=git.OFFLINE).decode(errors="backslashreplace")
     for part in re.split("(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)", out):
@@ -290,7 +290,7 @@ def _touches(repository: Repository, args: Sequence[str]) -> list[FileCommit]:
     return found
 
 
-class LastKnown(msgspec.Struct, frozen=True):
+class LastState(msgspec.Struct, frozen=True):
     """The last state of a path: a revision that has it, its blob there, and the commit that deleted it.
 
     `removed_by` is "" if no commit did; `is_file` is False for a submodule.
@@ -302,25 +302,25 @@ class LastKnown(msgspec.Struct, frozen=True):
     is_file: bool = True
 
 
-def last_known(repository: Repository, path: str, revision: str) -> LastKnown | None:
+def last_state(repository: Repository, path: str, revision: str) -> LastState | None:
     """Return the last state of a path in the history of a revision; None if that never had it."""
     args = ["log", "--no-show-signature", "--max-count=1", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%H"]
-    args.append(_AS_ONE)
-    # Commits that did not leave the path alone; of a folder Git would tell of the files in it.
+    args.append(_MERGE_DIFF)
+    # The latest commit that changed the path. For a folder Git lists the files in it, so names are compared.
     out = git.read([*args, "--diff-filter=AMTD", revision, "--", path], repository.top)
     commit, *raw = out.split(b"\0")
     for meta, name in zip(raw[::2], raw[1::2], strict=False):
-        if git.name(name) == path:
+        if git.decode_path(name) == path:
             mode, mode_now, before, after, status = meta.decode().split()
             made = commit.decode().strip()
             if status == "D":
-                return LastKnown(f"{made}^", before, made, not mode.endswith(trees.SUBMODULE))
-            return LastKnown(made, after, "", mode_now != trees.SUBMODULE)
+                return LastState(f"{made}^", before, made, not mode.endswith(trees.SUBMODULE))
+            return LastState(made, after, "", mode_now != trees.SUBMODULE)
     return None
 
 
 def is_ancestor(repository: Repository, commit: str, other: str) -> bool:
-    """Return whether a commit is in the history of `other`; False if this clone can't find out."""
+    """Return whether a commit is in the history of `other`; False if this clone lacks one of them."""
     try:
         git.read(["merge-base", "--is-ancestor", commit, other], repository.top)
     except git.GitFailed:
@@ -337,9 +337,9 @@ def commit_before(repository: Repository, moment: str) -> str:
 
 
 def distance(repository: Repository) -> tuple[str, int, int] | None:
-    """Return the upstream branch of HEAD, and how many commits HEAD is ahead and behind it, as last fetched.
+    """Return the upstream branch of HEAD, and how many commits HEAD is ahead of it and behind it.
 
-    None if HEAD has no upstream.
+    The upstream is taken as it was when last fetched, such as ("origin/main", 2, 0). None if HEAD has no upstream.
     """
     try:
         args = [

@@ -15,12 +15,12 @@ from memctl.git import git, index
 from memctl.git.repository import Repository
 
 _MOST_COMMITS = 20_000
-_AT_ONCE = 200  # blobs that are read before the time is looked at
+_BATCH_SIZE = 200  # blobs that are read between two looks at the clock
 _LARGEST = 2 * 1024 * 1024  # bytes of a blob
 
 
-class Remains(msgspec.Struct, frozen=True):
-    """Where some texts are still found in history.
+class Matches(msgspec.Struct, frozen=True):
+    """The places in history where one of some texts was found.
 
     `commits` have one of the texts in their changes or messages, newest first; `refs` lead to any of these commits.
     `is_complete` is False if the time did not suffice to search all of history.
@@ -31,11 +31,11 @@ class Remains(msgspec.Struct, frozen=True):
     is_complete: bool = True
 
 
-def find(repository: Repository, texts: Iterable[str], folder: str, seconds: float = 10.0) -> Remains:
+def find(repository: Repository, texts: Iterable[str], folder: str, seconds: float = 10.0) -> Matches:
     """Return the commits that have one of some texts in a file that they changed below a folder, or in their message.
 
-    Of all refs and stashes the commits that changed a file below the folder are searched; of memctl's own refs all
-    commits and files are. The search stops after `seconds`; the result's `is_complete` is then False.
+    All refs and stashes are searched for commits that changed a file below the folder. On memctl's own refs all commits
+    and files are searched. The search stops after `seconds`; the result's `is_complete` is then False.
     """
     wanted = [text.encode() for text in texts]
     deadline = time.monotonic() + seconds
@@ -45,7 +45,7 @@ def find(repository: Repository, texts: Iterable[str], folder: str, seconds: flo
     own = _refs(repository, ["refs/memctl/"])
     for arguments in (["--all", "--", folder], *([[*own, "--"]] if own else [])):
         count = 0
-        for some in _portions(_changes(repository, arguments)):
+        for some in _batches(_changes(repository, arguments)):
             count += len(some)
             blobs = [blob for _, _, names in some for blob in names if blob not in seen]
             for blob, item in zip(blobs, repository.objects.read(blobs, _LARGEST), strict=True):
@@ -57,10 +57,10 @@ def find(repository: Repository, texts: Iterable[str], folder: str, seconds: flo
                 is_complete = False
                 break
         is_complete &= count < _MOST_COMMITS
-    return Remains(tuple(found), _containing(repository, list(found)), is_complete)
+    return Matches(tuple(found), _refs_containing(repository, list(found)), is_complete)
 
 
-def staged(repository: Repository, texts: Iterable[str], folder: str) -> list[str]:
+def staged_files(repository: Repository, texts: Iterable[str], folder: str) -> list[str]:
     """Return the files below a folder whose staged version contains one of some texts; disk and HEAD are not read."""
     wanted = [text.encode() for text in texts]
     entries = [entry for entry in index.entries(repository, folder) if entry.is_regular]
@@ -74,25 +74,25 @@ def staged(repository: Repository, texts: Iterable[str], folder: str) -> list[st
 
 def _changes(repository: Repository, arguments: Sequence[str]) -> Iterator[tuple[str, bytes, list[str]]]:
     """Yield commits with their messages and the blobs that they added, newest first."""
-    mark = os.urandom(16).hex()  # that no message can have in it
+    mark = os.urandom(16).hex()  # a separator that occurs in no message
     args = ["log", "--no-show-signature", "-z", f"--format={mark}%H %B{mark} ", "--raw", "--no-abbrev", "--no-renames"]
     args += ["--diff-merges=first-parent", "--full-history", f"--max-count={_MOST_COMMITS}", *arguments]
     pieces = git.stream(args, repository.top, mark.encode())
     next(pieces, b"")
-    for said, changes in zip(pieces, pieces, strict=False):
-        commit, _, message = said.partition(b" ")
+    for head, changes in zip(pieces, pieces, strict=False):
+        commit, _, message = head.partition(b" ")
         columns = (part.split() for part in changes.split(b"\0") if part.lstrip(b" \n").startswith(b":"))
         blobs = [row[3].decode() for row in columns if len(row) == 5 and row[1].startswith(b"100")]
         yield commit.decode(), message, blobs
 
 
-def _portions(
+def _batches(
     changes: Iterable[tuple[str, bytes, list[str]]],
 ) -> Iterator[list[tuple[str, bytes, list[str]]]]:
     some: list[tuple[str, bytes, list[str]]] = []
     for change in changes:
         some.append(change)
-        if sum(len(names) for _, _, names in some) >= _AT_ONCE:
+        if sum(len(names) for _, _, names in some) >= _BATCH_SIZE:
             yield some
             some = []
     if some:
@@ -104,7 +104,7 @@ def _refs(repository: Repository, arguments: Sequence[str]) -> list[str]:
     return os.fsdecode(out).split("\n")[:-1]
 
 
-def _containing(repository: Repository, commits: Sequence[str]) -> tuple[str, ...]:
-    """Return the refs from which one of some commits is reached."""
-    asked = [argument for commit in commits[-_AT_ONCE:] for argument in ("--contains", commit)]
+def _refs_containing(repository: Repository, commits: Sequence[str]) -> tuple[str, ...]:
+    """Return the refs from which one of some commits can be reached."""
+    asked = [argument for commit in commits[-_BATCH_SIZE:] for argument in ("--contains", commit)]
     return tuple(_refs(repository, asked)) if asked else ()

@@ -9,10 +9,10 @@ from memctl.git import git
 from memctl.git.repository import Repository
 
 SETTING = "memctl.hookCommits"
-# Everything on the branch; pages of sessions and checkpoints on a ref beside it; nothing.
+# Commit everything to the branch; commit session pages and checkpoints to a ref beside it; commit nothing.
 ALL, RECORDS, NONE = "all", "records", "none"
 # Values of the former boolean setting; for Git a setting without a value is true.
-_BEFORE = {"true": ALL, "yes": ALL, "on": ALL, "1": ALL, "": ALL, "false": NONE, "no": NONE, "off": NONE, "0": NONE}
+_BOOLEANS = {"true": ALL, "yes": ALL, "on": ALL, "1": ALL, "": ALL, "false": NONE, "no": NONE, "off": NONE, "0": NONE}
 
 
 class UnknownValue(MemctlError):
@@ -30,21 +30,21 @@ def mode(repository: Repository) -> str:
         return ""
     if value in (ALL, RECORDS, NONE):
         return value
-    known = _BEFORE.get(value.lower())
-    if known is None:
+    converted = _BOOLEANS.get(value.lower())
+    if converted is None:
         raise UnknownValue(
-            f"{SETTING} is {value[:40]!r}", f"set it to {ALL}, {RECORDS} or {NONE}: `git config {SETTING} {ALL}`"
+            f"{SETTING} is {value[:40]!r}; it must be {ALL}, {RECORDS} or {NONE}", f"run `git config {SETTING} {ALL}`"
         )
-    return known
+    return converted
 
 
 def default(repository: Repository) -> str:
-    """Return the memctl.hookCommits for newly installed hooks: RECORDS on a branch with an upstream, else ALL.
+    """Return the default of memctl.hookCommits: RECORDS on a branch with an upstream, else ALL.
 
-    It is ALL, too, if an earlier memctl, which committed everything, was in use in the clone and the clone's own config
+    It is also ALL if an earlier memctl, which committed everything, was in use in the clone, and the clone's own config
     does not set memctl.trusted.
     """
-    from memctl.git import earlier_use  # mostly something is set
+    from memctl.git import earlier_use  # mostly the setting exists, and no default is needed
 
     if not repository.own_setting("memctl.trusted") and earlier_use.was_in_use(repository):
         return ALL
@@ -65,7 +65,7 @@ def decide(repository: Repository) -> str:
     if found:
         return found
     found = default(repository)
-    with suppress(git.GitFailed):  # the folder can't be written: the value is decided again next time
+    with suppress(git.GitFailed):  # the config can't be written: the value is decided again next time
         git.write(["config", "--local", SETTING, found], repository.top)
     repository.settings()[SETTING.lower()] = found
     return found

@@ -1,7 +1,7 @@
-"""The hooks of a clone: where they are, whose they are, and memctl's own script.
+"""The Git hooks of a clone: where they are, who wrote them, and memctl's own script.
 
-A hook of the user's is kept beside ours as a file of its own, moved and not rewritten: it may be a binary, a link or a
-Python program, and it may `exec` or `exit`. Our script calls it.
+The user's hook is moved to a file beside ours, and our script calls it. It is not rewritten, since it may be a binary,
+a link or a Python program, and may `exec` or `exit`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memctl.git import git
 from memctl.git.repository import Repository
 
 HOOKS = ("pre-commit", "pre-merge-commit", "post-merge", "post-commit", "post-checkout")
-KEPT = ".before-memctl"  # what the name of a user's hook has at its end while ours is in its place
+BACKUP = ".before-memctl"  # the end of the name to which the user's hook is moved
 
 _SCRIPT = """\
 #!/bin/sh
@@ -81,7 +81,7 @@ _BODIES = {
     "post-checkout": """\
     [ "$3" != 1 ] || { has_batch && run commit --batch; }""",
 }
-_BY_HAND = {
+_MANUAL_LINES = {
     "pre-commit": """\
 if [ -f CONFIG ] && command -v memctl >/dev/null; then
     [ ! -e "$(git rev-parse --git-path BATCH)" ] || MEMCTL commit --batch || exit
@@ -111,20 +111,20 @@ fi
 """,
 }
 _CALL = re.compile(rb"^[^#\n]*\bmemctl\b[^\n]* (?:check --staged|render --merged|commit --batch)\b", re.MULTILINE)
-_MADE = "# The folder of this hook was made for it, and goes with it if nothing else is in there.\n"
+_FOLDER_NOTE = "# The folder of this hook was made for it, and goes with it if nothing else is in there.\n"
 _STAMP = re.compile(rb"^# memctl hook ([0-9a-f]{16})\n", re.MULTILINE)
 _FOLDERS = re.compile(rb"^for folder in (.*?); do$", re.MULTILINE | re.DOTALL)
 _FRAMEWORK = b"138fd403232d2ddd5efb44317e38bf03"  # the digest by which every version of pre-commit recognises its hook
-# Hooks that ask for their own name to know what they are; husky 4 and overcommit do it in another file.
+# Hooks that act by the name of their file; husky 4 and overcommit look it up in another file.
 _OWN_NAME = re.compile(
     rb"basename\W+(?:\$0|\$PROGRAM_NAME|sys\.argv\[0\]|__file__)|\$\{0##|husky\.sh|overcommit", re.IGNORECASE
 )
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """A hook's file and whose it is: nobody's (missing), ours, ours with somebody's changes, or the user's.
+    """A hook's file, and who wrote it: `whose` is "nobody's" for a missing file.
 
-    `data` is the content of the file, or of what a link leads to; a link is always the user's.
+    `data` is the content of the file, or of a link's target; a link is always the user's.
     """
 
     file: Path
@@ -150,14 +150,15 @@ class Hook(msgspec.Struct, frozen=True):
     @property
     def made_its_folder(self) -> bool:
         """Whether the folder was made for this hook, so that it is deleted with it."""
-        return self.whose == "ours" and self.data.endswith(_MADE.encode())
+        return self.whose == "ours" and self.data.endswith(_FOLDER_NOTE.encode())
 
 
 class HookChange(msgspec.Struct, frozen=True):
-    """The changes of one hook's files, made in the order of the fields.
+    """The changes to one hook's files, made in the order of the fields.
 
-    The user's hook in `file` is moved to `keep`; `file` gets `text` in place of `old`; the user's hook in `back` is
-    moved back to `file`; `deletes` are deleted, and with `prune` the folder, if it is empty then.
+    First the user's hook in `file` is moved to `keep`. Then `file` gets `text`, in place of `old`. Then the user's hook
+    in `back` is moved back to `file`. Then the files in `deletes` are deleted, and with `prune` the folder, too, if it
+    is empty.
     """
 
     file: Path
@@ -176,7 +177,7 @@ def folder(repository: Repository) -> Path:
 
 
 def is_private(repository: Repository, place: Path) -> bool:
-    """Return whether a folder is this clone's alone: in the Git directory, without a link that leads out of it."""
+    """Return whether a folder belongs to this clone alone: it is in the Git directory, also after resolving links."""
     return Path(os.path.realpath(place)).is_relative_to(repository.common_dir)
 
 
@@ -218,7 +219,7 @@ def is_ours_alone(repository: Repository, file: Path) -> bool:
         pristine = inspect(file).whose == "ours"
     except (OSError, MemctlError):
         return False
-    return pristine and is_private(repository, file.parent) and not os.path.lexists(file.with_name(file.name + KEPT))
+    return pristine and is_private(repository, file.parent) and not os.path.lexists(file.with_name(file.name + BACKUP))
 
 
 def equal(one: Path, other: Path) -> bool:
@@ -237,11 +238,11 @@ def script(name: str, memories: Sequence[str], program: str, made: bool) -> str:
     """Return the script of the hook `name` for the memories in some folders, relative to the worktree's top.
 
     `program` is the path of a memctl to use if none is on the PATH ("" for none). `made` says that the hooks' folder
-    was made for the hook. The second line has a digest of all others, by which changes are noticed.
+    was created for the hook. The second line has a digest of all others, which reveals later changes.
     """
     programs = ["memctl", *([program] if program else [])]
     values = {"NAME": name, "BODY": _BODIES[name], "FOLDERS": shlex.join(memories), "PROGRAMS": shlex.join(programs)}
-    text = re.sub("|".join(values), lambda found: values[found[0]], _SCRIPT) + (_MADE if made else "")
+    text = re.sub("|".join(values), lambda found: values[found[0]], _SCRIPT) + (_FOLDER_NOTE if made else "")
     head, _, rest = text.partition("# memctl hook STAMP\n")
     return f"{head}# memctl hook {_digest(os.fsencode(head + rest))}\n{rest}"
 
@@ -258,13 +259,13 @@ def manual_lines(name: str, memory: str) -> str:
         "BATCH": f"memctl/{'' if at_top else memory.replace('%', '%25').replace('/', '%2F') + '%2F'}.memory/batch",
         "MEMCTL": "memctl" if at_top else f"memctl -C {shlex.quote(memory)}",
     }
-    return re.sub("|".join(values), lambda found: values[found[0]], _BY_HAND[name])
+    return re.sub("|".join(values), lambda found: values[found[0]], _MANUAL_LINES[name])
 
 
 def apply(change: HookChange) -> None:
     """Change the files of a hook. At every moment Git finds the old hook or the new one."""
     if change.keep:
-        _keep(change.file, change.keep)
+        _move_aside(change.file, change.keep)
     if change.text is not None:
         _write(change.file, change.text)
     if change.back:
@@ -280,13 +281,13 @@ def _digest(rest: bytes) -> str:
     return hashlib.blake2b(rest, digest_size=8).hexdigest()
 
 
-def _keep(file: Path, kept: Path) -> None:
+def _move_aside(file: Path, backup: Path) -> None:
     try:
-        os.link(file, kept, follow_symlinks=False)  # a second name first, so that Git finds a hook all the while
+        os.link(file, backup, follow_symlinks=False)  # a second name first, so that Git finds a hook all the while
     except FileExistsError:
-        raise MemctlError(f"{kept} has just appeared", "another program works on the hooks; run this again") from None
+        raise MemctlError(f"{backup} exists by now: another program changes the hooks", "run this again") from None
     except (OSError, NotImplementedError):  # a file system without such links
-        os.rename(file, kept)
+        os.rename(file, backup)
 
 
 def _write(file: Path, text: str) -> None:

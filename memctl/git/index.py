@@ -17,11 +17,11 @@ from memctl.git.trees import REGULAR, TreeEntry
 def entries(repository: Repository, *paths: str, without: str = "") -> list[TreeEntry]:
     """Return the files in the index at or below some paths (none: all).
 
-    Inside a hook it is the index that is being committed. Files in folders with the name `without` are left out, at any
-    depth, so that Git need not print them; `paths` are Git's pathspecs then, in which `*` matches anything. A path with
-    a merge conflict is returned once for each side, as no regular file.
+    Inside a hook it is the index that is being committed. Files in folders called `without`, at any depth, are left
+    out, so that Git need not print them; `paths` are then Git's pathspecs, in which `*` matches anything. A path with a
+    merge conflict is returned once, as no regular file.
     """
-    chosen = [*all_without(without), *paths] if without else ["--", *paths]
+    chosen = [*pathspecs_without(without), *paths] if without else ["--", *paths]
     args = ["ls-files", "-s", "-z", "--full-name", *chosen]
     out = git.read(args, repository.top, literal=not without, extra=repository.index_in_use())
     found: dict[str, TreeEntry] = {}
@@ -29,7 +29,7 @@ def entries(repository: Repository, *paths: str, without: str = "") -> list[Tree
         if item:
             meta, _, path = item.partition(b"\t")
             mode, blob, stage = meta.split()
-            name = git.name(path)
+            name = git.decode_path(path)
             found[name] = TreeEntry(name, blob.decode(), mode in REGULAR and stage == b"0")
     return list(found.values())
 
@@ -42,7 +42,7 @@ class Sides(msgspec.Struct, frozen=True):
     theirs: str
 
 
-def unmerged(repository: Repository, folder: str) -> dict[str, Sides]:
+def conflicting_files(repository: Repository, folder: str) -> dict[str, Sides]:
     """Return the files below `folder` that a merge left in conflict and that both sides have, by path."""
     args = ["ls-files", "-u", "-z", "--full-name", "--", folder]
     sides: dict[str, dict[bytes, str]] = {}
@@ -51,7 +51,7 @@ def unmerged(repository: Repository, folder: str) -> dict[str, Sides]:
             meta, _, path = item.partition(b"\t")
             mode, blob, stage = meta.split()
             if mode in REGULAR:
-                sides.setdefault(git.name(path), {})[stage] = blob.decode()
+                sides.setdefault(git.decode_path(path), {})[stage] = blob.decode()
     return {
         path: Sides(found.get(b"1", ""), found[b"2"], found[b"3"])
         for path, found in sides.items()
@@ -59,14 +59,14 @@ def unmerged(repository: Repository, folder: str) -> dict[str, Sides]:
     }
 
 
-def in_conflict(repository: Repository) -> tuple[str, ...]:
+def conflicting_paths(repository: Repository) -> tuple[str, ...]:
     """Return the paths that a merge left in conflict, in the memory or elsewhere."""
     out = git.read(["ls-files", "-u", "-z", "--full-name"], repository.top)  # `git diff` would look at every file
-    return tuple(dict.fromkeys(git.name(item.partition(b"\t")[2]) for item in out.split(b"\0") if item))
+    return tuple(dict.fromkeys(git.decode_path(item.partition(b"\t")[2]) for item in out.split(b"\0") if item))
 
 
-def all_without(name: str) -> list[str]:
-    """Return the pathspecs of all files but those below folders called `name`, for git at the worktree's top."""
+def pathspecs_without(name: str) -> list[str]:
+    """Return git arguments for all files but those below folders called `name`, for a command at the worktree's top."""
     return ["--", f":(exclude,glob)**/{name}/**"]
 
 
@@ -91,10 +91,10 @@ def stage_blobs(repository: Repository, blobs: Mapping[str, str]) -> None:
         git.write(["update-index", "-z", "--force-remove", "--stdin"], repository.top, gone.encode(), extra)
 
 
-def not_checked_out(repository: Repository, folder: str) -> list[str]:
-    """Return the files below a folder that are in HEAD and not in the worktree because of a sparse checkout."""
+def sparse_paths(repository: Repository, folder: str) -> list[str]:
+    """Return the files below a folder that are in HEAD, but not in the worktree because of a sparse checkout."""
     out = git.read(["ls-files", "-t", "-z", "--", folder], repository.top)
-    skipped = [git.name(item[2:]) for item in out.split(b"\0") if item[:1] == b"S"]
+    skipped = [git.decode_path(item[2:]) for item in out.split(b"\0") if item[:1] == b"S"]
     return [path for path in skipped if not os.path.lexists(repository.top / path)]
 
 

@@ -5,8 +5,8 @@ a file as one side had it introduces nothing; a merge that gave the file a new t
 or a rebase the new commit introduces the text, since the old ones are not in the history. If several commits introduced
 one text (a cherry-pick on both sides of a merge, a revert), the latest counts.
 
-All of history is read, with the sides that merges gave up: which sides `git log` leaves out depends on the commit where
-it begins, so the results for a part of history could not be extended later.
+All of history is read, with the sides that merges discarded. Which of them `git log` leaves out by default depends on
+the commit where it begins, so results for a part of history could not be extended later.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from memctl.git import git, message, trees
 from memctl.git.repository import Repository
 from memctl.text import timestamps
 
-# `-c` lists of a merge only what it has otherwise than all of its parents. The settings log.showRoot and log.follow can
-# keep the files of a root commit from the list, and bring in those of another path.
+# With `-c` Git lists for a merge only the files that differ from all of its parents. The settings log.showRoot and
+# log.follow could hide the files of a root commit and add those of another path.
 _LOG = ("log", "--no-show-signature", "-z", "-c", "--raw", "--no-abbrev", "--no-renames", "--root", "--no-follow")
 _FORMAT = "--format=%x1e%H %ct" + "".join(
     f" %(trailers:key=Memctl-{key},valueonly,separator=%x2C)" for key in ("Op", "Base", "Changes")
 )
-_COUNTING = "maintain"  # the operation that writes retrieval counts into records
-_NOTHING = "0"  # the digit of which the id of no blob consists
+_COUNT_OPERATION = "maintain"  # the operation that writes retrieval counts into records
+_NULL_DIGIT = "0"  # Git writes zeros in place of the id of a blob that does not exist
 
 
 class Introduction(msgspec.Struct, frozen=True):
@@ -46,28 +46,29 @@ class Introduction(msgspec.Struct, frozen=True):
 
 
 def introductions(
-    repository: Repository, paths: Sequence[str], revisions: str, *, is_line: bool = False
+    repository: Repository, paths: Sequence[str], revisions: str, *, first_parent: bool = False
 ) -> Iterator[Introduction]:
     """Yield the introductions of all texts that files at or below some paths (none: all) ever had, latest first.
 
-    With `is_line` only first parents are followed. Raises GitFailed.
+    With `first_parent` only first parents are followed. Raises GitFailed.
     """
     commit, seconds, is_counting, squashed = "", 0, False, ""
-    line = ["--first-parent"] if is_line else []
-    items = git.stream([*_LOG, "--full-history", *line, _FORMAT, revisions, "--", *paths], repository.top)
+    options = ["--first-parent"] if first_parent else []
+    items = git.stream([*_LOG, "--full-history", *options, _FORMAT, revisions, "--", *paths], repository.top)
     for item in items:
         if item.startswith(b"\x1e"):
             commit, when, operations, base, tip = item[1:].decode(errors="replace").split(" ", 4)
-            seconds, is_counting = int(when), _COUNTING in operations.split(",")
+            seconds, is_counting = int(when), _COUNT_OPERATION in operations.split(",")
             squashed = f"{base}..{tip}" if message.is_commit(base) and message.is_commit(tip) else ""
         elif columns := item.lstrip(b"\n").decode().split():
-            # Of each parent a colon and a mode, then the mode now; of each parent a blob, then the blob now.
+            # A colon and a mode for each parent, then the mode now; a blob for each parent, then the blob now.
             parents = columns[0].count(":")
-            path, blob, before = git.name(next(items)), columns[2 * parents + 1], columns[parents + 1 : 2 * parents + 1]
-            if blob.strip(_NOTHING) and blob not in before:  # else it is gone, or only its mode is another
-                former = (one for one in before if one.strip(_NOTHING))
-                counted = tuple(former) if is_counting or parents > 1 else ()
-                yield Introduction(path, blob, commit, seconds, counted, squashed)
+            path, blob = git.decode_path(next(items)), columns[2 * parents + 1]
+            before = columns[parents + 1 : 2 * parents + 1]
+            if blob.strip(_NULL_DIGIT) and blob not in before:  # else the file was deleted, or only its mode changed
+                former = (one for one in before if one.strip(_NULL_DIGIT))
+                counts_before = tuple(former) if is_counting or parents > 1 else ()
+                yield Introduction(path, blob, commit, seconds, counts_before, squashed)
 
 
 def latest(
@@ -75,7 +76,7 @@ def latest(
 ) -> dict[str, Introduction]:
     """Return the latest introduction of the blob of each path, in the history of a revision.
 
-    The search ends when all are found. `within` narrows it to some paths (none: all), which pays for a few files.
+    The search ends when all are found. `within` limits it to some paths (none: all), which is faster for a few files.
     """
     missing = dict(blobs)
     found: dict[str, Introduction] = {}
@@ -93,7 +94,7 @@ def last_commits(repository: Repository, paths: Iterable[str], revision: str = "
     if revision == "HEAD" and not repository.has_head():
         return {}
     wanted = sorted(set(paths))
-    found = latest(repository, trees.blobs_of(repository, revision, wanted), revision, wanted)
+    found = latest(repository, trees.blob_ids(repository, revision, wanted), revision, wanted)
     return {path: one.commit for path, one in found.items()}
 
 
@@ -101,5 +102,5 @@ def last_changes(repository: Repository, paths: Iterable[str], revision: str = "
     """Return when the text of each file at a revision was introduced: canonical UTC by path."""
     if revision == "HEAD" and not repository.has_head():
         return {}
-    found = latest(repository, trees.blobs_of(repository, revision, paths), revision)
+    found = latest(repository, trees.blob_ids(repository, revision, paths), revision)
     return {path: timestamps.from_epoch(one.seconds) for path, one in found.items()}

@@ -1,4 +1,4 @@
-"""Where the lines of one version of a file are in another, by the hunks of `git diff`."""
+"""Line numbers of one version of a file mapped to those of a newer version, by the hunks of `git diff`."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from memctl.git import git
 from memctl.git.repository import Repository
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-# What stands apart from its neighbours by white space alone is the same line. Nothing that a repository or its settings
-# name is run for the comparison.
+# Lines that differ in white space alone count as the same line (-w). No program that a repository or its settings name
+# is run for the comparison.
 _DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", "-w", "--diff-algorithm=histogram", "--text")
-_QUIET = ("-c", "diff.autoRefreshIndex=false")  # or Git would rewrite the user's index
+_NO_REFRESH = ("-c", "diff.autoRefreshIndex=false")  # or Git would rewrite the user's index
 
 
 class Hunk(msgspec.Struct, frozen=True):
-    """A stretch of lines in which two versions of a file differ.
+    """A range of lines in which two versions of a file differ: its first line and its number of lines in each version.
 
-    `before` is its first line in the old version and `lost` its number of lines there; `now` and `new` are the same for
-    the new version. If a stretch has no lines in a version, its first line there is the one that follows the stretch.
+    If the range has no lines in a version, its first line there is the line that follows it.
     """
 
-    before: int
-    lost: int
-    now: int
-    new: int
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
 
 
 class LineMap(msgspec.Struct, frozen=True):
@@ -38,42 +37,42 @@ class LineMap(msgspec.Struct, frozen=True):
     @property
     def growth(self) -> int:
         """How many more lines the newer version has than the old one; negative if it has fewer."""
-        return sum(hunk.new - hunk.lost for hunk in self.hunks)
+        return sum(hunk.new_count - hunk.old_count for hunk in self.hunks)
 
     def now(self, line: int) -> int | None:
         """Return the number of a line in the newer version; None if it was deleted or changed."""
-        moved = 0
+        offset = 0
         for hunk in self.hunks:
-            if line < hunk.before:
+            if line < hunk.old_start:
                 break
-            if line < hunk.before + hunk.lost:
+            if line < hunk.old_start + hunk.old_count:
                 return None
-            moved = hunk.now + hunk.new - hunk.before - hunk.lost
-        return line + moved
+            offset = hunk.new_start + hunk.new_count - hunk.old_start - hunk.old_count
+        return line + offset
 
-    def replaced(self, line: int) -> range:
+    def replacement(self, line: int) -> range:
         """Return the newer version's lines in place of a deleted or changed line; empty for a deleted one."""
         for hunk in self.hunks:
-            if hunk.before <= line < hunk.before + hunk.lost:
-                return range(hunk.now, hunk.now + hunk.new)
+            if hunk.old_start <= line < hunk.old_start + hunk.old_count:
+                return range(hunk.new_start, hunk.new_start + hunk.new_count)
         return range(0)
 
-    def is_first_with(self, lines: tuple[int, int]) -> bool:
-        """Return whether the newer version has a line that the old one lacks, among its lines `lines`.
-
-        `lines` are the first and the last line number of the stretch to look at.
-        """
-        return any(hunk.new and hunk.now <= lines[1] and lines[0] < hunk.now + hunk.new for hunk in self.hunks)
+    def has_new_line(self, lines: tuple[int, int]) -> bool:
+        """Return whether a line from `lines[0]` to `lines[1]` of the newer version is not in the old one."""
+        return any(
+            hunk.new_count and hunk.new_start <= lines[1] and lines[0] < hunk.new_start + hunk.new_count
+            for hunk in self.hunks
+        )
 
 
 def compare(repository: Repository, before: str, after: str) -> LineMap | None:
-    """Return the map from the lines of blob `before` to those of `after`: a blob id, or a worktree file's path.
+    """Return the map from the lines of blob `before` to those of `after`, a blob id or the path of a worktree's file.
 
-    The path begins with `./`, which no blob id does. Returns None if a partial clone lacks one of both; nothing is
+    A path begins with `./`, which no blob id does. Returns None if a partial clone lacks one of them; nothing is
     fetched.
     """
     try:
-        out = git.read([*_QUIET, *_DIFF, before, after], repository.top, extra=git.OFFLINE)
+        out = git.read([*_NO_REFRESH, *_DIFF, before, after], repository.top, extra=git.OFFLINE)
     except git.GitFailed:
         return None
     return LineMap(tuple(_hunks(out.split(b"\n"))))
@@ -82,5 +81,6 @@ def compare(repository: Repository, before: str, after: str) -> LineMap | None:
 def _hunks(lines: Iterable[bytes]) -> Iterable[Hunk]:
     for line in lines:
         if match := _HUNK.match(line):
-            before, lost, now, new = (1 if number is None else int(number) for number in match.groups())
-            yield Hunk(before + (not lost), lost, now + (not new), new)  # of no lines Git names the one above
+            old_start, old_count, new_start, new_count = (1 if n is None else int(n) for n in match.groups())
+            # Where a version has no lines, Git names the line above.
+            yield Hunk(old_start + (not old_count), old_count, new_start + (not new_count), new_count)

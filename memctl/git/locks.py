@@ -12,20 +12,20 @@ import time
 from pathlib import Path
 
 # "Unable to create '/repo/.git/refs/heads/main.lock': File exists." (lockfile.c), in any language of Git's
-_NAMED = r"[^\w/.](/[^'\"\n]{1,4096}?\.lock)\b"  # compiled when one is wanted: every hook imports this
-_CONFIG = r"could not lock config file ([^\n]{1,4096}): "  # names the file that is locked (config.c)
-_OF_WORKTREE = ("index", "HEAD")
-_OF_CLONE = ("HEAD", "config", "packed-refs", "shallow")
+_LOCK_FILE = r"[^\w/.](/[^'\"\n]{1,4096}?\.lock)\b"  # compiled when one is wanted: every hook imports this
+_CONFIG_FILE = r"could not lock config file ([^\n]{1,4096}): "  # names the file that is locked (config.c)
+_WORKTREE_FILES = ("index", "HEAD")
+_CLONE_FILES = ("HEAD", "config", "packed-refs", "shallow")
 
 
 def parse(stderr: str, top: Path) -> Path | None:
-    """Return the lock file that exists already according to Git's error output; None if that names no lock file.
+    """Return the lock file because of which a Git command failed; None if its error output `stderr` names none.
 
     `top` is the worktree's root, to which some of Git's messages are relative.
     """
-    if found := re.search(_NAMED, stderr):
+    if found := re.search(_LOCK_FILE, stderr):
         return Path(found[1])
-    if found := re.search(_CONFIG, stderr):
+    if found := re.search(_CONFIG_FILE, stderr):
         return top / f"{found[1]}.lock"
     return None
 
@@ -36,18 +36,18 @@ def existing(git_dir: Path, common_dir: Path, branch: str) -> list[Path]:
     `git_dir` is the worktree's own Git directory, `common_dir` the one that all worktrees share, and `branch` HEAD's
     branch (refs/heads/…), "" for none.
     """
-    wanted = [git_dir / name for name in _OF_WORKTREE] + [common_dir / name for name in (*_OF_CLONE, branch) if name]
+    wanted = [git_dir / name for name in _WORKTREE_FILES] + [
+        common_dir / name for name in (*_CLONE_FILES, branch) if name
+    ]
     return [lock for file in dict.fromkeys(wanted) if (lock := file.with_name(f"{file.name}.lock")).exists()]
 
 
 def describe(lock: Path) -> tuple[str, str]:
-    """Return the reason why a command can't go on while a lock exists, and a hint how to remove the lock."""
+    """Return a message that says which lock blocks a command and since when, and a hint how to remove the lock."""
     try:
         age = time.time() - lock.stat().st_mtime
     except OSError:
         age = 0.0
     what = "the index" if lock.name == "index.lock" else lock.name.removesuffix(".lock")
-    hint = (
-        f"if no git program is running any more, it is left from one that was killed: rm '{lock}', then `memctl commit`"
-    )
+    hint = f"if no git program is running any more, a killed one left the lock: rm '{lock}', then `memctl commit`"
     return f"another git process has locked {what} for {age:.0f} s ({lock})", hint

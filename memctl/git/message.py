@@ -1,7 +1,7 @@
 """Commit messages: a Conventional Commits subject, and a last paragraph of trailers alone.
 
-One line that is no trailer voids all of them (measured with git 2.39), so values are folded onto continuation lines and
-contain no line ends of their own. Lines have at most 100 characters, commitlint's usual limit.
+If one line of that paragraph is no trailer, Git reads none of them (measured with git 2.39). So long values are folded
+onto continuation lines, and values contain no line ends. Lines have at most 100 characters, commitlint's usual limit.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def paragraphs(message: str) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """Return a text without line ends and control characters."""
+    """Return a text in one line: line ends and control characters become spaces."""
     text = text.encode(errors="surrogateescape").decode(errors="backslashreplace")
     return " ".join("".join(c if c >= " " and not "\x7f" <= c <= "\x9f" else " " for c in text).split())
 

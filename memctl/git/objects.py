@@ -40,32 +40,32 @@ class Objects(AnsweringProcess):
 
         The content of an object of more than `limit` bytes is left out. Raises GitFailed.
         """
-        return self.answers(names, lambda out: _answer(out, limit))
+        return self.answers(names, lambda out: _read_object(out, limit))
 
 
-def _answer(out: IO[bytes], limit: int | None) -> Object | None:
+def _read_object(out: IO[bytes], limit: int | None) -> Object | None:
     """Return the next object in the output; None for a missing one."""
-    head = _head(out)
+    head = _read_head(out)
     if head is None:
         return None
     name, kind, size = head
-    data = None if limit is not None and size > limit else _exactly(out, size)
+    data = None if limit is not None and size > limit else _read_exactly(out, size)
     if data is None:
         for position in range(0, size, _BLOCK):
-            _exactly(out, min(_BLOCK, size - position))
-    _exactly(out, 1)
+            _read_exactly(out, min(_BLOCK, size - position))
+    _read_exactly(out, 1)
     return Object(name, kind, data)
 
 
-def _head(out: IO[bytes]) -> tuple[str, str, int] | None:
-    """Return the head of the next answer, `ID KIND SIZE`; None if it is the name again with what is wrong about it."""
+def _read_head(out: IO[bytes]) -> tuple[str, str, int] | None:
+    """Return id, kind and size from the first line of the next answer; None if it says that the object is missing."""
     words = coprocess.line(out).split()
     if len(words) != 3 or words[1] not in _KINDS or not words[2].isdigit():
         return None
     return words[0].decode(), words[1].decode(), int(words[2])
 
 
-def _exactly(out: IO[bytes], size: int) -> bytes:
+def _read_exactly(out: IO[bytes], size: int) -> bytes:
     data = out.read(size)
     if len(data) != size:
         raise EOFError

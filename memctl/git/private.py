@@ -12,7 +12,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-_GROUP = stat.S_ISGID | stat.S_IWGRP
+_GROUP_BITS = stat.S_ISGID | stat.S_IWGRP
 
 
 def make_folder(folder: Path) -> None:
@@ -26,9 +26,9 @@ def make_folder(folder: Path) -> None:
 
 
 def open_file(file: Path, flags: int) -> int:
-    """Open a file and return its descriptor.
+    """Open a file and return its descriptor; `flags` are those of os.open.
 
-    If `flags` say so, create it, private, with missing folders. Raises OSError.
+    With os.O_CREAT a missing file is created as a private one, and so are missing folders above it. Raises OSError.
     """
     is_new = bool(flags & os.O_CREAT) and not os.path.lexists(file)
     try:
@@ -61,22 +61,10 @@ def replace_file(file: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def read_only(file: Path) -> str:
-    """Return the URI with which SQLite opens a file only to read it.
+def make_private(folder: Path) -> None:
+    """Make a folder private, and so its files, if an earlier memctl made it readable for others.
 
-    `Path.as_uri` would import urllib, which takes 2 ms.
-    """
-    if os.name != "posix":
-        return f"{file.as_uri()}?mode=ro"
-    characters = [(byte, chr(byte)) for byte in os.fsencode(file)]
-    quoted = (one if one.isascii() and (one.isalnum() or one in "/-._") else f"%{byte:02X}" for byte, one in characters)
-    return f"file://{''.join(quoted)}?mode=ro"
-
-
-def close_to_others(folder: Path) -> None:
-    """Make a folder private that an earlier memctl made readable for others, and with it its files.
-
-    A folder that does not exist, or that is somebody else's, is left alone.
+    A folder that does not exist, or that belongs to somebody else, is left alone.
     """
     if os.name != "posix":
         return
@@ -86,8 +74,8 @@ def close_to_others(folder: Path) -> None:
 
 
 def _folder_mode(parent: Path) -> int:
-    """Return the mode of a folder below another: open to a group if that one is."""
-    is_shared = parent.stat().st_mode & _GROUP == _GROUP
+    """Return the mode for a private folder in `parent`: the group has access if it has access to `parent`."""
+    is_shared = parent.stat().st_mode & _GROUP_BITS == _GROUP_BITS
     return stat.S_ISGID | 0o770 if is_shared else 0o700
 
 

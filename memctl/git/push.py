@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from memctl.git import git
 from memctl.git.repository import Repository
 
-_VERDICT, _UNKNOWN = "! [", "! [remote failure]"  # git-push(1), "OUTPUT": the latter means that it did not answer
-# What Git's verdict on a ref says if somebody else pushed at the same moment; each side of a race may see another of
-# these. Only the verdict is looked at: a hook of the remote's may say the same words and mean something else.
+_VERDICT, _UNKNOWN = "! [", "! [remote failure]"  # git-push(1), "OUTPUT": the latter if the remote did not answer
+# Git's verdict on a ref contains one of these if somebody else pushed at the same moment; the sides of a race may get
+# different ones. Other lines are not searched: a hook of the remote may print the same words with another meaning.
 _RACES = (
     "fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref", "incorrect old value",
     "failed to lock", "stale info", "reference already exists", "but expected", "unable to resolve reference",
@@ -18,7 +18,7 @@ _RACES = (
 
 
 class PushRefused(Exception):
-    """Raised if the remote or a hook refuses a push: `why`, in their own words. The remote is unchanged."""
+    """Raised if the remote or a hook refuses a push; `why` is their own message. The remote is unchanged."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -28,8 +28,8 @@ class PushRefused(Exception):
 def run_push(repository: Repository, args: Sequence[str]) -> bool:
     """Run `git push` with some arguments, and return False if another push changed the remote's ref first.
 
-    An environment variable tells hooks that memctl pushes. Raises PushRefused, or GitFailed for anything else, such as
-    a broken connection, after which the remote may have taken the push or not.
+    The environment variable MEMCTL_COMMITTING shows hooks that memctl pushes. Raises PushRefused, or GitFailed for any
+    other failure, such as a broken connection, after which the remote may or may not have taken the push.
     """
     try:
         git.write(["push", *args], repository.top, extra={**git.ENGLISH, git.COMMITTING: str(os.getpid())})

@@ -14,10 +14,10 @@ from memctl.git import git
 from memctl.git.repository import Repository
 
 _PATIENCE = 10.0  # seconds to wait for another git process that holds the lock of the ref
-_DEAD = 60.0  # seconds after which the process that locked one of these refs must have been killed: it takes a few ms
-_LOCKED = ("File exists", "Another git process")
+_STALE_AGE = 60.0  # seconds after which the process that made a ref's lock must be dead: a lock lasts a few ms
+_LOCK_MESSAGES = ("File exists", "Another git process")
 # Git's messages about a ref that is not at the expected commit.
-_MOVED = ("but expected", "reference already exists", "unable to resolve reference")
+_MOVED_MESSAGES = ("but expected", "reference already exists", "unable to resolve reference")
 
 
 class RefFile(msgspec.Struct, frozen=True):
@@ -90,11 +90,11 @@ def swap(repository: Repository, ref: str, new: str, old: str) -> bool:
             )
             return True
         except git.GitFailed as error:
-            if any(words in error.stderr for words in _MOVED) or repository.tip(ref) != old:
+            if any(words in error.stderr for words in _MOVED_MESSAGES) or repository.tip(ref) != old:
                 return False
-            if not any(words in error.stderr for words in _LOCKED):
+            if not any(words in error.stderr for words in _LOCK_MESSAGES):
                 raise
-            _wait_for(repository, ref, deadline)
+            _wait_for_lock(repository, ref, deadline)
 
 
 def delete(repository: Repository, ref: str, old: str) -> bool:
@@ -106,32 +106,32 @@ def delete(repository: Repository, ref: str, old: str) -> bool:
         return False
 
 
-def _wait_for(repository: Repository, ref: str, deadline: float) -> None:
-    """Wait a moment for the lock of a ref, and take away one that a killed process has left.
+def _wait_for_lock(repository: Repository, ref: str, deadline: float) -> None:
+    """Wait a moment for the lock of a ref, or remove a lock that a killed process left.
 
-    Raises MemctlError after the deadline. Only memctl has refs of these names, so nobody else holds them for long.
+    Raises MemctlError after the deadline. Only memctl has refs of these names, so no other program locks them.
     """
-    if _is_freed(repository, ref):
+    if _removed_stale_lock(repository, ref):
         return
     if time.monotonic() > deadline:
         raise MemctlError(
-            f"{ref} has been locked for {_PATIENCE:.0f} s ({_lock(repository, ref)})",
-            f"if a git process was killed, try again in {_DEAD:.0f} s: then the lock is removed",
+            f"{ref} has been locked for {_PATIENCE:.0f} s ({_lock_file(repository, ref)})",
+            f"if a git process was killed, try again in {_STALE_AGE:.0f} s, when memctl removes the lock",
         )
     time.sleep(0.02)
 
 
-def _is_freed(repository: Repository, ref: str) -> bool:
-    """Return whether a ref had a lock of a process that must be dead, and has it no more."""
-    lock = _lock(repository, ref)
+def _removed_stale_lock(repository: Repository, ref: str) -> bool:
+    """Remove a ref's lock if the process that made it must be dead; return whether it was removed."""
+    lock = _lock_file(repository, ref)
     with suppress(OSError):
-        if time.time() - lock.stat().st_mtime > _DEAD:
+        if time.time() - lock.stat().st_mtime > _STALE_AGE:
             lock.unlink()
             return True
     return False
 
 
-def _lock(repository: Repository, ref: str) -> Path:
+def _lock_file(repository: Repository, ref: str) -> Path:
     return repository.common_dir / f"{ref}.lock"
 
 
@@ -154,8 +154,8 @@ def contains(repository: Repository, history: str, commit: str) -> bool:
 
 def parent(repository: Repository, commit: str) -> str:
     """Return the first parent of a commit, "" if it has none."""
-    said = git.read(["rev-list", "--parents", "--max-count=1", commit], repository.top).decode().split()
-    return said[1] if len(said) > 1 else ""
+    commits = git.read(["rev-list", "--parents", "--max-count=1", commit], repository.top).decode().split()
+    return commits[1] if len(commits) > 1 else ""
 
 
 def same_tree(repository: Repository, one: str, other: str) -> bool:
@@ -181,10 +181,10 @@ def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
 def fetch_with(
     repository: Repository, remote: str, ref: str, tracking: str, also: Sequence[tuple[str, str]]
 ) -> tuple[str, bool]:
-    """Fetch a remote's ref into `tracking`, and further refs; return its commit, and whether those came, too.
+    """Fetch a remote's ref into `tracking`, and further refs; return its commit, and whether those were fetched, too.
 
     `also` are pairs of a remote ref and the local ref for it. A local ref is deleted if the remote has no such ref.
-    They come over the same connection, but are skipped if another process has locked one. Raises MemctlError if no
+    They are fetched over the same connection, but not if another process has locked one. Raises MemctlError if no
     remote has that name, or if it can't be reached.
     """
     _refuse_unknown(repository, remote)
@@ -192,30 +192,30 @@ def fetch_with(
     args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
     while True:
         try:
-            # A pattern is no error where there is no such ref.
-            specs = [*(["--prune"] if also else []), remote, *(f"+{one}*:{here}*" for one, here in also)]
+            # A missing ref would be an error; a pattern that matches nothing is none.
+            specs = [*(["--prune"] if also else []), remote, *(f"+{theirs}*:{ours}*" for theirs, ours in also)]
             git.write([*args, *specs, f"+{ref}:{tracking}"], repository.top, extra=git.ENGLISH)
             return repository.tip(tracking), bool(also)
         except git.GitFailed as error:
             if "find remote ref" in error.stderr:
                 return "", False
-            if not any(words in error.stderr for words in (*_LOCKED, "cannot lock ref")):
+            if not any(words in error.stderr for words in (*_LOCK_MESSAGES, "cannot lock ref")):
                 raise MemctlError(
-                    f"{remote} can't be fetched from:\n{error.stderr.strip()}",
-                    "nothing was changed; see whether `git fetch` works",
+                    f"fetching from {remote} failed:\n{error.stderr.strip()}",
+                    "nothing was changed; try `git fetch`",
                 ) from None
             if also:
-                freed = [here for _, here in also if _is_freed(repository, here)]
-                also = also if freed else ()
+                unlocked = [ours for _, ours in also if _removed_stale_lock(repository, ours)]
+                also = also if unlocked else ()
                 continue
-            _wait_for(repository, tracking, deadline)
+            _wait_for_lock(repository, tracking, deadline)
 
 
 def push(repository: Repository, remote: str, ref: str, commit: str, expected: str) -> bool:
     """Move a ref at a remote from commit `expected` to `commit`; return False if the ref was at another commit.
 
     An `expected` of "" creates the ref, a `commit` of "" deletes it. The user's pre-push hooks are for code and do not
-    run. Raises PushRefused if the remote refuses, GitFailed if nobody can tell whether it took the push.
+    run. Raises PushRefused if the remote refuses, and GitFailed if it is unknown whether the remote took the push.
     """
     from memctl.git.push import run_push  # few commands push
 
@@ -225,8 +225,8 @@ def push(repository: Repository, remote: str, ref: str, commit: str, expected: s
 
 
 def _refuse_unknown(repository: Repository, remote: str) -> None:
-    known = repository.remotes()
-    if remote not in known:
-        names = ", ".join(known)
-        hint = f"there are {names}" if names else "`git remote add NAME ADDRESS` adds one"
+    remotes = repository.remotes()
+    if remote not in remotes:
+        names = ", ".join(remotes)
+        hint = f"the remotes are {names}" if names else "`git remote add NAME ADDRESS` adds one"
         raise MemctlError(f"there is no remote {remote!r}", hint, USAGE)

@@ -1,4 +1,4 @@
-"""Upstreams, the branches of remotes that branches of a clone are synced with: finding, fetching and pushing them.
+"""Upstreams: the remote branches with which a clone's branches are synced. How to find, fetch and push them.
 
 Clones that push to one upstream can take turns (SyncTurn).
 """
@@ -18,11 +18,11 @@ from memctl.git.push import PushRefused, run_push
 from memctl.git.repository import Repository
 
 _HEADS = "refs/heads/"
-# Seconds for which others wait for a turn: a sync takes one or two, a process that was killed for ever.
-_PATIENCE = 10.0
-_TRIES = 5  # to take a turn that are lost without anybody's being seen: then something else is in the way
-# The empty tree, by SHA-1 and by SHA-256: a ref at that is a turn that is over.
-_OVER = (
+# Seconds for which clones wait for another's turn to end. A sync takes one or two; a killed one never ends its turn.
+_LONGEST_TURN = 10.0
+_TRIES = 5  # failed claims in a row, without a sign of another clone, after which turns are given up
+# The empty tree, by SHA-1 and by SHA-256: a turn ref that points to it is a turn that has ended.
+_EMPTY_TREES = (
     "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 )
@@ -56,29 +56,29 @@ class Upstream(msgspec.Struct, frozen=True):
         return self.turn_ref.replace("refs/memctl/", f"refs/memctl/remotes/{self.remote}/", 1)
 
 
-def upstream(repository: Repository, branch: str, given: str = "") -> Upstream:
-    """Return the upstream of a branch (refs/heads/…): the one that Git's settings name, or one at the remote `given`.
+def upstream(repository: Repository, branch: str, chosen: str = "") -> Upstream:
+    """Return the upstream of a branch (refs/heads/…): the one in Git's settings, or one at the remote `chosen`.
 
-    At `given` it is the branch of the same name, unless the settings name another one there. Raises MemctlError if
-    nothing is set and nothing given, or if no remote has the name `given`.
+    At `chosen` it is the branch of the same name, unless the settings name another one there. Raises MemctlError if
+    Git's settings name no upstream and `chosen` is "", or if no remote has the name `chosen`.
     """
     short = branch.removeprefix(_HEADS)
     remote, ref = (repository.branch_settings.get(f"branch.{short}.{key}", "") for key in ("remote", "merge"))
     known = repository.remotes()
     names = ", ".join(known)
-    if given:
-        if given not in known:
-            hint = f"there are {names}" if names else "`git remote add NAME ADDRESS` adds one"
-            raise MemctlError(f"there is no remote {given!r}", hint, USAGE)
-        return Upstream(branch, given, ref if ref and remote == given else branch)
+    if chosen:
+        if chosen not in known:
+            hint = f"the remotes are {names}" if names else "`git remote add NAME ADDRESS` adds one"
+            raise MemctlError(f"there is no remote {chosen!r}", hint, USAGE)
+        return Upstream(branch, chosen, ref if ref and remote == chosen else branch)
     if not known:
         raise MemctlError("this repository has no remote", "`git remote add NAME ADDRESS` adds one")
     if remote not in known or not ref:
         first = "origin" if "origin" in known else known[0]
-        why = f"it follows {ref or remote} of this clone" if remote == "." else f"remotes: {names}"
+        why = f"its upstream is {ref or remote} of this clone" if remote == "." else f"remotes: {names}"
         raise MemctlError(
-            f"no branch of a remote is set for {short}, and none was given ({why})",
-            f"`git push --set-upstream {first} {short}` once; or `memctl sync {first}`, if {first} has {short} already",
+            f"{short} has no upstream at a remote ({why})",
+            f"run `git push --set-upstream {first} {short}`, or `memctl sync {first}` if {first} has {short} already",
         )
     return Upstream(branch, remote, ref)
 
@@ -94,8 +94,8 @@ def fetch(repository: Repository, upstream: Upstream) -> str:
 def fetch_with(repository: Repository, upstream: Upstream, also: Sequence[tuple[str, str]]) -> tuple[str, bool]:
     """Fetch the upstream, its turn ref, and further refs given as pairs of remote and local ref.
 
-    Returns the upstream's commit, and whether the further refs came, too. Raises MemctlError if the remote can't be
-    reached.
+    Returns the upstream's commit, and whether the further refs were fetched, too. Raises MemctlError if the remote
+    can't be reached.
     """
     turn = (upstream.turn_ref, upstream.turn_tracking_ref)
     return refs.fetch_with(repository, upstream.remote, upstream.ref, upstream.tracking_ref, (turn, *also))
@@ -114,11 +114,11 @@ def default(repository: Repository, remote: str) -> str:
 def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
     """Push a commit to the upstream, as `git push` does; return False if another push changed the upstream first.
 
-    The user's pre-push hook runs. Raises PushRefused, with the words of the hook, the remote or Git.
+    The user's pre-push hook runs. Raises PushRefused with the message of the hook, the remote or Git.
     """
     try:
         return run_push(repository, [upstream.remote, f"{commit}:{upstream.ref}"])
-    except git.GitFailed as error:  # a hook of the user's, or a connection that broke, perhaps when all was done
+    except git.GitFailed as error:  # a hook refused, or the connection broke, perhaps after the remote took the push
         with suppress(MemctlError):
             if refs.contains(repository, fetch(repository, upstream), commit):
                 return True
@@ -126,7 +126,7 @@ def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
 
 
 def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int]:
-    """Return how many commits the history of `one` has that `other` lacks, and the other way round."""
+    """Return the number of commits that only the history of `one` has, and that of those only `other` has."""
     if one == other:
         return 0, 0
     out = git.read(["rev-list", "--count", "--left-right", f"{one}...{other}"], repository.top)
@@ -135,7 +135,7 @@ def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int
 
 
 def count_outside(repository: Repository, new: str, old: str, folder: str) -> int:
-    """Return how many commits of `new` that `old` lacks touch files outside of a folder; merges are not counted."""
+    """Return how many commits in the history of `new`, but not of `old`, touch files outside of a folder; no merges."""
     args = ["rev-list", "--count", "--no-merges", new, f"^{old}", "--", ".", f":(exclude,top){folder}"]
     return int(git.read(args, repository.top, literal=False))
 
@@ -159,14 +159,14 @@ def setting(repository: Repository, key: str) -> str:
 class SyncTurn:
     """The right to push next to an upstream: this clone claims it, or sees by its last fetch that another has it.
 
-    A clone that pushes often and has nothing to merge is always faster than one that has, and could keep it out for
-    ever: of eight clones that only write and sync, one waited 65 s, 73 tries, while half of the syncs took 0.26 s.
-    Backing off can't help, since the winner does not know that anybody waits. So a clone whose push came too late
-    claims the next turn by a ref at the remote, which only one clone can have (a push with a lease), and the others
-    wait while the ref exists. The clone deletes the ref at the end of its sync.
+    A clone that has nothing to merge pushes faster than one that has, and could keep it from pushing for ever: of eight
+    clones that only wrote and synced, one waited 65 s, 73 tries, while half of the syncs took 0.26 s. Longer pauses
+    between tries can't help, since the faster clone does not know that another one waits. So a clone whose push came
+    too late claims the next turn by a ref at the remote, which only one clone can have (a push with a lease), and the
+    others wait while the ref exists. The clone deletes the ref at the end of its sync.
 
     A turn is a courtesy and no lock: a remote that refuses the ref has no turns, the turn of a killed process ends
-    after a while, and the branch itself is guarded by its own push.
+    after a while, and the push of the branch itself is safe without it.
     """
 
     def __init__(self, repository: Repository, upstream: Upstream) -> None:
@@ -174,72 +174,72 @@ class SyncTurn:
         self._remote = upstream.remote
         self._ref = upstream.turn_ref
         self._tracking = upstream.turn_tracking_ref
-        self._mine = ""
-        self._seen = ""
-        self._since = 0.0
-        self._lost = 0
+        self._claim = ""
+        self._last_other_claim = ""
+        self._other_claim_since = 0.0
+        self._lost_claims = 0
         self._is_refused = False
 
     @property
-    def is_anothers(self) -> bool:
-        """Whether another clone had the turn at the last fetch, and has not had it longer than a turn may last."""
-        found = self._anothers
+    def is_claimed_elsewhere(self) -> bool:
+        """Whether another clone had the turn at the last fetch, and has had it for less than 10 seconds."""
+        found = self._other_claim
         if not found:
             return False
-        self._lost = 0
-        if found != self._seen:
-            self._seen, self._since = found, time.monotonic()
-        return time.monotonic() - self._since < _PATIENCE
+        self._lost_claims = 0
+        if found != self._last_other_claim:
+            self._last_other_claim, self._other_claim_since = found, time.monotonic()
+        return time.monotonic() - self._other_claim_since < _LONGEST_TURN
 
-    def take(self, who: str) -> bool:
+    def claim(self, who: str) -> bool:
         """Claim the turn for this clone; return False if another clone has it.
 
         The claim is a commit whose message names `who`. Returns True also if the remote refuses the refs of turns,
         since it then has no turns at all.
         """
         found = self._repository.tip(self._tracking)
-        if self._is_refused or (self._mine and found == self._mine):
+        if self._is_refused or (self._claim and found == self._claim):
             return True
         text = f"memctl: {who} waits to push\n\n{os.urandom(8).hex()}\n"  # no two are the same
         commit = refs.write_commit(self._repository, {}, (), text)
         try:
             if not self._push(commit, found):
-                self._lost += 1
-                self._is_refused = self._lost >= _TRIES
+                self._lost_claims += 1
+                self._is_refused = self._lost_claims >= _TRIES
                 return self._is_refused
         except PushRefused:
             self._is_refused = True
             return True
-        except git.GitFailed:  # the connection broke, and the remote may have it
+        except git.GitFailed:  # the connection broke, and the remote may have taken the claim
             pass
-        self._mine = commit
+        self._claim = commit
         return True
 
-    def clear_away(self) -> None:
+    def end_stale_claim(self) -> None:
         """End the turn of another clone, if one has it, by deleting its ref at the remote.
 
-        That is for a turn that has lasted too long: its process may have been killed, and every later sync would wait.
+        It is called for a turn that has lasted too long: its process may have been killed, and later syncs would wait.
         """
-        if found := self._anothers:
+        if found := self._other_claim:
             self._end(found)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """End this clone's turn, if it has one."""
-        if self._mine:
-            self._end(self._mine)
-            self._mine = ""
+        if self._claim:
+            self._end(self._claim)
+            self._claim = ""
 
     @property
-    def _anothers(self) -> str:
-        """The turn of another clone, however old, as far as the last fetch knows; "" for none."""
+    def _other_claim(self) -> str:
+        """The commit of another clone's turn at the last fetch, however old; "" for none."""
         found = self._repository.tip(self._tracking)
-        return found if found not in (self._mine, *_OVER) else ""
+        return found if found not in (self._claim, *_EMPTY_TREES) else ""
 
     def _end(self, turn: str) -> None:
-        with suppress(MemctlError, PushRefused):  # after a while nobody waits for it any more
+        with suppress(MemctlError, PushRefused):  # the others stop waiting for it after a while
             try:
                 self._push("", turn)
-            except PushRefused:  # some remotes let no ref go
+            except PushRefused:  # some remotes forbid deleting refs
                 self._push(git.write(["mktree"], self._repository.top, b"").decode().strip(), turn)
 
     def _push(self, commit: str, expected: str) -> bool:

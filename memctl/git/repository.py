@@ -33,7 +33,7 @@ UNDER_WAY = " is under way"  # the end of a CommitPending's reason during such a
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 # Hooks run by steps of a commit: writing the index, moving the branch, collecting garbage.
 _OTHER_HOOKS = ("post-index-change", "reference-transaction", "pre-auto-gc")
-_FOLLOWING = ("branch.", "remote.")  # settings of which branch goes with which, and where remotes are
+_BRANCH_PREFIXES = ("branch.", "remote.")  # of the settings of branches' upstreams and of remotes
 _SETTINGS = (
     "core.hookspath",
     "core.attributesfile",
@@ -44,9 +44,9 @@ _SETTINGS = (
     "gc.auto",
     "merge.verifysignatures",
 )
-_OWN = "memctl."  # how the names of memctl's own settings begin
-_PROMISED = lazy_regex(r"^\s*(?:promisor\s*(?:=\s*true\s*)?|partialclone\s*=.*)$", re.IGNORECASE | re.MULTILINE)
-_PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN, *_FOLLOWING]).replace(".", "[.]")
+_OWN_PREFIX = "memctl."  # how the names of memctl's own settings begin
+_PARTIAL_CLONE = lazy_regex(r"^\s*(?:promisor\s*(?:=\s*true\s*)?|partialclone\s*=.*)$", re.IGNORECASE | re.MULTILINE)
+_PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN_PREFIX, *_BRANCH_PREFIXES]).replace(".", "[.]")
 _LISTING = ("config", "-z", "--get-regexp", f"^({_PATTERN})")
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 
@@ -62,12 +62,11 @@ class Repository:
         self.git_dir = git_dir
         self.common_dir = common_dir
         self._settings: dict[str, str] | None = None
-        self._listing: Process | None = None  # of the settings
-        self.variables: Callable[[], object] | None = (
-            None  # waits for another command that prints the settings, and adds them
-        )
-
-        self.traced: Callable[[], Mapping[str, str] | None] | None = None  # waits for what git.traced_settings reads
+        self._listing: Process | None = None  # a running Git command that lists the settings
+        # Waits for another Git command that prints the settings too, and adds them here.
+        self.variables: Callable[[], object] | None = None
+        # Waits for another Git command, and returns the settings that git.traced_settings reads of its events.
+        self.traced: Callable[[], Mapping[str, str] | None] | None = None
 
     @cached_property
     def objects(self) -> Objects:
@@ -130,7 +129,7 @@ class Repository:
     @property
     def is_partial(self) -> bool:
         """Whether Git fetches contents only when they are needed: a clone made with --filter."""
-        return _PROMISED.search(self.own_config()) is not None
+        return _PARTIAL_CLONE.search(self.own_config()) is not None
 
     def branch(self) -> tuple[str, str]:
         """Return HEAD's branch (refs/heads/…, "" if detached) and its commit ("" before the first one).
@@ -141,7 +140,7 @@ class Repository:
         with suppress(OSError):
             kind, _, name = os.fsdecode(head.read_bytes()).rstrip("\n").partition(": ")
             if kind == "ref" and name.startswith("refs/heads/"):
-                commit = self._loose(name) or self._packed(name)
+                commit = self._loose_ref(name) or self._packed_ref(name)
                 if _is_commit(commit):  # it is not the name of another branch
                     return name, commit
             elif _is_commit(kind):
@@ -153,13 +152,13 @@ class Repository:
         commit, name = out.rstrip("\n").split("\n")
         return ("" if name == "HEAD" else name), commit
 
-    def _loose(self, name: str) -> str:
+    def _loose_ref(self, name: str) -> str:
         """Return the commit in a ref's own file, "" if it has none."""
         with suppress(FileNotFoundError, NotADirectoryError):
             return (self.common_dir / name).read_bytes().strip().decode("ascii", "replace")
         return ""
 
-    def _packed(self, name: str) -> str:
+    def _packed_ref(self, name: str) -> str:
         """Return the commit of a ref that `git pack-refs` (or `gc`) has put into the file of all refs, "" if none."""
         try:
             packed = (self.common_dir / "packed-refs").read_bytes()
@@ -179,23 +178,23 @@ class Repository:
     def tip(self, ref: str) -> str:
         """Return the commit of a ref, "" if there is no such ref; it is read from files, which saves a process.
 
-        Raises MemctlError for a broken ref, which is not a missing one.
+        Raises MemctlError for a broken ref, whose file has no commit.
         """
         file = self.common_dir / ref
         try:
-            said: str | None = file.read_bytes().strip().decode("ascii", "replace")
+            text: str | None = file.read_bytes().strip().decode("ascii", "replace")
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            said = None
+            text = None
         except OSError as error:
             raise MemctlError(f"{file} can't be read: {error.strerror}") from None
-        if said is not None and _is_commit(said):
-            return said
-        if said is None and not (self.common_dir / "reftable").is_dir():
-            return self._packed(ref)
+        if text is not None and _is_commit(text):
+            return text
+        if text is None and not (self.common_dir / "reftable").is_dir():
+            return self._packed_ref(ref)
         try:
             return git.read(["rev-parse", "--verify", "--quiet", ref], self.top).decode().strip()
         except git.GitFailed:
-            if said is None:
+            if text is None:
                 return ""
             raise self._broken(ref, file) from None
 
@@ -223,19 +222,19 @@ class Repository:
             ) from None
 
     def has_head(self) -> bool:
-        """Return whether HEAD has a commit, which it has not before the first one."""
+        """Return whether HEAD has a commit; False before the repository's first one."""
         try:
             return bool(self.branch()[1])
         except git.GitFailed:
             return False
 
     def index_in_use(self) -> dict[str, str]:
-        """Return the environment variable that names the index to read, by name; empty outside of hooks.
+        """Return {"GIT_INDEX_FILE": path} inside a Git hook that has an index of its own, else {}.
 
-        Git may run a hook with an index of its own, such as that of `git commit --only`.
+        Git runs hooks with another index than the worktree's during `git commit --only`, for example.
         """
-        named = os.environ.get("GIT_INDEX_FILE", "")
-        return {"GIT_INDEX_FILE": str(self.top / named)} if named else {}
+        file = os.environ.get("GIT_INDEX_FILE", "")
+        return {"GIT_INDEX_FILE": str(self.top / file)} if file else {}
 
     def under_way(self) -> str:
         """Return the unfinished operation that forbids a commit now, such as "a merge"; "" if there is none."""
@@ -245,9 +244,9 @@ class Repository:
         return ""
 
     def is_over(self, why: str) -> bool:
-        """Return whether the operation under way that the reason `why` of a CommitPending names has ended since.
+        """Return whether the operation that prevented a commit has ended since.
 
-        False if the reason is another one.
+        `why` is the reason of a CommitPending, such as "a merge is under way"; False for a reason of another kind.
         """
         return why.endswith(UNDER_WAY) and why != self.under_way() + UNDER_WAY
 
@@ -297,8 +296,8 @@ class Repository:
             if line.startswith("["):
                 section = line.lower()
             elif section == f"[{wanted}]":
-                given, _, value = line.partition("=")
-                found = value.strip() if given.strip().lower() == name else found
+                variable, _, value = line.partition("=")
+                found = value.strip() if variable.strip().lower() == name else found
         return found
 
     def own_config(self) -> str:
@@ -311,7 +310,7 @@ class Repository:
     @property
     def branch_settings(self) -> dict[str, str]:
         """Git's settings of branches and remotes by keys such as `branch.main.merge`."""
-        return {name: value for name, value in self.settings().items() if name.startswith(_FOLLOWING)}
+        return {name: value for name, value in self.settings().items() if name.startswith(_BRANCH_PREFIXES)}
 
     def remotes(self) -> list[str]:
         """Return the names of the remotes, as `git remote` lists them."""
@@ -321,12 +320,12 @@ class Repository:
         return sorted({name for name in names if name})
 
     def add_settings(self, variables: Mapping[str, str]) -> None:
-        """Add settings of Git that were read already (values by keys in any case), so that Git is not asked again.
+        """Add Git settings that another command printed (values by keys in any case), so that Git need not list them.
 
         Names of branches and remotes in the keys keep their case.
         """
-        known = {n if n.startswith(_FOLLOWING) else n.lower(): value for n, value in variables.items()}
-        wanted = (_OWN, *_FOLLOWING)
+        known = {n if n.startswith(_BRANCH_PREFIXES) else n.lower(): value for n, value in variables.items()}
+        wanted = (_OWN_PREFIX, *_BRANCH_PREFIXES)
         self._settings = {name: value for name, value in known.items() if name in _SETTINGS or name.startswith(wanted)}
 
     def flag(self, key: str, default: bool = False) -> bool:
@@ -390,5 +389,5 @@ def open_repository(start: Path) -> Repository:
         common = git_dir
     repository = Repository(top, git_dir.resolve(), common.resolve())
     for folder in {repository.private, repository.shared}:
-        private.close_to_others(folder)
+        private.make_private(folder)
     return repository

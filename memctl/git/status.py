@@ -20,12 +20,12 @@ _STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "-
 _ALL, _TRACKED = ("--untracked-files=all", "--ignored", "--"), ("--untracked-files=no", "--")
 _COMMIT = b"# branch.oid "
 _UPSTREAM = b"# branch.upstream "
-_LEVEL = b"# branch.ab +0 -0"
+_UP_TO_DATE = b"# branch.ab +0 -0"
 _FIELDS_BEFORE_PATH = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}  # git-status(1), porcelain format version 2
-# Bytes of an index from which on it pays, of 7,000 files: on some file systems a folder's times do not change with it,
-# which is why Git's own cache of this kind is off unless it is asked for (git-update-index(1), "Untracked cache").
-_LARGE = 1_000_000
-RACY = 2_000_000_000  # ns: a file or folder that was changed so short a time ago may change again without showing it
+# Bytes of an index of about 7,000 files, from which on storing the names pays. On some file systems a folder's times do
+# not change with its files, which is why Git's own cache of this kind is off (git-update-index(1), "Untracked cache").
+_LARGE_INDEX = 1_000_000
+RACY = 2_000_000_000  # ns: a file changed less than this ago may change again and keep its time of change
 
 
 class StatusProcess:
@@ -57,22 +57,22 @@ class StatusProcess:
     def upstream(self) -> tuple[str, bool]:
         """Return the upstream branch of HEAD ("" if none), and whether it is at HEAD's commit."""
         name = next((item.removeprefix(_UPSTREAM) for item in self._items if item.startswith(_UPSTREAM)), b"")
-        return name.decode(errors="replace").strip(), _LEVEL in self._items
+        return name.decode(errors="replace").strip(), _UP_TO_DATE in self._items
 
     def settings(self) -> Mapping[str, str] | None:
-        """Return which settings of `traced_settings` are set, with their values; None if it is unknown."""
+        """Return the values of the settings of `traced_settings` that are set, by key; None if they are unknown."""
         return self._settings if self._items else None
 
     def differing(self, *, ignored: bool = True) -> list[str]:
-        """Return the files that differ from HEAD and untracked ones, and with `ignored` those that Git ignores."""
+        """Return the files that differ from HEAD, the untracked ones, and with `ignored` those that Git ignores."""
         items = self._items
-        if self._untracked and not ignored:  # a file outside of the folder may have changed which of them are ignored
+        if self._untracked and not ignored:  # a .gitignore outside of the folder may have changed which are ignored
             items = git.read([*_STATUS, *_ALL, self.prefix], self.repository.top).split(b"\0")
         found = []
         for item in items:
             count = _FIELDS_BEFORE_PATH.get(item[:1])
             if count is not None and (ignored or item[:1] != b"!"):
-                found.append(git.name(item.split(b" ", count)[count]))
+                found.append(git.decode_path(item.split(b" ", count)[count]))
         return found
 
     @cached_property
@@ -97,58 +97,59 @@ class StatusProcess:
 class UntrackedNames:
     """The stored names of the files below a folder that Git does not track.
 
-    `file` has the lines that Git printed for them, a stamp of the index, and a stamp of every folder below the folder:
-    a changed stamp makes the names outdated. `prefix` is the folder, relative to the worktree's top.
+    `file` contains the lines that Git printed for them, a stamp of the index, and a stamp of every folder below the
+    folder: the names are outdated as soon as one stamp has changed. `prefix` is the folder, relative to the worktree's
+    top.
     """
 
     def __init__(self, repository: Repository, prefix: str) -> None:
         self._top, self._prefix = os.fsencode(repository.top), os.fsencode(prefix)
         self._index = os.fsencode(repository.git_dir / "index")
         self.file = repository.private_of(prefix) / "untracked"
-        self._before: dict[bytes, bytes] = {}  # marks of folders by path, as they were kept last
+        self._stored_stamps: dict[bytes, bytes] = {}  # the folders' stamps in the file, by path
 
     def recall(self) -> list[bytes] | None:
         """Return Git's stored lines for untracked and ignored names; None if none are stored or they are outdated."""
         with suppress(OSError, ValueError):  # there is none yet, or it is damaged, or a folder is gone
-            if os.path.getsize(self._index) < _LARGE:
+            if os.path.getsize(self._index) < _LARGE_INDEX:
                 return None
             index, items, folders = self.file.read_bytes().split(b"\0\0")
             pairs = (item.split(b" ", 1) for item in folders.split(b"\0"))
-            self._before = {path: before for before, path in pairs}
-            same = (mark(os.path.join(self._top, path))[0] == before for path, before in self._before.items())
+            self._stored_stamps = {path: before for before, path in pairs}
+            same = (mark(os.path.join(self._top, path))[0] == before for path, before in self._stored_stamps.items())
             if mark(self._index)[0] == index and all(same):
                 return items.split(b"\0") if items else []
         return None
 
     def keep(self, items: Iterable[bytes], asked: int) -> None:
-        """Store Git's lines for untracked and ignored names, unless the index or a folder has changed since.
+        """Store Git's lines for untracked and ignored names, unless the index or a folder changed after Git was asked.
 
-        `asked` is the time at which Git was asked for them, in nanoseconds. Nothing is stored for a small index.
+        `asked` is that time, in nanoseconds. Nothing is stored for a small index.
         """
         with suppress(OSError):
             index, latest = mark(self._index)
-            folders, waiting = [], [self._prefix] if os.path.getsize(self._index) >= _LARGE else []
+            folders, waiting = [], [self._prefix] if os.path.getsize(self._index) >= _LARGE_INDEX else []
             while waiting and latest < asked - RACY:
                 path = waiting.pop()
                 now, changed = mark(os.path.join(self._top, path))
                 latest = max(latest, changed)
                 folders.append(now + b" " + path)
-                waiting += self._below(path, now)
+                waiting += self._folders_below(path, now)
             if folders and latest < asked - RACY:
                 private.replace_file(self.file, b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
 
-    def _below(self, path: bytes, now: bytes) -> list[bytes]:
-        """Return the folders in a folder: as they were if that has not changed, so that not all names are read."""
-        if self._before.get(path) == now:
-            return [one for one in self._before if os.path.dirname(one) == path]
+    def _folders_below(self, path: bytes, now: bytes) -> list[bytes]:
+        """Return the folders in a folder; they are known without reading it if its stamp `now` is the stored one."""
+        if self._stored_stamps.get(path) == now:
+            return [one for one in self._stored_stamps if os.path.dirname(one) == path]
         with os.scandir(os.path.join(self._top, path)) as entries:
             return [os.path.join(path, one.name) for one in entries if one.is_dir(follow_symlinks=False)]
 
 
 def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:
-    """Return a stamp of some files, which may be missing; b"" if no stamp would be sure to show their next change.
+    """Return a stamp of some files, which may be missing; b"" if the next change might not change the stamp.
 
-    That is so if one of them was changed so short a time ago that it may change again without another time of change.
+    That is so if one of them was changed within the last 2 s: it may change again and keep its time of change.
     """
     before, found = time.time_ns() - RACY, []
     for path in paths:

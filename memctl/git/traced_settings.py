@@ -1,7 +1,7 @@
-"""Settings that a git command lists on its standard error while it does something else, which saves a process.
+"""Settings that a git command prints on its standard error while it does something else, which saves a process.
 
-Git reads its settings in every command, by its own rules of scopes, worktrees and included files. With the variables of
-`variables` it lists those of some names among its events (api-trace2, "def_param").
+Git reads its settings in every command, by its own rules of scopes, worktrees and included files. With the environment
+variables of `variables` it prints some of them among its events (api-trace2, "def_param").
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _EVENTS = "GIT_TRACE2_EVENT"
 
 
 def variables() -> Mapping[str, str]:
-    """Return the environment variables with which a git command lists some of memctl's settings among its events.
+    """Return the environment variables with which Git prints some of memctl's settings among its events.
 
-    These settings are memctl.commits, memctl.hookCommits and memctl.semanticModel. There are no such variables if the
-    user has set the one that sends Git's events somewhere else.
+    They are memctl.commits, memctl.hookCommits and memctl.semanticModel. Returns none if the user's environment already
+    sends Git's events somewhere else.
     """
     if _EVENTS in os.environ:
         return {}
@@ -31,7 +31,7 @@ def variables() -> Mapping[str, str]:
 
 def read(events: bytes) -> dict[str, str] | None:
     """Return the settings among the events of a git command, by keys in lower case; None if they can't be read."""
-    import msgspec  # late: the variables are needed before memctl.record makes its import cheap
+    import msgspec  # late: `variables` is called before memctl.record makes this import cheap
 
     if b'"event":"cmd_name"' not in events:  # this Git has no such events
         return None

@@ -17,12 +17,12 @@ from memctl.git.git import Process
 from memctl.git.repository import Repository
 
 # Author and date of commits that only `git merge-tree` sees.
-_NOBODY = {
+_IDENTITY = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
     for part, value in (("NAME", "memctl"), ("EMAIL", "memctl@localhost"), ("DATE", "946684800 +0000"))
 }
-_USAGE = 129  # the exit code of a git command that does not know an option
+_USAGE_ERROR = 129  # the exit code of a git command that does not know an option
 
 
 FOLDER = "40000"  # the mode of a folder in a tree
@@ -113,33 +113,34 @@ def store(repository: Repository, contents: Sequence[bytes]) -> list[str]:
 
 
 def edit_tree(repository: Repository, tree: str, changes: Mapping[str, Leaf | None]) -> str:
-    """Return the id of a tree with some files or folders set, or removed (None) with the folders that become empty.
+    """Return the id of the tree that results from changes to the tree `tree` ("" for an empty one).
 
-    `tree` is the tree to start from, "" for an empty one. `changes` may set a folder and files below it.
+    `changes` are entries by path; None removes a file or folder, and the folders that become empty. They may set a
+    folder and also files below it.
     """
-    with _maker(repository) as maker:
-        return maker.edit(tree, changes) or maker.store({})
+    with _open_writer(repository) as writer:
+        return writer.edit(tree, changes) or writer.store({})
 
 
-def without(repository: Repository, trees: Sequence[str], folder: str) -> list[str]:
+def remove_folder(repository: Repository, trees: Sequence[str], folder: str) -> list[str]:
     """Return the id of each of `trees` (ids of trees or commits) with a folder removed, in the same order.
 
     Folders that become empty are removed, too.
     """
-    with _maker(repository) as maker:
-        return [maker.edit(tree, {folder: None}) or maker.store({}) for tree in trees]
+    with _open_writer(repository) as writer:
+        return [writer.edit(tree, {folder: None}) or writer.store({}) for tree in trees]
 
 
 @contextmanager
-def _maker(repository: Repository) -> Iterator[_Maker]:
+def _open_writer(repository: Repository) -> Iterator[_TreeWriter]:
     process = git.start_writing(_MKTREE, repository.top)
     try:
-        yield _Maker(repository, process)
+        yield _TreeWriter(repository, process)
     finally:
-        process.communicate()  # it has no more to do
+        process.communicate()  # closes its input, so that it ends
 
 
-class _Maker:
+class _TreeWriter:
     """A `git mktree` that stores one tree after another."""
 
     def __init__(self, repository: Repository, process: Process) -> None:
@@ -160,9 +161,9 @@ class _Maker:
         for name, inner in below.items():
             known = entries.get(name)
             is_folder = known is not None and known.is_folder
-            made = self.edit(known.blob if known and is_folder else "", inner)
-            if made:
-                entries[name] = Leaf(FOLDER, made)
+            tree_id = self.edit(known.blob if known and is_folder else "", inner)
+            if tree_id:
+                entries[name] = Leaf(FOLDER, tree_id)
             elif is_folder:
                 del entries[name]
         return self.store(entries) if entries else ""
@@ -178,10 +179,10 @@ class _Maker:
         with suppress(BrokenPipeError):
             self._process.stdin.write(b"".join([*lines, b"\0"]))
             self._process.stdin.flush()
-        made = self._process.stdout.readline()
-        if not made:
+        tree_id = self._process.stdout.readline()
+        if not tree_id:
             raise git.GitFailed(_MKTREE, 1, git.end(self._process).decode(errors="replace"))
-        return made.decode().strip()
+        return tree_id.decode().strip()
 
 
 def merge(repository: Repository, before: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
@@ -200,20 +201,21 @@ def merge(repository: Repository, before: Sequence[str], ours: str, theirs: str)
     process = git.start(args, repository.top)
     out, err = process.communicate()
     if process.returncode not in (0, 1):
-        if process.returncode == _USAGE or b"usage:" in err:
+        if process.returncode == _USAGE_ERROR or b"usage:" in err:
             raise MemctlError(
-                "both sides have changed files outside of the memory, and merging them here needs Git 2.38 or newer",
+                "both sides have changed files outside of the memory, and merging these needs Git 2.38 or newer",
                 "merge them with `git pull`, then run `memctl sync` again",
             )
         raise git.GitFailed(args, process.returncode, err.decode(errors="replace"))
     tree, *paths = (os.fsdecode(item) for item in out.split(b"\0") if item)
-    aside = re.compile(rf"~(?:{one}|{other})(?:_[0-9]+)?$")  # where a file of one side is a folder of the other's
-    return tree, tuple(dict.fromkeys(aside.sub("", path) for path in paths)) if process.returncode else ()
+    # Git adds such an ending to a file of one side whose path is a folder on the other side.
+    ending = re.compile(rf"~(?:{one}|{other})(?:_[0-9]+)?$")
+    return tree, tuple(dict.fromkeys(ending.sub("", path) for path in paths)) if process.returncode else ()
 
 
 def _commit(repository: Repository, tree: str, parents: Sequence[str]) -> str:
     args = ["commit-tree", tree, *parents, "--no-gpg-sign", "-F", "-"]
-    return git.write(args, repository.top, b"memctl\n", _NOBODY).decode().strip()
+    return git.write(args, repository.top, b"memctl\n", _IDENTITY).decode().strip()
 
 
 T = TypeVar("T")
@@ -222,14 +224,14 @@ Preference = Literal["", "ours", "theirs"]  # whose lines win where both sides c
 _NAMES = ("ours", "base", "theirs")
 # The user's settings must not change the result of a merge.
 _COMMAND = ("-c", "merge.conflictStyle=merge", "merge-file", "-p", *(f"-L{name}" for name in _NAMES))
-_FAILED = 128  # from here on the exit code of `git merge-file` is no count of conflicts (git-merge-file(1))
+_MERGE_FILE_ERROR = 128  # from here on the exit code of `git merge-file` is no count of conflicts (git-merge-file(1))
 
 
 def merge_texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> tuple[str, int]:
     """Merge two texts line by line; return the result, with conflict markers, and the number of conflicts.
 
     If `prefer` names a side, its lines replace each conflict, and the number is 0. Bytes that are not UTF-8 are
-    `surrogateescape`d in the texts. Raises GitFailed for what Git takes for binary.
+    `surrogateescape`d in the texts. Raises GitFailed for a text that Git takes for binary.
     """
     import tempfile
 
@@ -239,16 +241,16 @@ def merge_texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -
             (folder / version).write_bytes(text.encode(errors="surrogateescape"))
         process = git.start([*_COMMAND, *([f"--{prefer}"] if prefer else []), *_NAMES], folder)
         out, err = process.communicate()
-    if process.returncode < 0 or process.returncode >= _FAILED:
+    if process.returncode < 0 or process.returncode >= _MERGE_FILE_ERROR:
         raise git.GitFailed(["merge-file"], process.returncode, err.decode(errors="replace"))
     return out.decode(errors="surrogateescape"), process.returncode
 
 
 def merge_lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
-    """Merge two lists that were changed from `base`: what one side removed is gone, what one side added is there.
+    """Merge two lists that were changed from `base`: without the items that a side removed, with those that it added.
 
-    The items are in the order of `ours`, followed by those that only `theirs` added. Items with equal keys are the
-    same.
+    The items are in the order of `ours`, followed by those that only `theirs` added. Items with equal keys count as
+    the same item.
     """
     before, one = ({key(item) for item in side} for side in (base, ours))
     other = {key(item): item for item in reversed(theirs)}
@@ -262,8 +264,7 @@ def merge_names(base: list[str], ours: list[str], theirs: list[str], order: Sequ
 
     The order is that of `ours`, or of `theirs` if only `theirs` was reordered since `base`. A name that is only in the
     other list is placed behind the name that precedes it there. If names of both lists compete for one place, their
-    order in `base` decides, or else that in `order`. The name "", which stands for text before the first name, stays
-    first.
+    order in `base` decides, or else that in `order`. The name "" of the text before the first name stays first.
     """
     first, second = (theirs, ours) if _is_reordered(base, theirs) and not _is_reordered(base, ours) else (ours, theirs)
     found = list(first)

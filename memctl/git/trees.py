@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from memctl.git.objects import Object
 
 REGULAR = (b"100644", b"100755")
-_FILES = (*REGULAR, b"120000", b"100664")  # a link's blob is what it leads to; old programs wrote the last one
+_FILES = (*REGULAR, b"120000", b"100664")  # also a link, whose blob is its target, and a mode that old programs wrote
 SUBMODULE = "160000"
 _SHA1_DIGITS = 40
-AT_ONCE = 500  # paths as arguments of one command
+BATCH_SIZE = 500  # paths as arguments of one command
 
 
 class TreeEntry(msgspec.Struct, frozen=True):
@@ -60,8 +60,8 @@ def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str
     return found
 
 
-def blob_here(repository: Repository, blob: str, limit: int) -> bytes | None:
-    """Return the content of a blob; None if it has more than `limit` bytes, or is missing in a partial clone.
+def local_blob(repository: Repository, blob: str, limit: int) -> bytes | None:
+    """Return the content of a blob; None if it has more than `limit` bytes, or if a partial clone lacks it.
 
     Nothing is fetched. Raises MemctlError for a blob that Git has lost.
     """
@@ -74,7 +74,7 @@ def blob_here(repository: Repository, blob: str, limit: int) -> bytes | None:
     return content if len(content) <= limit else None
 
 
-def blobs_of(repository: Repository, revision: str, paths: Iterable[str]) -> dict[str, str]:
+def blob_ids(repository: Repository, revision: str, paths: Iterable[str]) -> dict[str, str]:
     """Return the blob ids of some files at a revision, by path; missing files are left out."""
     args, wanted = ["ls-tree", "-z", "--full-tree", revision, "--"], [path for path in paths if path]
     found: dict[str, str] = {}
@@ -86,36 +86,37 @@ def blobs_of(repository: Repository, revision: str, paths: Iterable[str]) -> dic
 def submodules(repository: Repository, revision: str, paths: Iterable[str]) -> list[str]:
     """Return those of some paths that are submodules at a revision."""
     out = git.read(["ls-tree", "-z", "--full-tree", revision, "--", *paths], repository.top)
-    return [git.name(item.partition(b"\t")[2]) for item in out.split(b"\0") if item.startswith(SUBMODULE.encode())]
+    return [
+        git.decode_path(item.partition(b"\t")[2]) for item in out.split(b"\0") if item.startswith(SUBMODULE.encode())
+    ]
 
 
-def blobs_on_disk(repository: Repository, paths: Iterable[str]) -> dict[str, str]:
+def worktree_blob_ids(repository: Repository, paths: Iterable[str]) -> dict[str, str]:
     """Return the blob ids that Git would give some files of the worktree, by path.
 
     Raises GitFailed if a file can't be read.
     """
     from memctl.git import coprocess
 
-    asked = list(paths)
-    found = repository.hashes.answers([_question(path) for path in asked], lambda out: coprocess.line(out).decode())
-    return {path: blob.strip() for path, blob in zip(asked, found, strict=True)}
+    listed = list(paths)
+    found = repository.hashes.answers([_quote_line(path) for path in listed], lambda out: coprocess.line(out).decode())
+    return {path: blob.strip() for path, blob in zip(listed, found, strict=True)}
 
 
-def _question(path: str) -> str:
-    """Return a path as `git hash-object --stdin-paths` reads it: on one line, in quotation marks if it
-    begins with one."""
+def _quote_line(path: str) -> str:
+    """Return a path as a line for `git hash-object --stdin-paths`: in quotes, with escapes, if it needs them."""
     if not path.startswith('"') and "\n" not in path:
         return path
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
-def blob_of(content: bytes, like: Iterable[str]) -> str:
-    """Return the blob id of a content; `like` has an id of the repository, which tells SHA-1 from SHA-256."""
+def compute_blob_id(content: bytes, like: Iterable[str]) -> str:
+    """Return the blob id of a content. `like` are ids of the repository; their length shows whether it uses SHA-256."""
     digits = len(next((name for name in like if name), "0" * _SHA1_DIGITS))
     data = b"blob %d\0" % len(content) + content
     if digits == _SHA1_DIGITS:
-        with suppress(ImportError):  # a Python that has it from OpenSSL alone
+        with suppress(ImportError):  # some builds of Python have SHA-1 only in OpenSSL
             from _sha1 import sha1  # type: ignore[import-not-found]  # hashlib would load OpenSSL, which takes 3 ms
 
             return str(sha1(data, usedforsecurity=False).hexdigest())
@@ -127,15 +128,15 @@ def blob_of(content: bytes, like: Iterable[str]) -> str:
 
 def batched(paths: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield paths in groups that fit into the arguments of one command."""
-    return (paths[start : start + AT_ONCE] for start in range(0, len(paths), AT_ONCE))
+    return (paths[start : start + BATCH_SIZE] for start in range(0, len(paths), BATCH_SIZE))
 
 
-def blobs_at(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def blob_ids_at(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Return the blob ids of files at commits, by pairs of commit and path; missing ones are left out.
 
     Only trees are read: Git would fetch each blob that a partial clone does not have.
     """
-    wanted = [(commit, *_parted(path)) for commit, path in dict.fromkeys(places) if "\n" not in path]
+    wanted = [(commit, *_split_path(path)) for commit, path in dict.fromkeys(places) if "\n" not in path]
     folders = list(dict.fromkeys((commit, folder) for commit, folder, _ in wanted))
     if not folders:
         return {}
@@ -153,7 +154,7 @@ def blobs_at(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[
     return found
 
 
-def _parted(path: str) -> tuple[str, str]:
+def _split_path(path: str) -> tuple[str, str]:
     folder, _, name = path.rpartition("/")
     return folder, name
 

@@ -1,4 +1,4 @@
-"""Whether a clone is trusted: only then hooks of agents write and show records, and the project's templates run.
+"""Whether a clone is trusted: only in a trusted one agents' hooks write and show records, and its templates run.
 
 A clone is trusted by its own setting memctl.trusted, which cannot come from a remote; worktrees share it, submodules
 have their own. The user can trust remotes by memctl.trust, or everything by MEMCTL_TRUST=1.
@@ -19,16 +19,16 @@ SETTING = "memctl.trusted"
 COMMAND = f"git config {SETTING} true"
 _PATTERNS, _VARIABLE = "memctl.trust", "MEMCTL_TRUST"
 _OFF = ("", "false", "no", "off", "0")
-_USERS = ("system", "global", "command")  # scopes of Git's settings that a clone can't change
-_ASKED = r"^(memctl\.(trust|trusted|hookcommits)|remote\..*\.url)$"
+_USER_SCOPES = ("system", "global", "command")  # scopes of Git's settings that a clone can't change
+_SETTINGS_PATTERN = r"^(memctl\.(trust|trusted|hookcommits)|remote\..*\.url)$"
 
 
 def state(repository: Repository, environ: Mapping[str, str]) -> str:
     """Return whether the clone is trusted: TRUSTED, REFUSED if its setting memctl.trusted forbids it, or UNKNOWN.
 
     `environ` are environment variables, among which MEMCTL_TRUST counts. If the setting is missing, but an earlier
-    memctl was in use in the clone, the clone is trusted, and two settings are made: memctl.trusted, and
-    memctl.hookCommits, so that the clone's hooks go on to commit what they did before.
+    memctl was in use in the clone, the clone is trusted, and two settings are written: memctl.trusted, and
+    memctl.hookCommits, so that the clone's hooks go on committing what they committed before.
     """
     if environ.get(_VARIABLE, "").strip().lower() not in _OFF or is_marked(repository):
         return TRUSTED
@@ -40,7 +40,7 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
     from memctl.git import earlier_use, hook_commits  # mostly the setting is there
 
     if earlier_use.was_in_use(repository):
-        with suppress(git.GitFailed):  # the folder can't be written: the trust is determined again next time
+        with suppress(git.GitFailed):  # the config can't be written: the trust is determined again next time
             hook_commits.keep_all(repository)
             _mark(repository)
         return TRUSTED
@@ -50,8 +50,8 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
 def grant(repository: Repository) -> None:
     """Set memctl.trusted in the clone's own config; raises GitFailed.
 
-    If an earlier memctl was in use in the clone, memctl.hookCommits is set, too, so that the clone's hooks go on to
-    commit what they did before.
+    If an earlier memctl was in use in the clone, memctl.hookCommits is set, too, so that the clone's hooks go on
+    committing what they committed before.
     """
     if is_marked(repository):
         return
@@ -80,10 +80,9 @@ def is_refused(repository: Repository) -> bool:
 
 
 def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[str]]:
-    """Return what Git's settings say: values of memctl's by name, the user's patterns, and the addresses of all
-    remotes."""
+    """Return memctl's settings by name, the user's patterns of trusted remotes, and the addresses of all remotes."""
     try:
-        out = os.fsdecode(git.read(["config", "-z", "--show-scope", "--get-regexp", _ASKED], repository.top))
+        out = os.fsdecode(git.read(["config", "-z", "--show-scope", "--get-regexp", _SETTINGS_PATTERN], repository.top))
     except git.GitFailed:
         return {}, [], []  # none of these is set
     fields = iter(out.split("\0"))
@@ -94,7 +93,7 @@ def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[s
         key, has_value, value = item.partition("\n")
         value = value if has_value else "true"
         if key == _PATTERNS:
-            patterns += [value] if scope in _USERS else []
+            patterns += [value] if scope in _USER_SCOPES else []
         elif key.startswith("remote."):
             addresses.append(value)
         else:

@@ -319,7 +319,7 @@ def _start_context(call: _EventCall, memory: Memory) -> str:
         _try_text(call, lambda: session_start.pages_elsewhere(memory, call.folder.root)),
         _try_text(call, lambda: other_memctl.line(call.host, call.place, call.folder.root, call.environ)),
     ]
-    if left_out := load.left_out(memory):
+    if left_out := load.sparse_note(memory):
         texts.append(f"{left_out}, and left out above; `memctl rehydrate --at HEAD` has them. (memctl)\n")
     return "".join(texts)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from importlib import import_module
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -13,20 +13,20 @@ from typing import NamedTuple
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
+from memctl.pack import fair_share, left_out
 from memctl.pack.draft import (
+    FIRST,
     FOREIGN,
     NOTICED,
+    SECOND,
     Contents,
     Item,
-    OmittedGroup,
     OmittedItem,
     PackDraft,
     PackNote,
     PackPart,
     sanitize,
 )
-from memctl.record.kinds import KINDS
-from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity
 
 CountTokens = Callable[[str], int]
@@ -48,7 +48,17 @@ _LEAD = PackPart("critical", "Most important")
 _PROPOSED = PackPart("proposed", "Proposed, not accepted yet")
 _CHECK = PackPart("check", "Check before use")  # records whose code has changed, so that they may be outdated
 TOO_LARGE = "too large"
-_NAMED = 3  # items too large for the budget whose titles come first
+_NAMED = 3  # titles of items that are too large for the budget, or leading and without room, at the beginning
+# Names and titles of the notes with titles of items that are not whole.
+_TOO_LARGE = ("too_large", "Too large for this budget")
+_IMPORTANT = ("important_titles", "Most important, without room here")
+_NO_ROOM = ("no_room", "No room for the text")
+_TITLES_SHARE = 0.2  # of the budget for the titles of items of the rank FIRST that are not whole
+_ESSENTIAL_SHARE = 0.2  # of the budget that is chosen for essential notes
+# Tokens from which on items of the rank SECOND have room to themselves, and up to which share. In less, one or two of
+# the most important records fill the pack.
+_WORK_FROM, _WORK_SHARE = 600, 1 / 3
+_BETWEEN = 2  # tokens that separate an item from the next one
 
 
 class Pack(msgspec.Struct, frozen=True):
@@ -163,11 +173,11 @@ class _PackBuilder:
         self._form, self._budget, self._count = form, budget, count
         self._texts: dict[str, str] = {}
         self._costs: dict[str, int] = {}
+        self._parts = {item.key: part for part in draft.parts for item in part.items}
         for item in draft.items():
             self._write(item)
         notices = "\n".join(note.text for note in draft.opening if note in (NOTICED, FOREIGN))
         self._largest = budget - count(notices)  # the most tokens of an item
-        self._large = [item for item in self._ordered_items() if self._costs[item.key] > self._largest][:_NAMED]
         self._whole = draft.whole() if draft.whole else iter(())
         self._built: list[Item] = []  # the items of `draft.others` that were built so far
         self._left_out_cache: tuple[frozenset[str] | None, list[OmittedItem]] = (
@@ -179,9 +189,10 @@ class _PackBuilder:
             None,
             (0, 0),
         )  # that of `_most_lines`
+        self._named: list[Item] = []  # items whose titles come before all others
+        self._first, self._named = self._fair_choice()
 
     def _write(self, item: Item) -> None:
-        """Write an item in the format, and count its tokens."""
         text = sanitize(self._item(item))
         self._texts[item.key], self._costs[item.key] = text, self._count(text)
 
@@ -197,9 +208,57 @@ class _PackBuilder:
         sparing = frame._replace(draft=msgspec.structs.replace(frame.draft, opening=opening))
         return self.cost(frame, []) - self.cost(sparing, []) > _NOTES_SHARE * self._budget
 
+    def _fair_choice(self) -> tuple[list[Item], list[Item]]:
+        """Return the items of rank FIRST that are whole in any frame, and the items that are named if not whole."""
+        items = [item for item in self._ordered_items if self._parts[item.key].rank == FIRST]
+        if not items:
+            return [], [item for item in self._ordered_items if self._costs[item.key] > self._largest][:_NAMED]
+        found = fair_share.in_turn(
+            [
+                fair_share.Candidate(
+                    item.key,
+                    self._costs[item.key] + _BETWEEN,
+                    self._count(f"; {left_out.name(item)}") + 1,
+                    self._parts[item.key].counted,
+                    self._parts[item.key].shortest_first,
+                    self._is_leading(item),
+                )
+                for item in items
+            ]
+        )
+        by_key = {item.key: item for item in items}
+        alone, room = self._rooms(items)
+        choice = fair_share.choose(found, room, alone, _TITLES_SHARE * self._budget)
+        return [by_key[key] for key in choice.whole], [by_key[key] for key in choice.titled]
+
+    def _rooms(self, items: list[Item]) -> tuple[float, float]:
+        """Return the room for items of rank FIRST in the sparest frame, and the room beside all that is kept free.
+
+        Each share that is kept free grows slower than the budget, or a greater budget would have less room.
+        """
+        full, sparing, *_, sparest = (frame for frame in _frames(self.draft) if frame.has_parts)
+        essential = self.cost(sparing, [])
+        lead = [_LEAD] if any(self._is_leading(item) for item in items) else []
+        parts = [*lead, *(part for part in self.draft.parts if part.rank == FIRST and part.items)]
+        titles = [PackNote(*note, left_out.name(items[0])) for note in (_TOO_LARGE, _IMPORTANT, _NO_ROOM)]
+        empty = Contents(
+            msgspec.structs.replace(sparest.draft, opening=(*sparest.draft.opening, *titles[:2]), closing=titles[2:]),
+            [(part, [""]) for part in parts],
+            left_out.groups(self.left_out([]), self._totals, 0, 0, self.draft.sections),
+        )
+        names = len(titles) * self._count(left_out.name(items[0]))
+        least = self._count(sanitize(self._pack(empty))) - names
+        alone = self._budget - least
+        reserved = min(max(0, essential - self.cost(sparest, [])), _ESSENTIAL_SHARE * self._budget)
+        reserved += min(max(0, self.cost(full, []) - essential), _NOTES_SHARE * self._budget)
+        reserved += min(self.draft.reserve, _WORK_SHARE * self._budget, max(0.0, (self._budget - _WORK_FROM) / 2))
+        return alone, alone - reserved
+
     def choose(self, frame: _Frame) -> list[Item]:
-        """Return the items to put into the pack beside a frame."""
+        """Return the items that fit beside a frame; [] if it has no room for those that are whole in any frame."""
         if not frame.has_parts:
+            return []
+        if self._first and self.cost(frame, self._first) > self._budget:
             return []
         chosen = self._take(frame)
         while chosen and self.cost(frame, chosen) > self._budget:
@@ -207,26 +266,34 @@ class _PackBuilder:
         if chosen:
             return self._top_up(frame, chosen)
         # In a budget too small for the list of what is left out, one item is better than the list.
-        found = chain(self._ordered_items(), self._further_items())
+        found = chain(self._ordered_items, self._further_items())
         return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: _Frame) -> list[Item]:
-        """Return the items that fit beside the frame and the tokens reserved for the list; each text once."""
-        room = self._budget - self.cost(frame, []) - self._reserved_tokens()
+        """Return the items that fit beside the frame and the share of the list, each text once."""
+        chosen = list(self._first)
+        bodies = {item.body for item in chosen if item.body}
+        room = self._budget - self.cost(frame, chosen)
+        for item in self.draft.items():
+            if self._parts[item.key].rank == SECOND and self._costs[item.key] + self._note_cost(frame, item) <= room:
+                room -= self._costs[item.key] + self._note_cost(frame, item)
+                chosen.append(item)
+        room -= self._reserved_tokens()
         rooms = {part.name: part.limit for part in self.draft.parts if part.limit}
-        limited = {item.key: part.name for part in self.draft.parts if part.limit for item in part.items}
-        chosen: list[Item] = []
-        bodies = set[str]()
-        for item in self._ordered_items():
-            cost, part = self._costs[item.key], limited.get(item.key, "")
-            if cost <= min(room, rooms.get(part, room)) and _is_new(item, bodies):
+        taken = {item.key for item in chosen}
+        for item in self._ordered_items:
+            if item.key in taken or not self._may_fill(item):
+                continue
+            cost, part = self._costs[item.key], self._parts[item.key]
+            if cost <= min(room, rooms.get(part.name, room)) and _is_new(item, bodies):
                 room -= cost
                 chosen.append(item)
-                if part:
-                    rooms[part] -= cost
+                if part.limit:
+                    rooms[part.name] -= cost
+        least = self._least_waiting(frame, chosen)
         misses = 0
         for item in self._further_items():
-            if room < _ITEM or misses >= _MISSES:
+            if room < _ITEM or misses >= _MISSES or least <= room:
                 break
             misses += 1
             if self._costs[item.key] <= room and _is_new(item, bodies):
@@ -235,34 +302,63 @@ class _PackBuilder:
                 misses = 0
         return chosen
 
-    def _top_up(self, frame: _Frame, chosen: list[Item]) -> list[Item]:
-        """Return `chosen` with further items that still fit beside the list of what is left out.
+    def _may_fill(self, item: Item) -> bool:
+        """Return whether an item may take room that happens to be left: a greater budget must not lose it by that.
 
-        Here an item may have the same text as another one.
+        Of the rank FIRST these are items that are named otherwise, but none of those of which the number counts.
         """
-        room = self._budget - self.cost(frame, chosen, *self._most_lines(frame, chosen))
+        part = self._parts.get(item.key)
+        return part is None or part.rank != FIRST or (item in self._named and not part.counted)
+
+    def _least_waiting(self, frame: _Frame, chosen: list[Item]) -> float:
+        """Return the room that no item of rank 0 may take: what the shortest missing item with a rank would need.
+
+        It is 0 while not even the titles of the most important ones have room.
+        """
+        if self._is_unnamed(frame, chosen):
+            return 0
         keys = {item.key for item in chosen}
+        missing = (key for key, part in self._parts.items() if part.rank and key not in keys)
+        return min((self._costs[key] for key in missing), default=math.inf)
+
+    def _note_cost(self, frame: _Frame, item: Item) -> int:
+        """Return the tokens of the closing notes that a pack has only with an item."""
+        notes = (note for note in frame.draft.closing if note.of == item.key)
+        return sum(self._count(f"## {note.title}\n\n{note.text}\n") for note in notes)
+
+    def _top_up(self, frame: _Frame, chosen: list[Item]) -> list[Item]:
+        """Return the items with those added that still have room beside the list of what is left out.
+
+        Here an item may have the text of another one.
+        """
+        room, keys = (
+            self._budget - self.cost(frame, chosen, *self._most_lines(frame, chosen)),
+            {item.key for item in chosen},
+        )
         keys |= {item.key for part in self.draft.parts if part.limit for item in part.items}
         for item in (*self.draft.items(), *self._built):
-            if item.key not in keys and self._costs[item.key] <= room:
-                longer = [*chosen, item]
-                if self.cost(frame, longer, *self._most_lines(frame, longer)) <= self._budget:
-                    chosen, room = longer, room - self._costs[item.key]
+            if item.key in keys or self._costs[item.key] > room or not self._may_fill(item):
+                continue
+            if item.key not in self._parts and self._least_waiting(frame, chosen) <= room:
+                break
+            longer = [*chosen, item]
+            if self.cost(frame, longer, *self._most_lines(frame, longer)) <= self._budget:
+                chosen, room = longer, room - self._costs[item.key]
         return chosen
 
+    @cached_property
     def _ordered_items(self) -> list[Item]:
-        """Return the items of all parts, in the order in which they are tried.
+        """Return the items of all parts in the order in which they are taken.
 
-        First come the items of parts that are first, then critical items by weight, then one item of each part in turn.
+        Critical items by weight, then one item from each part in turn; without the items of the rank SECOND.
         """
         least = self.draft.leading or _NO_WEIGHT
-        first = [item for part in self.draft.parts if part.is_first for item in part.items]
-        turns = zip_longest(*(part.items for part in self.draft.parts if not part.is_first))
+        turns = zip_longest(*(part.items for part in self.draft.parts if part.rank != SECOND))
         found = [item for turn in turns for item in turn if item is not None]
-        return first + sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
+        return sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
 
     def _further_items(self) -> Iterator[Item]:
-        """Yield the items that are tried after all parts; each is built once, when it is first needed."""
+        """Yield the items that follow all parts; each is built once, when it is first needed."""
         yield from self._built[:]
         for item in self._whole:
             self._built.append(item)
@@ -289,6 +385,8 @@ class _PackBuilder:
     def _most_lines(self, frame: _Frame, chosen: list[Item]) -> tuple[int, int]:
         """Return how many lines of the list have room, and the width of their titles in characters (0: whole)."""
         left = self.left_out(chosen)
+        if self._is_unnamed(frame, chosen):
+            return 0, 0
         asked = id(frame), [item.key for item in chosen]
         if self._most_lines_cache[0] == asked:
             return self._most_lines_cache[1]
@@ -306,19 +404,24 @@ class _PackBuilder:
         self._most_lines_cache = asked, lines
         return lines
 
+    def _is_unnamed(self, frame: _Frame, chosen: list[Item]) -> bool:
+        """Return whether an item of the rank FIRST has no room even for its title, so that no other is listed."""
+        keys = {item.key for item in (*chosen, *(self._named if frame.has_titles else ()))}
+        return any(part.rank == FIRST and key not in keys for key, part in self._parts.items())
+
     def _line_limit(self, frame: _Frame, chosen: list[Item], width: int, least: int) -> tuple[int, float]:
         """Return how many lines the list may have, at least `least`, and the estimated tokens of a line.
 
         With items in the pack the lines may take a share of the budget, otherwise all of it. Lines are first counted as
         plain ones and then as the format writes them, under the headings of their groups.
         """
-        omitted = self.left_out(chosen)
-        most = min(len(omitted), 2 + self._budget // _LINE)
+        left = self.left_out(chosen)
+        most = min(len(left), 2 + self._budget // _LINE)
 
         def plain(number: int) -> int:
-            return self._count("".join(f"- {each.id} {_shorten(each, width).line}\n" for each in omitted[:number]))
+            return self._count("".join(f"- {each.id} {left_out.shorten(each, width).line}\n" for each in left[:number]))
 
-        line = max(1.0, plain(_SAMPLE) / max(1, min(_SAMPLE, len(omitted))))
+        line = max(1.0, plain(_SAMPLE) / max(1, min(_SAMPLE, len(left))))
         if not chosen:
             return most, line
         share = int(self._budget * self.draft.lines)
@@ -335,7 +438,7 @@ class _PackBuilder:
         `width` is the number of characters of titles in these lines, 0 for whole titles.
         """
         keys = {item.key for item in chosen}
-        large = self._large if frame.has_titles else []
+        large = [item for item in self._named if item.key not in keys] if frame.has_titles else []
         parts: list[tuple[PackPart, list[Item]]] = []
         left: list[OmittedItem] = []
         if frame.has_parts:
@@ -345,20 +448,34 @@ class _PackBuilder:
             within = self._by_part(keys - {item.key for item in (*leading, *proposed, *changed)}, chosen)
             parts = [(_LEAD, leading), *within, (_PROPOSED, proposed), (_CHECK, changed)]
             left = self.left_out(chosen)[len(large) :]
-        totals = self._totals - Counter((item.section, _omit(item).kind) for item in large)
+        totals = self._totals - Counter((item.section, left_out.omit(item).kind) for item in large)
         sizes = Counter[str]()
         for item in chosen:
             sizes[item.kind] += self._costs[item.key]
         draft = frame.draft
+        first, last = self._title_notes(large)
         closing = tuple(note for note in draft.closing if not note.of or note.of in keys)
         contents = Contents(
-            msgspec.structs.replace(draft, opening=(*draft.opening, *_titles(large)), closing=closing),
+            msgspec.structs.replace(draft, opening=(*draft.opening, *first), closing=(*last, *closing)),
             [(part, [self._texts[item.key] for item in items]) for part, items in parts if items],
-            _groups(left, totals, listed, width, draft.sections),
+            left_out.groups(left, totals, listed, width, draft.sections),
             sizes,
         )
         text = sanitize(self._pack(contents))
         return f"{draft.prefix}\n\n{text}" if draft.prefix else text
+
+    def _title_notes(self, items: Sequence[Item]) -> tuple[list[PackNote], list[PackNote]]:
+        """Return notes with the titles of items that are not whole: for the beginning, with a few, and for the end."""
+        first = [item for item in items if self._costs[item.key] > self._largest or self._is_leading(item)][:_NAMED]
+        large = [item for item in first if self._costs[item.key] > self._largest]
+        important = [item for item in first if item not in large]
+        rest = [f"- {left_out.name(item)}" for item in items if item not in first]
+        notes = [
+            PackNote(*note, "; ".join(map(left_out.name, found)), essential=True)
+            for note, found in ((_TOO_LARGE, large), (_IMPORTANT, important))
+            if found
+        ]
+        return notes, [PackNote(*_NO_ROOM, "\n".join(rest), essential=True)] if rest else []
 
     def _by_part(self, keys: set[str], chosen: list[Item]) -> list[tuple[PackPart, list[Item]]]:
         """Return the items with these keys by their part; items without a part are in `draft.rest`."""
@@ -366,10 +483,16 @@ class _PackBuilder:
         parts = [(part, [item for item in part.items if item.key in keys]) for part in self.draft.parts]
         return [*parts, (self.draft.rest, [item for item in chosen if item.key in keys - own])]
 
+    def _is_leading(self, item: Item) -> bool:
+        return item.weight >= (self.draft.leading or _NO_WEIGHT) and not item.has_changed
+
     def _leading(self, chosen: list[Item]) -> list[Item]:
         """Return the items with the greatest weights, up to about a quarter of the pack."""
-        least = self.draft.leading or _NO_WEIGHT
-        sure = [item for item in chosen if item.weight >= least and not item.has_changed]
+        keys = {item.key for item in chosen if self._is_leading(item)}
+        parts = self.draft.parts
+        second = [item for part in parts if part.rank == SECOND for item in part.items]
+        own = [item for item in (*second, *self._ordered_items) if item.key in keys]
+        sure = [*own, *(item for item in chosen if item.key in keys and item.key not in self._parts)]
         room = _LEAD_SHARE * sum(self._costs[item.key] for item in chosen)
         leading: list[Item] = []
         for item in sorted(sure, key=lambda item: -item.weight):
@@ -382,20 +505,21 @@ class _PackBuilder:
     def left_out(self, packed: list[Item]) -> list[OmittedItem]:
         """Return the items that are not in the pack: first the chosen ones that did not fit, then the others."""
         keys = frozenset(item.key for item in packed)
-        # The text is built some dozens of times, and there may be 10,000 such items.
-        if self._left_out_cache[0] != keys:
-            items = {item.key: item for item in (*self._large, *self.draft.items())}
-            chosen = [self._with_reason(item, _omit(item)) for item in items.values() if item.key not in keys]
+        if (
+            self._left_out_cache[0] != keys
+        ):  # the text is built some dozens of times, and there may be 10,000 such items
+            items = {item.key: item for item in (*self._named, *self.draft.items())}
+            chosen = [self._with_reason(item, left_out.omit(item)) for item in items.values() if item.key not in keys]
             built = zip(self.draft.others, self._built, strict=False)
-            chosen += [self._with_reason(item, omitted) for omitted, item in built if item.key not in keys]
-            omitted = [*chosen, *self.draft.others[len(self._built) :]]
-            self._left_out_cache, self._totals = (keys, omitted), Counter((each.section, each.kind) for each in omitted)
+            chosen += [self._with_reason(item, left) for left, item in built if item.key not in keys]
+            left = [*chosen, *self.draft.others[len(self._built) :]]
+            self._left_out_cache, self._totals = (keys, left), Counter((each.section, each.kind) for each in left)
         return self._left_out_cache[1]
 
-    def _with_reason(self, item: Item, omitted: OmittedItem) -> OmittedItem:
+    def _with_reason(self, item: Item, left: OmittedItem) -> OmittedItem:
         """Return an omitted item, with TOO_LARGE as the reason if the item is too large for the budget."""
         is_large = self._costs[item.key] > self._largest
-        return msgspec.structs.replace(omitted, why=TOO_LARGE) if is_large else omitted
+        return msgspec.structs.replace(left, why=TOO_LARGE) if is_large else left
 
 
 def _is_new(item: Item, bodies: set[str]) -> bool:
@@ -422,64 +546,3 @@ def _largest_fitting(cost: Callable[[int], int], limit: int, most: int, guess: i
         tried = number, spent
         number += math.floor((limit - spent) / each)
     return low
-
-
-def _titles(large: Sequence[Item]) -> Iterator[PackNote]:
-    """Yield a note with the titles of the items that are too large for the budget, if there are any."""
-    if large:
-        titles = "; ".join(one_line(f"{item.id} {item.title}") for item in large)
-        yield PackNote("too_large", "Too large for this budget", titles, essential=True)
-
-
-def _omit(item: Item) -> OmittedItem:
-    """Return an item as one that the pack leaves out."""
-    return OmittedItem(item.id, item.title, kind=item.kind if item.kind in KINDS else "", section=item.section)
-
-
-def _groups(
-    omitted: list[OmittedItem],
-    totals: Mapping[tuple[str, str], int],
-    listed: int,
-    width: int,
-    sections: Mapping[str, str],
-) -> list[OmittedGroup]:
-    """Group what is left out by section and kind; without listed lines all of it is one group.
-
-    `totals` are the numbers by (section, kind), `listed` the number of lines, `sections` the titles by marker.
-    """
-    if not omitted:
-        return []
-    if not listed:
-        return [OmittedGroup((), len(omitted), command="memctl list" if all(kind for _, kind in totals) else "")]
-
-    def group(section: str, kind: str) -> tuple[str, str]:
-        return (section, "") if section in sections else ("", kind)
-
-    groups: dict[tuple[str, str], list[OmittedItem]] = {group(*key): [] for key in totals}
-    counts = Counter[tuple[str, str]]()
-    for key, number in totals.items():
-        counts[group(*key)] += number
-    for each in omitted[:listed]:
-        groups[group(each.section, each.kind)].append(_shorten(each, width))
-    return [_group(*key, tuple(found), counts[key] - len(found), sections) for key, found in groups.items()]
-
-
-def _group(
-    marker: str, kind: str, listed: tuple[OmittedItem, ...], more: int, sections: Mapping[str, str]
-) -> OmittedGroup:
-    """Return the group of a section (`marker`) or of a kind of record; of neither without both."""
-    if marker:
-        name, command = f"{marker} {one_line(sections[marker])}", f"memctl list --open --section {marker[1:]}"
-        return OmittedGroup(listed, more, name, "section", marker, command)
-    if kind:
-        return OmittedGroup(listed, more, f"{kind}s".capitalize(), f"{kind}s", "", f"memctl list --open --type {kind}")
-    return OmittedGroup(listed, more)
-
-
-@lru_cache(maxsize=4096)  # the text is built some dozens of times, mostly with the same lines
-def _shorten(omitted: OmittedItem, width: int) -> OmittedItem:
-    """Return an omitted item whose title has at most `width` characters, 0 for any number."""
-    title = one_line(omitted.title)
-    if not width or len(title) <= width:
-        return omitted
-    return msgspec.structs.replace(omitted, title=f"{title[: width - 1].rstrip()}…")

@@ -11,6 +11,7 @@ from memctl.record.notices import FOREIGN_NOTICE, NOTICE
 from memctl.text import headings, markdown
 from memctl.text.lazy_regex import lazy_regex
 
+FIRST, SECOND = 1, 2  # ranks of parts; those of rank 0 come later
 PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
 
 # Control characters except tab and line feed, other line ends, direction marks, and invisible tag characters.
@@ -77,15 +78,18 @@ class Item(msgspec.Struct, frozen=True):
 class PackPart(msgspec.Struct, frozen=True):
     """A part of a pack: its name for programs, its title for people, and its items, the most important first.
 
-    `limit` is the largest number of tokens for its items, 0 for no limit. With `is_first` its items are taken before
-    those of other parts, so such a part must be small.
+    `limit` is the largest number of tokens for its items, 0 for no limit. Items of parts with the rank FIRST get room
+    before all others, as `fair_share` says, then those with the rank SECOND. Of the rank FIRST short items of a part
+    that is `shortest_first` come before long ones, and a greater budget has no fewer items of one that is `counted`.
     """
 
     name: str
     title: str
     items: tuple[Item, ...] = ()
     limit: int = 0
-    is_first: bool = False
+    rank: int = 0
+    shortest_first: bool = False
+    counted: bool = False
 
 
 class PackNote(msgspec.Struct, frozen=True):
@@ -132,7 +136,7 @@ class OmittedGroup(msgspec.Struct, frozen=True):
 
     `listed` are the items that the pack lists, and `more` is the number of the others. `name` is the group's name for
     people, and `element` its name for programs ("" if the items have no common section or kind). `marker` is the
-    section's marker, "" for a kind. `command` is a command that lists the whole group.
+    section's marker, "" for a kind. `command` is a command that lists the whole group, and `noun` what its items are.
     """
 
     listed: tuple[OmittedItem, ...]
@@ -141,12 +145,14 @@ class OmittedGroup(msgspec.Struct, frozen=True):
     element: str = ""
     marker: str = ""
     command: str = ""
+    noun: str = "item"
 
 
 class PackDraft(msgspec.Struct, frozen=True):
     """Everything that a pack may contain: notes, items in parts, and other items while there is room.
 
-    - `parts` have the items that are taken first.
+    - `parts` have the items that are taken first; `reserve` is the most tokens for those of the rank SECOND, which have
+      up to a third of the budget to themselves.
     - `others` come after all parts, each as a line with id and title, grouped by section; `sections` are the titles of
       sections by marker. `lines` is the share of the budget for these lines (0 to 1), and `least_lines` the number of
       lines that are listed even so, with shortened titles.
@@ -171,6 +177,7 @@ class PackDraft(msgspec.Struct, frozen=True):
     whole: Callable[[], Iterator[Item]] | None = None
     rest: PackPart = REST
     sections: Mapping[str, str] = {}
+    reserve: int = 0
     lines: float = 0.15
     least_lines: int = 0
     leading: int = 0

@@ -75,7 +75,7 @@ def _items(
         reason = facts.GONE if content is None else sensitive_files.refusal(path, content, text)
         if not reason and choice.outline:
             try:
-                text = summary(snapshot, path, OUTLINE, counter).text
+                text = summary(snapshot, path, OUTLINE, counter, for_agent=True).text
             except MemctlError as error:
                 reason = str(error)
         if reason:

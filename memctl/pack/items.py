@@ -24,11 +24,19 @@ if TYPE_CHECKING:
 class RecordOrigin(msgspec.Struct, frozen=True):
     """The origin of a record's text: the last commit that changed it, named as in a pack.
 
-    `drift` maps each code reference of the record whose file changed after that commit to "changed since" or "gone".
+    `drift` maps each code reference of the record whose code changed after that commit to "changed since" or "gone",
+    and `moved` those whose file was renamed to its present path.
     """
 
     commit: str
     drift: Mapping[str, str] = {}
+    moved: Mapping[str, str] = {}
+
+    def described(self, ref: str) -> str:
+        """Return a code reference with what became of it, such as "src/pay.py:8 (now src/card.py, changed since)"."""
+        moved = [f"now {self.moved[ref]}"] if ref in self.moved else []
+        remarks = [*moved, *filter(None, [self.drift.get(ref)])]
+        return f"{ref} ({', '.join(remarks)})" if remarks else ref
 
 
 Origins = Mapping[str, RecordOrigin]  # by the record's path
@@ -69,7 +77,7 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
     origin = origins.get(record.path)
     drift = origin.drift if origin else {}
     if record.code_refs:
-        facts["code"] = ", ".join(f"{ref} ({drift[ref]})" if drift.get(ref) else ref for ref in record.code_refs)
+        facts["code"] = ", ".join(origin.described(ref) if origin else ref for ref in record.code_refs)
     if origin is not None:
         facts["commit"] = origin.commit
     body = snapshot.body(record)

@@ -2,9 +2,10 @@
 
 The budget is filled in tiers:
 
-1. decisions of importance 7 or more of the last 30 days (10 of them; with importance 10 of any age), critical and high
-   issues, the most severe and oldest first (15), learnings of the last 60 days, the most used first (5);
-2. the last session, a pending checkpoint and current tasks, in at most 1,500 tokens;
+1. critical and high issues, the most severe and oldest first (15), decisions of importance 7 or more of the last 30
+   days (10 of them; with importance 10 of any age), learnings of the last 60 days, the most used first (5);
+2. the last session, a pending checkpoint and current tasks, which have up to a third of the budget to themselves, and
+   at most 1,500 tokens;
 3. all other open records, by weight and by nearness to the latest work, and the rest as one line each.
 
 The limits of days decide what comes first, not what may be included: a decision of years ago is still binding.
@@ -13,19 +14,18 @@ The limits of days decide what comes first, not what may be included: a decision
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
 
 import msgspec
 
 from memctl.pack import items, last_work
 from memctl.pack.budget_fill import CountTokens
-from memctl.pack.draft import NOTICED, PROPOSED, REST, Item, PackDraft, PackNote, PackPart
+from memctl.pack.draft import FIRST, NOTICED, PROPOSED, REST, SECOND, Item, PackDraft, PackNote, PackPart
 from memctl.pack.formats.markdown import markdown_item
 from memctl.pack.items import Sources, TaskMatches
 from memctl.pack.last_work import EndedSession
 from memctl.record import content_fields, handoff
 from memctl.record.filters import Filters, select, severity_rank
-from memctl.record.kinds import KINDS, KNOWLEDGE, SEVERITIES
+from memctl.record.kinds import ISSUE, KINDS, KNOWLEDGE, LEARNING, SEVERITIES
 from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -105,24 +105,37 @@ def draft(
     sources.ahead(current)
     ended = last_work.sessions(snapshot)
     is_resumed = request.is_resumed
-    left = [] if request.narrowed_by else last_work.collect(snapshot, ended, work, count, is_resumed=is_resumed)
     active = _active(current, about, sources)
     chosen = choose(current, now, request, about.records)
     known = sources.origins([*active, *(record for records in chosen.values() for record in records)])
-    room = work - sum(count(markdown_item(item)) for item in left)
-    tasks = last_work.take_fitting([items.of_record(snapshot, record, known) for record in active], room, count)
+    states_of = [items.of_record(snapshot, record, known) for record in active]
+
+    def stopped(limit: int) -> tuple[list[Item], list[Item]]:
+        left = [] if request.narrowed_by else last_work.collect(snapshot, ended, limit, count, is_resumed=is_resumed)
+        return left, last_work.take_fitting(states_of, limit - _cost(left, count), count)
+
+    left, tasks = stopped(max(work, last_work.WORK))
+    if (reserve := _cost([*left, *tasks], count)) > work:
+        left, tasks = stopped(work)
     states, closing = _last_first([_with_weight(item, about) for item in tasks])
     parts = [_section_part(snapshot, request.section, sources)] if request.section else []
     parts += [
-        PackPart("state", TITLES["state"], tuple(states), is_first=True),
-        PackPart("session", TITLES["session"], tuple(left), is_first=True),
+        PackPart("state", TITLES["state"], tuple(states), rank=SECOND),
+        PackPart("session", TITLES["session"], tuple(left), rank=SECOND),
         *(
-            PackPart(name, TITLES[name], tuple(_certain_first(snapshot, records, known, about)))
+            PackPart(
+                name,
+                TITLES[name],
+                tuple(_certain_first(snapshot, records, known, about)),
+                rank=0 if about.places and not about.records else FIRST,
+                shortest_first=name != LEARNING.name and not about.is_met,
+                counted=name == ISSUE.name and not about.is_met,
+            )
             for name, records in chosen.items()
         ),
     ]
     if about.places:
-        pages = PackPart("page", "Pages", tuple(items.of_result(snapshot, place) for place in about.places))
+        pages = PackPart("page", "Pages", tuple(items.of_result(snapshot, place) for place in about.places), rank=FIRST)
         parts.insert(len(parts) if about.records else len(parts) - len(chosen), pages)  # before unrelated records
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
@@ -141,6 +154,7 @@ def draft(
         others=tuple(items.omit(record) for record in rest),
         whole=lambda: _whole(snapshot, rest, sources, about),
         rest=BESIDES if about.is_met else REST,
+        reserve=reserve,
         sections={page.id: page.title for page in (*snapshot.outline.sections, *snapshot.outline.details)},
         leading=WEIGHTY_FOR_TASK if about.is_met else CRITICAL,
         made=now,
@@ -264,7 +278,11 @@ def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPar
     outline = snapshot.outline
     found = outline.find(section)
     wanted = [*([found] if found else []), *outline.details_of(section)]
-    return PackPart("page", "Pages", tuple(items.of_page(page, sources.page(page)) for page in wanted))
+    return PackPart("page", "Pages", tuple(items.of_page(page, sources.page(page)) for page in wanted), rank=FIRST)
+
+
+def _cost(found: Iterable[Item], count: CountTokens) -> int:
+    return sum(count(markdown_item(item)) for item in found)
 
 
 def _last_first(states: list[Item]) -> tuple[list[Item], list[PackNote]]:
@@ -337,15 +355,12 @@ def count_by_type(current: Sequence[Record]) -> str:
 def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
     """Return a sentence on the latest record and the number of sessions, "" for an empty memory.
 
-    `ends` are the times at which summarized sessions ended; without them sessions are separated by pauses between
-    records.
+    `ends` are the times at which sessions with a page ended, those that `memctl session list` has.
     """
     last = snapshot.catalogue.latest(with_handoffs=True)
     if last is None:
         return ""
-    number = len(ends) or sessions(snapshot.catalogue.recording_times(), snapshot.config.session_pause_hours)
-    ended = f"; {quantity(number, 'session')} " if number else ""
-    ended += f"summarized, the last ended {_ago(max(ends), now)}" if ends else "so far" if number else ""
+    ended = f"; {quantity(len(ends), 'session')} summarized, the last ended {_ago(max(ends), now)}" if ends else ""
     agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
     return f"Last recorded: {last.id} by {agent}, {_ago(last.timestamp, now)}{ended}."
 
@@ -354,14 +369,6 @@ def _ago(moment: str, now: str) -> str:
     """Return a time with how long ago it was: "2025-11-04T14:32:00Z (2 days ago)"."""
     ago = gap(moment, now)
     return f"{moment}{f' ({ago} ago)' if ago else ''}"
-
-
-def sessions(seconds: Sequence[int], pause_hours: float) -> int:
-    """Return the number of sessions, counted by pauses: one begins after each pause of more than `pause_hours`.
-
-    `seconds` are the times of records, in seconds since 1970 and sorted.
-    """
-    return sum(later - earlier > pause_hours * 3600 for earlier, later in pairwise(seconds)) + bool(seconds)
 
 
 def gap(earlier: str, later: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,13 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, history, trees
+from memctl.git.status import marks
 from memctl.pack import items
 from memctl.pack.items import RecordOrigin, Sources
 from memctl.record import pages
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.store import files
 from memctl.store.last_commits import LastCommit, last_commits
 from memctl.store.memory import Memory
 from memctl.team.coordination_ref import ref
@@ -121,10 +123,13 @@ def origins_of(
     try:
         commits = last_commits(memory, list(wanted), at)
         referring = [record for path, record in wanted.items() if record.code_refs and path in commits]
-        drift = _drift(memory, snapshot, referring, {wanted[path].path: one.commit for path, one in commits.items()})
+        code = _code(memory, snapshot, referring, {wanted[path].path: one.commit for path, one in commits.items()}, at)
     except git.GitFailed:  # a partial clone lacks the history
         return {record.path: RecordOrigin(_UNKNOWN) for record in wanted.values()}
-    return {r.path: RecordOrigin(_name(commits.get(path)), drift.get(r.path, {})) for path, r in wanted.items()}
+    return {
+        r.path: RecordOrigin(_name(commits.get(path)), code.drift.get(r.path, {}), code.moved.get(r.path, {}))
+        for path, r in wanted.items()
+    }
 
 
 def _name(last: LastCommit | None) -> str:
@@ -154,26 +159,83 @@ def last_change_times(memory: Memory, records: Iterable[Record], at: str | None)
     return {path: dates.get(tracked, now) for tracked, path in paths.items()}
 
 
-def _drift(
-    memory: Memory, snapshot: Snapshot, records: Sequence[Record], commits: dict[str, str]
-) -> dict[str, dict[str, str]]:
-    """Return which files changed since the records that refer to them were committed.
+class _Code(msgspec.Struct, frozen=True):
+    """What became of the code that records refer to, by a record's path and its reference; see RecordOrigin."""
 
-    The result has "changed since" or "gone" by the record's path and its code reference.
+    drift: dict[str, dict[str, str]] = {}
+    moved: dict[str, dict[str, str]] = {}
+
+
+def _code(
+    memory: Memory, snapshot: Snapshot, records: Sequence[Record], commits: dict[str, str], at: str | None
+) -> _Code:
+    """Return what became of the code that records refer to since they were committed; `commits` are by their paths.
+
+    A renamed file is followed. Of a reference to lines only these lines count, with the definition around them.
     """
     if not records:
-        return {}
+        return _Code()
     places = {(record.path, one): pages.code_path(one) for record in records for one in record.code_refs}
-    before = trees.blobs_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
+    before = trees.blob_ids_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
     now = snapshot.files.contents(places.values(), frozenset(before.values()))
-    found: dict[str, dict[str, str]] = {}
+    gone = {key for key, path in places.items() if path not in now and (commits[key[0]], path) in before}
+    renamed = _renamed(memory, snapshot, {commits[record] for record, _ in gone}, at) if gone else {}
+    if found := [new for key in gone if (new := renamed.get(places[key]))]:
+        now |= snapshot.files.contents(found, frozenset(before.values()))
+    code = _Code({}, {})
     for (record, named), path in places.items():
-        then = before.get((commits[record], path))
-        if path in now:
-            state = _CHANGED if then is not None and then != now[path] else ""
+        then, new = before.get((commits[record], path)), path
+        if (record, named) in gone and renamed.get(path) in now:
+            new = renamed[path]
+            code.moved.setdefault(record, {})[named] = new
+        if new in now:
+            is_same = then is None or then == now[new] or _is_same_there(memory, then, new, now[new], named, at)
+            state = "" if is_same else _CHANGED
         else:
             is_gone = then is not None and path not in snapshot.withheld.files
             state = _GONE if is_gone else ""  # otherwise it is a folder, or never existed
         if state:
-            found.setdefault(record, {})[named] = state
+            code.drift.setdefault(record, {})[named] = state
+    return code
+
+
+def _renamed(memory: Memory, snapshot: Snapshot, commits: Collection[str], at: str | None) -> dict[str, str]:
+    """Return the present paths of files that were renamed since some commits, by their paths in them.
+
+    Git is asked once about all commits, and once about the index. The answer is cached until either changes.
+    """
+    repository = memory.repository
+    head = repository.resolve(at) if at is not None else repository.branch()[1]
+    mark = b"" if at is not None else marks([repository.git_dir / "index"])
+    key = b"renamed: " + "".join([head, *sorted(commits)]).encode() + mark
+    if (kept := snapshot.catalogue.recall(key)) is not None:
+        return msgspec.json.decode(kept, type=dict[str, str])
+    from memctl.git import differences  # mostly no file is gone
+
+    found = differences.renamed_since(repository, sorted(commits), head) if head else {}
+    staged = [] if at is not None else differences.changed_in_index(repository)
+    later = {change.before: change.path for change in staged if change.before}
+    found = {**later, **{old: later.get(new, new) for old, new in found.items()}}
+    if at is not None or mark:
+        snapshot.catalogue.keep(key, msgspec.json.encode(found))
     return found
+
+
+def _is_same_there(memory: Memory, then: str, path: str, blob: str, named: str, at: str | None) -> bool:
+    """Return whether a reference names lines of a changed file that are as they were; nothing is fetched for it."""
+    found = pages.code_lines(named)
+    if found is None or memory.repository.is_partial:
+        return False
+    from memctl.pages import code_drift  # most references name no lines
+
+    old = trees.blobs(memory.repository, [then], files.MAX_BYTES)[then]
+    try:
+        if at is None:
+            with open(memory.repository.top / path, "rb") as stream:
+                new: bytes | None = stream.read(files.MAX_BYTES)
+        else:
+            new = trees.blobs(memory.repository, [blob], files.MAX_BYTES)[blob]
+    except OSError:
+        return False
+    texts = [(text or b"").decode(errors="replace").replace("\r\n", "\n") for text in (old, new)]
+    return code_drift.is_unchanged(texts[0], texts[1], found[1])

@@ -113,8 +113,8 @@ class _FilteredFiles:
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
         return self._files.contents(self._visible(paths), likely)
 
-    def mark(self, paths: Iterable[str]) -> bytes:
-        return self._files.mark(self._visible(paths))
+    def stamp(self, paths: Iterable[str]) -> bytes:
+        return self._files.stamp(self._visible(paths))
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         return self._files.read(self._visible(paths), limit)

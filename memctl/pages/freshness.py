@@ -112,7 +112,7 @@ def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
     stamped = sorted({path for page in pages_now for path in page.stamps})
     if not stamped:
         return []
-    mark = snapshot.files.mark(stamped)
+    mark = snapshot.files.stamp(stamped)
     mark = mark and pages.digest((mark, pages_now))
     cached = msgspec.msgpack.decode(
         snapshot.catalogue.recall(_OUTDATED) or _NOTHING, type=tuple[bytes, dict[str, list[str]]]

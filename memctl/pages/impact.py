@@ -119,7 +119,7 @@ def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterabl
         possible = possible_paths(memory.repository.top, folder, text)
         paths = next(([path] for path in possible if path in names), [])
         paths = paths or next((below for path in possible if (below := files_below(names, path))), [])
-        gone = [path for path in possible if not paths and start and history.last_known(memory.repository, path, start)]
+        gone = [path for path in possible if not paths and start and history.last_state(memory.repository, path, start)]
         if not paths and not gone:
             raise unknown_path_error(names, text)
         changes |= {path: FileChange(path, CHANGED) for path in paths}
@@ -333,7 +333,7 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
     stamped = repository_paths.resolve(frozenset(page.stamps.keys() - names), name)
     path = stamped[0] if len(stamped) == 1 else name
     start = start_revision(memory, at)
-    last = history.last_known(memory.repository, path, start) if start else None
+    last = history.last_state(memory.repository, path, start) if start else None
     became = successor(memory, names, path, at)
     content = last.blob if last else page.stamps.get(path, EMPTY[0])
     blobs = snapshot.files.blobs(names) if content not in EMPTY else {}
@@ -353,7 +353,7 @@ def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
     """
     start = start_revision(memory, at)
     for _ in range(_STEPS):
-        last = history.last_known(memory.repository, path, start) if start else None
+        last = history.last_state(memory.repository, path, start) if start else None
         if last and last.removed_by:
             changes = differences.changed_by(memory.repository, last.removed_by)
         else:

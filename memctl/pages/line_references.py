@@ -98,7 +98,7 @@ def _line_reference(versions: _Versions, where: _RecordedLines, introduction: in
         return LineReference(lines, commit, is_followed=False)
     there = [now for line in range(lines[0], min(lines[1] + 1, lines[0] + _MOST_LINES)) if (now := moved.now(line))]
     if not there:
-        return LineReference(lines, commit, None, moved.replaced(lines[0]))
+        return LineReference(lines, commit, None, moved.replacement(lines[0]))
     return LineReference(lines, commit, (there[0], there[-1]))
 
 
@@ -159,7 +159,7 @@ class _Versions:
         self.history = versions
         self._memory = memory
         places = {(versions.all[place].commit, path) for place, path in recorded if place is not None}
-        self._blobs = trees.blobs_at(memory.repository, [*places, (file.start, file.path)] if places else [])
+        self._blobs = trees.blob_ids_at(memory.repository, [*places, (file.start, file.path)] if places else [])
         self._maps: dict[tuple[str, str], LineMap | None] = {}
 
     def since(self, introduction: int, where: _RecordedLines) -> LineMap | None:
@@ -182,7 +182,7 @@ class _Versions:
         following = self._next_version(record, later, before)
         change = self._map(before, following)
         return (
-            self._map(following, self.file.blob) if change is not None and change.is_first_with(where.lines) else first
+            self._map(following, self.file.blob) if change is not None and change.has_new_line(where.lines) else first
         )
 
     def _next_version(self, record: Introduction, later: Introduction | None, before: str) -> str:

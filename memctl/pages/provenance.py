@@ -10,7 +10,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.git import blame, differences, git, history, message, trees
 from memctl.git.blame import LineOrigin
-from memctl.git.history import FileCommit, LastKnown
+from memctl.git.history import FileCommit, LastState
 from memctl.git.repository import Repository
 from memctl.pages import freshness, repository_paths
 from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING, Referral, references_to_files, sections_of_files
@@ -23,7 +23,7 @@ from memctl.record.pages import Page, code_path, refuse_line_zero
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
-from memctl.store.last_commits import MadeBetween
+from memctl.store.last_commits import CommitsBetween
 from memctl.store.memory import Memory
 from memctl.text import timestamps
 from memctl.text.fit import first_sentence
@@ -49,7 +49,7 @@ class FileQuery(msgspec.Struct, frozen=True):
 
     path: str
     line: int | None = None
-    last: LastKnown | None = None
+    last: LastState | None = None
 
 
 class PageReference(msgspec.Struct, frozen=True):
@@ -150,7 +150,7 @@ def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: in
         _refuse_no_line(memory, snapshot, query, text)
         origin = blame.origin(memory.repository, query.path, query.line, query.last.revision if query.last else at)
         if origin.commit and all(touch.commit != origin.commit for touch in touches):
-            touches.insert(0, history.touch(memory.repository, origin.commit, origin.path))
+            touches.insert(0, history.file_commit(memory.repository, origin.commit, origin.path))
     here = origin.commit if origin else ""
     causes = tuple(Cause(touch, tuple(record_names(touch.message)), touch.commit == here) for touch in touches)
     sections = tuple(
@@ -187,11 +187,11 @@ def _touches(memory: Memory, query: FileQuery, start: str, limit: int | None) ->
     """Return the commits that changed a file; for an uncommitted rename, those of its former name."""
     if not start:
         return []
-    commits = history.touches(memory.repository, query.path, start, limit)
+    commits = history.file_commits(memory.repository, query.path, start, limit)
     if not commits and start == "HEAD" and query.last is None:
         changes = differences.changed_in_index(memory.repository)
         former = next((change.before for change in changes if change.path == query.path), "")
-        commits = history.touches(memory.repository, former, start, limit) if former else []
+        commits = history.file_commits(memory.repository, former, start, limit) if former else []
     return commits
 
 
@@ -253,7 +253,7 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
     for path, line in candidates:
         refuse_memory(path)
         snapshot.withheld.refuse_file(path)
-        if start and (last := history.last_known(memory.repository, path, start)) is not None:
+        if start and (last := history.last_state(memory.repository, path, start)) is not None:
             if not last.is_file:
                 break
             return FileQuery(path, line, last)
@@ -313,7 +313,7 @@ def _text(memory: Memory, snapshot: Snapshot, query: FileQuery) -> str | None:
     if query.last is None:
         content = snapshot.files.read([query.path]).get(query.path)
     else:
-        content = trees.blob_here(memory.repository, query.last.blob, files.MAX_BYTES)
+        content = trees.local_blob(memory.repository, query.last.blob, files.MAX_BYTES)
     return None if content is None or b"\0" in content else content.decode(errors="replace")
 
 
@@ -420,7 +420,7 @@ def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...
     the nearest one whose commits have its author and are at most an hour away. Returns ("", ()) if there is none.
     """
     seconds = timestamps.to_epoch(commit.date)
-    between = MadeBetween(memory, seconds - _AROUND, seconds + _AROUND)
+    between = CommitsBetween(memory, seconds - _AROUND, seconds + _AROUND)
     sessions = _sessions(memory.repository, between.commits)
     times: dict[str, list[int]] = {}
     for commit_id, (name, author) in sessions.items():

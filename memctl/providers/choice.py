@@ -1,4 +1,4 @@
-"""Make the language model provider that the user has set up, if any."""
+"""Choosing the language model provider by the user's settings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from memctl.providers.provider import Provider
 def user_provider(
     environ: Mapping[str, str], git_settings: Mapping[str, str], *, is_allowed: bool = True
 ) -> Provider | None:
-    """Return the provider of the user's settings; None if they name none, or if the project allows none.
+    """Return the provider that the user's settings name; None without one, or if the project forbids it.
 
-    `git_settings` are Git's settings by name in lower case. Raises MemctlError if the provider can't be used.
+    `git_settings` are Git's settings by name in lower case; `is_allowed` is False if the project forbids providers.
+    Raises MemctlError if the provider can't be used.
     """
     if not is_allowed:
         return None

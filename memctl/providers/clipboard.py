@@ -1,4 +1,4 @@
-"""Copy a text to the clipboard, by the program that the system has for it."""
+"""Copying a text to the clipboard, by a program of the system."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import sys
 from memctl.errors import MemctlError
 from memctl.providers import program as programs
 
-# Each with what has to be set for it to work, and the encoding that it reads.
+# Each program with the environment variable that it needs ("" for none), and the encoding that it reads.
 _PROGRAMS = (
     (("wl-copy",), "WAYLAND_DISPLAY", "utf-8"),
     (("xclip", "-selection", "clipboard"), "DISPLAY", "utf-8"),
     (("xsel", "--clipboard", "--input"), "DISPLAY", "utf-8"),
     (("pbcopy",), "", "utf-8"),
-    (("clip.exe",), "", "utf-16-le"),  # Windows, and Linux within it
+    (("clip.exe",), "", "utf-16-le"),  # Windows, and Linux inside of Windows
 )
 
 
@@ -28,7 +28,7 @@ def program() -> tuple[tuple[str, ...], str]:
         if (not variable or os.environ.get(variable)) and shutil.which(command[0]):
             return command, encoding
     hint = "use --out FILE" if sys.platform == "darwin" else "install wl-clipboard, xclip or xsel, or use --out FILE"
-    raise MemctlError("there is no clipboard here", hint)
+    raise MemctlError("no program for the clipboard was found", hint)
 
 
 def copy(text: str) -> None:

@@ -44,15 +44,15 @@ class Completions:
     def __init__(
         self, settings: Settings, environ: Mapping[str, str], sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        """The key is in `environ`, under the name that the settings give; raises MemctlError if they can't be used."""
+        """Take the settings, and the key from `environ`; raises MemctlError if a setting is missing or wrong."""
         if not settings.model:
             raise MemctlError(
                 "memctl.llm.model is not set", "`git config --global memctl.llm.model NAME` sets it", USAGE
             )
         base = http_post.address(settings.base_url, "memctl.llm.baseUrl")
-        named = settings.api_key_env or (OPENAI_KEY if base == OPENAI_BASE else "")
+        key_name = settings.api_key_env or (OPENAI_KEY if base == OPENAI_BASE else "")
         hint = "memctl.llm.apiKeyEnv names the environment variable with the key"
-        self._key = http_post.key(environ.get(named, ""), named, hint) if named else ""
+        self._key = http_post.key(environ.get(key_name, ""), key_name, hint) if key_name else ""
         self._host = urlsplit(base).netloc
         self._url = f"{base}/chat/completions"
         self._settings = settings
@@ -62,7 +62,7 @@ class Completions:
     def answer(self, prompt: str) -> str:
         """Return the model's answer to a prompt; raises ProviderFailed.
 
-        A request refused for too many requests is retried.
+        Up to 4 attempts are made if the server is overloaded or fails, within the time limit of the settings.
         """
         until = time.monotonic() + self._settings.timeout_seconds
         limit = "max_tokens"
@@ -73,7 +73,7 @@ class Completions:
                 with error:
                     code, refusal, after = error.code, _body_of(error), error.headers.get("retry-after")
             if code == 400 and limit == "max_tokens" and b"max_completion_tokens" in refusal:
-                limit = "max_completion_tokens"  # newer models of OpenAI's take no other name
+                limit = "max_completion_tokens"  # the only name that newer models of OpenAI accept
                 continue
             wait = _wait(after, attempt)
             is_passing = code in (408, 429) or code >= 500
@@ -105,23 +105,23 @@ class Completions:
         try:
             choices = msgspec.json.decode(body, type=_Answer).choices
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            raise ProviderFailed(f"{self._host} gave an answer that is not a chat completion") from None
+            raise ProviderFailed(f"the answer of {self._host} must be a chat completion") from None
         if not choices or not (text := (choices[0].message.content or "").strip()):
             raise ProviderFailed(f"{self.name} gave no answer")
         if choices[0].finish_reason == "length":
             most = self._settings.max_tokens
             raise ProviderFailed(
-                f"the answer of {self.name} is cut off at {most:,} tokens", "memctl.llm.maxTokens allows more"
+                f"the answer of {self.name} was cut off at {most:,} tokens", "set memctl.llm.maxTokens to more"
             )
         return text
 
     def _refused(self, code: int, body: bytes) -> ProviderFailed:
-        hint = "correct memctl.llm.baseUrl" if http_post.is_redirect(code) else None
+        hint = "set memctl.llm.baseUrl to the address that answers" if http_post.is_redirect(code) else None
         return ProviderFailed(http_post.describe_refusal(self._host, code, body, self._key), hint)
 
     def _late(self) -> ProviderFailed:
         seconds = f"{self._settings.timeout_seconds:g}"
-        return ProviderFailed(f"{self._host} took more than {seconds} s", "memctl.llm.timeoutSeconds sets the limit")
+        return ProviderFailed(f"{self._host} took more than {seconds} s", "set memctl.llm.timeoutSeconds to more")
 
 
 def _body_of(error: HTTPError) -> bytes:
@@ -132,8 +132,10 @@ def _body_of(error: HTTPError) -> bytes:
 
 
 def _wait(after: str | None, attempt: int) -> float:
-    """Return the seconds to wait before the next attempt: those in the server's header (seconds or a date, RFC 9110
-    10.2.3), else a longer time for each attempt."""
+    """Return the seconds to wait before the next attempt.
+
+    They are those of the server's header `after` (seconds or a date, RFC 9110 10.2.3), else twice as many each time.
+    """
     usual = _FIRST_WAIT * (1 << attempt)
     if not after:
         return usual

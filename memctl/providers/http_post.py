@@ -1,4 +1,4 @@
-"""Send a text with an API key: only encrypted or to this machine, without redirects, and read a bounded answer."""
+"""Sending a text with an API key: only encrypted or to this machine, and without redirects."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class TooLong(OSError):
     """Raised for an answer with more bytes than the caller allows."""
 
 
-class _Complaint(msgspec.Struct):
+class _ErrorMessage(msgspec.Struct):
     message: str
 
 
 class _Refusal(msgspec.Struct):
-    error: _Complaint | str
+    error: _ErrorMessage | str
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -39,13 +39,13 @@ class _NoRedirects(HTTPRedirectHandler):
         return None
 
 
-def address(given: str, setting: str) -> str:
-    """Return the base URL `given` without a final slash.
+def address(url: str, setting: str) -> str:
+    """Return the base URL `url` without a final slash.
 
-    Raises MemctlError unless it is https://, or http:// on this machine; the message calls the URL by the name of its
-    `setting`.
+    Raises MemctlError unless it is https://, or http:// on this machine; `setting` is the name of the setting with the
+    URL, for the message.
     """
-    base = given.strip().rstrip("/")
+    base = url.strip().rstrip("/")
     try:
         parts = urlsplit(base)
         host, is_safe = parts.hostname, parts.scheme == "https"
@@ -55,46 +55,46 @@ def address(given: str, setting: str) -> str:
         host, is_safe, is_plain = None, False, False
     if not host or not is_safe or not is_plain or parts.username is not None or parts.query or parts.fragment:
         raise MemctlError(
-            f"{setting} is not an https:// address",
-            "give an https:// address; http:// is only for this machine, as in http://localhost:8080",
+            f"{setting} must be an https:// address",
+            "http:// is allowed for this machine only, as in http://localhost:8080",
             USAGE,
         )
     return base
 
 
-def key(given: str, setting: str, hint: str) -> str:
+def key(text: str, setting: str, hint: str) -> str:
     """Return an API key that fits into an HTTP header; raises MemctlError, with `hint`, if the setting is empty.
 
     `setting` is the name of the setting that holds the key, for the message.
     """
-    found = given.strip()
+    found = text.strip()
     if not found:
         raise MemctlError(f"{setting} is not set", hint, USAGE)
     if not (found.isascii() and found.isprintable()):
-        raise MemctlError(f"{setting} has characters that an HTTP header can't have", None, USAGE)
+        raise MemctlError(f"{setting} must have only characters that an HTTP header may have", None, USAGE)
     return found
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float, longest: int) -> bytes:
-    """POST JSON, and return the body of the answer, of at most `longest` bytes, within `seconds`.
+    """POST JSON, and return the body of the answer, which must have at most `longest` bytes and arrive in `seconds`.
 
     Raises HTTPError for any status but success, TooLong, TimeoutError, and OSError if the address can't be reached.
     """
     request = Request(url, body, {"content-type": "application/json", **headers}, method="POST")
     until = time.monotonic() + seconds
     with _opener(url).open(request, timeout=seconds) as answer:
-        gathered = b""
+        received = b""
         while piece := answer.read1(_PIECE):
-            gathered += piece
-            if len(gathered) > longest:
+            received += piece
+            if len(received) > longest:
                 raise TooLong(f"the answer has more than {longest:,} bytes")
             if time.monotonic() > until:
                 raise TimeoutError("timed out")
-        return gathered
+        return received
 
 
 def _opener(url: str) -> OpenerDirector:
-    """Return an opener, for this machine one without the environment's proxy, which would see the key."""
+    """Return an opener for a URL; for this machine it bypasses the environment's proxy, which would see the key."""
     direct = [ProxyHandler({})] if _is_this_machine(urlsplit(url).hostname or "") else []
     return build_opener(_NoRedirects, *direct)
 
@@ -112,19 +112,19 @@ def is_redirect(code: int) -> bool:
 
 
 def describe_refusal(host: str, code: int, answer: bytes, key: str) -> str:
-    """Return why a service refused a request, by its status and its answer, on one line and without the key."""
+    """Return a message that a service refused a request, with its status and reason, on one line without the key."""
     if is_redirect(code):
         return f"{host} redirects to another address ({code}), which must not get the key"
     try:
         found = msgspec.json.decode(answer, type=_Refusal).error
         reason = found if isinstance(found, str) else found.message
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        reason = "no reason was given"
+        reason = "it gave no reason"
     return f"{host} refused the request ({code}): {_without_key(reason, key)}"
 
 
 def describe_failure(host: str, error: Exception, key: str) -> str:
-    """Return why a service can't be reached, on one line and without the key."""
+    """Return a message that a service can't be reached, with the reason, on one line without the key."""
     return f"{host} can't be reached: {_without_key(str(getattr(error, 'reason', None) or error), key)}"
 
 

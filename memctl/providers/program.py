@@ -1,4 +1,4 @@
-"""A program of the user's that reads a prompt on standard input and prints the answer, such as `claude -p`."""
+"""A provider that runs a program: it reads a prompt on standard input and prints the answer, as `claude -p`."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ from memctl.git import git
 from memctl.providers.provider import LONGEST_ANSWER, ProviderFailed, one_line_message
 
 _PIECE = 65_536  # bytes
-_LONGEST_COMPLAINT = 65_536
+_LONGEST_ERROR = 65_536
 
 
 class Program:
     """A provider that runs a program of the user's, without a shell and in an empty folder, away from the repository.
 
-    The program gets MEMCTL_LLM_PROVIDER=none, so that the hooks of an agent started this way ask no model in turn.
+    The program gets MEMCTL_LLM_PROVIDER=none, so that, if it is an agent, its hooks ask no model again.
     """
 
     def __init__(self, command: Sequence[str], seconds: float) -> None:
-        """Find the program on the PATH or at an absolute path, and wait at most `seconds` for an answer; raises
-        MemctlError."""
+        """Find the program on the PATH or at an absolute path; raises MemctlError if it is missing.
+
+        `seconds` limits the time of one answer.
+        """
         if not command:
             hint = "`git config --global memctl.llm.command 'claude -p'` sets it"
             raise MemctlError("memctl.llm.command is not set", hint, USAGE)
         name = os.path.expanduser(command[0])
         found = name if os.path.isabs(name) else None if os.path.dirname(name) else shutil.which(name)
         if found is None or not os.path.isabs(found) or not os.access(found, os.X_OK):
-            hint = "memctl.llm.command begins with the name of a program on the PATH, or an absolute path"
-            raise MemctlError(f"there is no program {command[0]!r}", hint, USAGE)
+            hint = "memctl.llm.command must begin with the name of a program on the PATH, or with an absolute path"
+            raise MemctlError(f"the program {command[0]!r} was not found", hint, USAGE)
         self.name = f"the program {os.path.basename(name)}"
         self._command = [found, *command[1:]]
         self._seconds = seconds
@@ -68,21 +70,26 @@ class Program:
         except OSError as error:
             raise ProviderFailed(f"{self.name} can't be run: {error.strerror}") from None
         try:
-            return self._spoken_with(process, prompt)
+            return self._exchange(process, prompt)
         finally:
             _end(process)
 
-    def _spoken_with(self, process: subprocess.Popen[bytes], prompt: str) -> bytes:
-        """Return a running program's answer; all three pipes are served at once, since a full one would block it."""
+    def _exchange(self, process: subprocess.Popen[bytes], prompt: str) -> bytes:
+        """Send the prompt to a running program, and return its answer.
+
+        All three pipes are read and written at the same time, since a full pipe would block the program.
+        """
         assert process.stdin is not None
         out = _PipeReader(process.stdout, LONGEST_ANSWER)
-        err = _PipeReader(process.stderr, _LONGEST_COMPLAINT, drains=True)
-        writing = threading.Thread(target=_give, args=(process.stdin, prompt.encode(errors="replace")), daemon=True)
+        err = _PipeReader(process.stderr, _LONGEST_ERROR, discards_rest=True)
+        writing = threading.Thread(
+            target=_write_all, args=(process.stdin, prompt.encode(errors="replace")), daemon=True
+        )
         writing.start()
         until = time.monotonic() + self._seconds
         out.join(max(until - time.monotonic(), 0))
         if out.is_too_long:  # it may go on for ever, and its complaints too
-            raise ProviderFailed(f"{self.name} gave an answer of {LONGEST_ANSWER:,} bytes or more")
+            raise ProviderFailed(f"the answer of {self.name} must have fewer than {LONGEST_ANSWER:,} bytes")
         err.join(max(until - time.monotonic(), 0))
         try:
             code = process.wait(max(until - time.monotonic(), 0))
@@ -90,12 +97,12 @@ class Program:
             code = None
         if code is None or out.is_alive():
             raise ProviderFailed(
-                f"{self.name} took more than {self._seconds:g} s", "memctl.llm.timeoutSeconds sets the limit"
+                f"{self.name} took more than {self._seconds:g} s", "set memctl.llm.timeoutSeconds to more"
             )
         if code:
-            complaint = one_line_message(err.gathered.decode(errors="replace").strip().rpartition("\n")[2])
-            raise ProviderFailed(f"{self.name} ended with exit code {code}{f': {complaint}' if complaint else ''}")
-        return out.gathered
+            error = one_line_message(err.received.decode(errors="replace").strip().rpartition("\n")[2])
+            raise ProviderFailed(f"{self.name} ended with exit code {code}{f': {error}' if error else ''}")
+        return out.received
 
 
 def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
@@ -113,28 +120,28 @@ def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
 
 
 class _PipeReader(threading.Thread):
-    """A thread that reads a pipe to its end, or up to `longest` bytes; with `drains` it discards the rest."""
+    """A thread that reads a pipe to its end, or up to `longest` bytes; with `discards_rest` it discards the rest."""
 
-    def __init__(self, pipe: IO[bytes] | None, longest: int, *, drains: bool = False) -> None:
+    def __init__(self, pipe: IO[bytes] | None, longest: int, *, discards_rest: bool = False) -> None:
         super().__init__(daemon=True)
         assert pipe is not None
-        self.gathered = b""
+        self.received = b""
         self.is_too_long = False
         self._pipe = pipe
         self._longest = longest
-        self._drains = drains
+        self._discards_rest = discards_rest
         self.start()
 
     def run(self) -> None:
-        with suppress(OSError, ValueError):  # it is closed when the program is ended
+        with suppress(OSError, ValueError):  # the pipe is closed when the program ends
             while piece := self._pipe.read1(_PIECE):  # type: ignore[attr-defined]
-                self.gathered += piece[: self._longest - len(self.gathered)]
-                self.is_too_long |= len(self.gathered) == self._longest
-                if self.is_too_long and not self._drains:
+                self.received += piece[: self._longest - len(self.received)]
+                self.is_too_long |= len(self.received) == self._longest
+                if self.is_too_long and not self._discards_rest:
                     return
 
 
-def _give(pipe: IO[bytes], data: bytes) -> None:
+def _write_all(pipe: IO[bytes], data: bytes) -> None:
     with suppress(OSError, ValueError):  # a program may answer without reading it all
         pipe.write(data)
     with suppress(OSError, ValueError):
@@ -145,7 +152,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """End a program and all processes that it has started."""
     with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)  # its group outlives it if it left something behind
+            os.killpg(process.pid, signal.SIGKILL)  # the group, since the program may have left other processes
         else:
             process.kill()
     process.wait()

@@ -14,13 +14,13 @@ LONGEST_ANSWER = 1024 * 1024  # bytes; an answer of 4,096 tokens has about 20,00
 
 
 class ProviderFailed(MemctlError):
-    """Raised when a provider gave no answer; callers continue without one."""
+    """Raised if a provider gives no answer; callers then go on without one."""
 
     kind = "provider"
 
 
 class Provider(Protocol):
-    """Something that answers prompts. `name` describes it for people and contains no key."""
+    """A language model, or a program, that answers prompts. `name` is for messages and has no key in it."""
 
     @property
     def name(self) -> str: ...
@@ -32,18 +32,15 @@ class Provider(Protocol):
 def json_object(answer: str, name: str) -> dict[str, Any]:
     """Return the JSON object in a model's answer, without the text around it.
 
-    Raises ProviderFailed, which calls the model `name`, if the answer has no JSON object.
+    Raises ProviderFailed if the answer has no JSON object; `name` is that of the model, for the message.
     """
     start, end = answer.find("{"), answer.rfind("}")
     try:
         return msgspec.json.decode(answer[start : end + 1] if 0 <= start < end else "", type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        raise ProviderFailed(f"the answer of {name} is not the requested JSON") from None
+        raise ProviderFailed(f"the answer of {name} must contain a JSON object") from None
 
 
 def one_line_message(text: str, longest: int = 300) -> str:
-    """Return a program's or server's message on one line of at most `longest` characters.
-
-    The line is safe to print in a terminal.
-    """
+    """Return a program's or server's message on one line of at most `longest` characters, safe for a terminal."""
     return cut(printable_line(text), longest)

@@ -1,10 +1,10 @@
-"""The user's settings for a language model provider, which come from the user alone and never from the repository.
+"""The user's settings for a language model provider, which never come from the repository.
 
-They come from the environment (`MEMCTL_LLM_BASE_URL`), then from Git's configuration (`git config --global
-memctl.llm.baseUrl`). Cloning a repository brings neither. If it did, looking at a clone could run a program that the
-clone names, or send a key to an address that it names. `.git/config` counts as the user's: no clone brings it, and
-whoever writes it can make Git itself run programs (core.fsmonitor). `.memory/config.yaml` may only say `llm: {use:
-false}`: then no model gets sessions of this project.
+They are read from the environment (`MEMCTL_LLM_BASE_URL`), then from Git's configuration (`git config --global
+memctl.llm.baseUrl`). Both belong to the user: if a clone could bring settings, it could make memctl run a program or
+send a key to an address. `.git/config` counts as the user's, since no clone brings it, and anybody who can write it can
+make Git itself run programs (core.fsmonitor). In `.memory/config.yaml` a project can only set `llm: {use: false}`, so
+that no model gets its sessions.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ OPENAI_BASE, OPENAI_KEY = "https://api.openai.com/v1", "OPENAI_API_KEY"
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of the user's provider.
 
-    `command` is a program with its arguments; no shell reads it. `api_key_env` names the environment variable with the
-    key: by default OPENAI_API_KEY for OpenAI's own address and none for another. `timeout_seconds` limits one answer
-    with all retries, `max_tokens` its length.
+    `command` is a program with its arguments, which is run without a shell. `api_key_env` names the environment
+    variable with the key: by default OPENAI_API_KEY for OpenAI's own address, and none for others. `timeout_seconds`
+    limits the time for one answer with all retries, `max_tokens` its length.
     """
 
     provider: Literal["none", "command", "openai"] = "none"
@@ -43,28 +43,28 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Settings:
     """Return the settings from the environment and from Git, whose keys are in lower case.
 
-    Raises MemctlError for an unknown setting, for a wrong value, and if there are settings but none names the provider.
+    Raises MemctlError for an unknown setting, for a wrong value, and for settings without memctl.llm.provider.
     """
-    given = {**_by_field(_of_git(git_settings)), **_by_field(_of_environment(environ))}
-    values: dict[str, object] = {field: value for field, (_, value) in given.items()}
+    settings = {**_by_field(_from_git(git_settings)), **_by_field(_from_environment(environ))}
+    values: dict[str, object] = {field: value for field, (_, value) in settings.items()}
     if "command" in values:
-        values["command"] = _words(*given["command"])
+        values["command"] = _words(*settings["command"])
     try:
         found = msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as error:
         message, _, field = str(error).partition(" - at `$.")
-        where = given[field.rstrip("`")][0] if field else "the provider"
+        where = settings[field.rstrip("`")][0] if field else "the provider"
         raise MemctlError(f"{where}: {message}", None, USAGE) from None
-    if given and "provider" not in given:
+    if settings and "provider" not in settings:
         raise MemctlError(
-            f"{next(iter(given.values()))[0]} is set, but no provider is chosen",
-            f"`git config --global {_IN_GIT}provider {COMMAND}` (or {OPENAI}, or {NONE})",
+            f"{next(iter(settings.values()))[0]} is set, but no provider is chosen",
+            f"choose one: `git config --global {_IN_GIT}provider {COMMAND}` (or {OPENAI}, or {NONE})",
             USAGE,
         )
     return found
 
 
-def _of_git(settings: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+def _from_git(settings: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Return the settings in Git's configuration: field name without underscores -> (name of the setting, value)."""
     return {
         name[len(_IN_GIT) :].lower(): (name, value)
@@ -73,7 +73,7 @@ def _of_git(settings: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _of_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     return {
         name[len(_IN_ENVIRON) :].lower().replace("_", ""): (name, value)
         for name, value in environ.items()
@@ -87,7 +87,7 @@ def _by_field(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]
     for short, (name, _) in found.items():
         if short not in fields:
             known = ", ".join(_IN_GIT + _camel(field) for field in fields.values())
-            raise MemctlError(f"{name} is not a setting", f"there are {known}", USAGE)
+            raise MemctlError(f"unknown setting {name}", f"the settings are {known}", USAGE)
     return {fields[short]: (name, value.strip()) for short, (name, value) in found.items()}
 
 

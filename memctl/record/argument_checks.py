@@ -7,33 +7,33 @@ import math
 from memctl.errors import USAGE, MemctlError
 
 
-def texts(**given: object) -> None:
+def texts(**values: object) -> None:
     """Raise MemctlError unless every argument is a string; the message names the keyword."""
-    for what, value in given.items():
-        instance(value, str, what, "a text")
+    for name, value in values.items():
+        instance(value, str, name, "a text")
 
 
-def numbers(**given: object) -> None:
+def numbers(**values: object) -> None:
     """Raise MemctlError unless every argument is an int or a float; bool and nan are refused."""
-    for what, value in given.items():
+    for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-            raise MemctlError(f"{what} must be a number, not {_type_name(value)}", exit_code=USAGE)
+            raise MemctlError(f"{name} must be a number, not {_type_name(value)}", exit_code=USAGE)
 
 
-def numbers_or_none(**given: object) -> None:
+def numbers_or_none(**values: object) -> None:
     """Raise MemctlError unless every argument is None or a number (int or float, not bool or nan)."""
-    numbers(**{what: value for what, value in given.items() if value is not None})
+    numbers(**{name: value for name, value in values.items() if value is not None})
 
 
-def instance(given: object, kinds: type | tuple[type, ...], what: str, named: str, hint: str | None = None) -> None:
-    """Raise MemctlError unless `given`, the value of the argument `what`, is an instance of `kinds`.
+def instance(value: object, kinds: type | tuple[type, ...], name: str, expected: str, hint: str | None = None) -> None:
+    """Raise MemctlError unless the argument called `name` has a `value` that is an instance of `kinds`.
 
-    `named` describes the type that was expected: the message reads "`what` must be `named`, not TYPE", such as
-    "budget must be a number, not str". `hint` says what to do.
+    `expected` describes the right type in the message, such as "a number" in "budget must be a number, not str". `hint`
+    says what to do.
     """
-    if not isinstance(given, kinds):
-        raise MemctlError(f"{what} must be {named}, not {_type_name(given)}", hint, USAGE)
+    if not isinstance(value, kinds):
+        raise MemctlError(f"{name} must be {expected}, not {_type_name(value)}", hint, USAGE)
 
 
-def _type_name(given: object) -> str:
-    return "nan" if isinstance(given, float) else type(given).__name__
+def _type_name(value: object) -> str:
+    return "nan" if isinstance(value, float) else type(value).__name__

@@ -1,4 +1,4 @@
-"""A change of the memory, as a value: operations return a Change, `--dry-run` prints it, one function commits it."""
+"""A change of the memory as a value: operations return a Change, `--dry-run` prints it, and one function commits it."""
 
 # Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
@@ -9,7 +9,7 @@ from memctl.record.kinds import DECISION
 from memctl.record.parser import parse
 
 REDACT = "redact"  # the operation that may change the text of accepted decisions: it removes secrets
-RENUMBER = "renumber"  # the operation whose deletions lose nothing: it writes the text under another name
+RENUMBER = "renumber"  # the operation whose deletions lose no text: it writes the text to a file with another name
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class Delete(msgspec.Struct, frozen=True):
     old: str
 
 
-class Deed(msgspec.Struct, frozen=True):
+class RecordAction(msgspec.Struct, frozen=True):
     """What a change of many records does to one of them, and why; the commit has a trailer for each deed."""
 
     action: str  # one word: `archive`, `delete`, …
@@ -38,8 +38,8 @@ class Deed(msgspec.Struct, frozen=True):
 class Change(msgspec.Struct, frozen=True):
     """The files that one commit writes and deletes, and what its message says.
 
-    `op` is the operation (`decide`, `edit`, …), `ids` the records it concerns, `title` the rest of the subject. If a
-    change is of many records, `deeds` says of each of them what is done and why.
+    `op` is the operation (`decide`, `edit`, …), `ids` are the records that it changes, and `title` is the rest of the
+    subject. If a change is about many records, `deeds` says what is done to each of them, and why.
     """
 
     op: str
@@ -50,7 +50,7 @@ class Change(msgspec.Struct, frozen=True):
     actor: str = ""
     reason: str = ""
     session: str = ""
-    deeds: tuple[Deed, ...] = ()
+    deeds: tuple[RecordAction, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -72,8 +72,8 @@ class WriteOptions(msgspec.Struct, frozen=True):
     allow_secret: bool = False  # let text pass that looks like a credential
     allow_owned: bool = False  # write to sections of others; needs a reason
     discard: bool = False  # delete text that Git does not have
-    strict: bool | None = None  # refuse a record that lacks something; None: do not look
-    redact: bool = False  # redact what looks like a credential: for text that nobody reads before it is written
+    strict: bool | None = None  # refuse a record that lacks a reason or the like; None: do not check
+    redact: bool = False  # redact what looks like a credential, in text that nobody reads before it is written
 
 
 def rewords(before: str, now: str, path: str) -> bool:

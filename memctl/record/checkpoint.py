@@ -2,7 +2,7 @@
 
 rules.md#checkpoints lists what a checkpoint contains. It is a JSON file `checkpoints/WORKFLOW/wN-vN-HEX.json` with a
 Markdown file beside it for people. The file's name has the window and version, so that the newest checkpoint is found
-by names alone, also those in Git's history. A checkpoint never changes.
+by the names of files, even of deleted ones in Git's history. A checkpoint never changes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FORMAT = 2  # `task_state_1` reads format 1
 _WORKFLOW = r"(?P<workflow>[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?)"
 _NUMBERS = r"w(?P<window>[1-9]\d{0,5})-v(?P<version>[1-9]\d{0,5})-(?P<mark>[0-9a-f]{6})"
 _ID = lazy_regex(f"{_WORKFLOW}-{_NUMBERS}", re.ASCII)
-_BEGUN = lazy_regex(rf"{_WORKFLOW}-w\d{{1,6}}(?:-v\d{{1,6}}(?:-[0-9a-f]{{0,5}})?)?", re.ASCII)
+_ID_PREFIX = lazy_regex(rf"{_WORKFLOW}-w\d{{1,6}}(?:-v\d{{1,6}}(?:-[0-9a-f]{{0,5}})?)?", re.ASCII)
 _PATH = lazy_regex(f"{FOLDER}/{_WORKFLOW}/{_NUMBERS}[.]json", re.ASCII)
 
 
@@ -87,7 +87,7 @@ class Checkpoint(TaskState, frozen=True, kw_only=True):
     def number(self) -> Version:
         """The window and version in the checkpoint's id."""
         found = version_in(self.checkpoint_id)
-        assert found is not None  # `parse` and `write.task_state` see to it
+        assert found is not None  # `parse` and `write.task_state` make sure of it
         return found
 
 
@@ -113,9 +113,9 @@ def version_in(identifier: str) -> Version | None:
     return _version(_ID.fullmatch(identifier))
 
 
-def is_begun(identifier: str) -> bool:
-    """Return whether a text is the beginning of a checkpoint's id, from `WORKFLOW-wN` on, but not the whole id."""
-    return _BEGUN.fullmatch(identifier) is not None
+def is_id_prefix(identifier: str) -> bool:
+    """Return whether a text is the beginning of a checkpoint's id, at least `WORKFLOW-wN`, but not the whole id."""
+    return _ID_PREFIX.fullmatch(identifier) is not None
 
 
 def version_at(path: str) -> Version | None:
@@ -162,19 +162,19 @@ def parse(text: str, path: str) -> Checkpoint:
 
 
 def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
-    """Return what is wrong with several fields together."""
+    """Return pairs of field and message for values that are invalid or contradict each other."""
     number, named = version_in(found.checkpoint_id), version_at(path)
     says = (found.version, found.window_id, found.workflow_id)
     agrees = named is not None and number == named and says == (named.version, named.window, named.workflow)
     newer = f"{found.format} is the format of a newer version of memctl; this one reads up to {FORMAT}"
-    differs = "id, workflow, window, version and the name of the file don't agree"
+    differs = "id, workflow, window, version and the file's name must agree"
     wrong = [("format", newer)] if found.format > FORMAT else []
     wrong += [] if agrees else [("checkpoint_id", differs)]
     try:
         timestamps.parse(found.saved_at)
     except ValueError:
         wrong.append(("saved_at", f"{found.saved_at!r} is not a date"))
-    # Files outside are allowed if their path says so; a relative path that leads out is refused.
+    # Files outside of the repository are allowed by absolute paths; a relative path that leads out is refused.
     paths = {
         "environment": [one.path for one in found.environment.dirty],
         "files": [one.path for one in found.files if not is_outside(one.path)],

@@ -15,15 +15,15 @@ DEFAULT_BRANCH = "default-branch"  # a value of `docs`
 EACH, BATCH = "each", "batch"  # the values of `commits`
 COMMITS_HINT = """write one of these lines:
   commits: each                        (config.yaml: every change is a commit of the branch)
-  commits: batch                       (config.yaml: your next commit or `memctl commit` squashes them into one)
-  git config memctl.commits each       (or batch; for this clone alone, and it goes before config.yaml)"""
-_HINTS = {  # by the setting at whose value they help
-    "llm": "only `use: false` belongs here; each user sets a model: `git config --global memctl.llm.provider`",
+  commits: batch                       (config.yaml: your next commit or `memctl commit` squashes the changes into one)
+  git config memctl.commits each       (or batch; for this clone alone, and it overrides config.yaml)"""
+_HINTS = {  # by the name of the setting with the wrong value
+    "llm": "only `use: false` is allowed here; each user sets a model: `git config --global memctl.llm.provider`",
     "commits": COMMITS_HINT,
     "docs": """write one of these lines:
   docs: true                           (rendered documents are in Git, on every branch)
-  docs: false                          (they are rendered and not in Git)
-  docs: default-branch                 (they are in Git on the default branch alone)""",
+  docs: false                          (documents are rendered, but not in Git)
+  docs: default-branch                 (documents are in Git on the default branch alone)""",
 }
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
 Days = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
@@ -44,7 +44,7 @@ class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def __post_init__(self) -> None:
         if not sum(msgspec.structs.astuple(self)):
-            raise ValueError("one of the weights must be more than 0")
+            raise ValueError("at least one weight must be more than 0")
 
 
 class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,16 +99,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     project: Annotated[str, msgspec.Meta(min_length=1)]
     description: str = ""
     model: str = "claude"  # the model whose tokens budgets count
-    # Whether the rendered documents are in Git and follow every change: on each branch, on none, or on the default one.
+    # The branches on which rendered documents are in Git: all (True), none (False), or the default branch.
     docs: bool | Literal["default-branch"] = True
-    commits: Literal["each", "batch"] = (
-        "each"  # whether each change becomes a commit of the branch at once, or a batch of them
-    )
-    default_branch: str = ""  # for `docs: default-branch`; "": the one that origin/HEAD names
+    # Whether each change becomes a commit of the branch at once, or several together.
+    commits: Literal["each", "batch"] = "each"
+    default_branch: str = ""  # for `docs: default-branch`; "": the branch that origin/HEAD names
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
     search_weights: SearchWeights = SearchWeights()
     lifecycle: Lifecycle = Lifecycle()
-    semantic_model: str = ""  # from earlier versions, and not used: the user sets the model (Memory.semantic_model)
+    semantic_model: str = ""  # a setting of earlier versions, not used: the user sets it (Memory.semantic_model)
     llm: Llm = Llm()
     agents: dict[str, AgentConfig] = {}  # by the names that records have as `agent_id`
     # The most tokens of the context that several agents share; rules.md#shared-context.

@@ -1,6 +1,6 @@
 """Content fields of a record or page: each is a section of the body under a heading `## Heading`, in plain Markdown.
 
-A line of a field's text that would open another section is written with a backslash in front; reading removes it.
+A line of a field's text that would begin another section is written with a backslash before it, which reading removes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OPENS = lazy_regex(r"^\\*(?: {0,3}##(?:[ \t]|$)|<{7}(?: |$)| {0,3}-+[ \t]*$)", 
 _OPENS_SECTION = lazy_regex(r"\\* {0,3}##(?:[ \t]|$)")
 _UNDERLINES = lazy_regex(r"\\* {0,3}-+[ \t]*")
 _OPENS_CONFLICT = lazy_regex(r"\\*<{7}(?: |$)")
-_RULE = lazy_regex(r"\\*(?:-[ \t]*)+$", re.MULTILINE)  # behind the `-` of an item, a line across the page
+_RULE = lazy_regex(r"\\*(?:-[ \t]*)+$", re.MULTILINE)  # an item of dashes alone would be a line across the page
 _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
@@ -54,7 +54,7 @@ def compose(field: Field, value: str | list[str]) -> str:
     if not text.strip():
         return ""
     section = f"## {field.heading}\n\n{close_fence(text)}\n"
-    if len(split(f"{section}\n## x\n")) != 2:  # some mixture of HTML and code that no escape keeps inside its section
+    if len(split(f"{section}\n## x\n")) != 2:  # HTML mixed with code can end the section despite escapes
         quoted = "\n".join(f"> {line}" for line in text.split("\n"))
         section = f"## {field.heading}\n\n{quoted}\n"
     return section
@@ -63,8 +63,8 @@ def compose(field: Field, value: str | list[str]) -> str:
 def replace(kind: HasFields, body: str, field: Field, value: str | list[str]) -> str:
     """Return `body` with one content field set to `value`; "" or [] removes the field's section.
 
-    Everything else is unchanged. A new section goes behind those of the fields that come before this field in the
-    record type's order.
+    Everything else is unchanged. A new section is placed behind the sections of the fields that precede this field in
+    the record type's order.
     """
     if content(kind, body).get(field.name) == value:
         return body
@@ -110,7 +110,7 @@ def parse_items(text: str) -> list[str]:
 
 
 def _item(text: str) -> str:
-    first, *more = text.rstrip("\n").lstrip().split("\n")  # after an empty line an item would have ended
+    first, *more = text.rstrip("\n").lstrip().split("\n")  # an empty line at the beginning would end the item
     first = first.strip()
     mark = "- \\" if _RULE.match(first) else "- "
     return "\n".join([mark + first, *(f"  {line}" if line.strip() else "" for line in more)])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 CONFLICT, DUPLICATE = "conflict", "duplicate"
-_NAMED = 3  # files at fault that a summary names; `check` names all
+_MOST_FILES = 3  # files at fault that a summary names; `check` names all
 
 
 class FrontMatterError(ValueError):
@@ -25,20 +25,20 @@ class FrontMatterError(ValueError):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What is wrong with a file of the memory, and on which line of it."""
+    """An error in a file of the memory, with its line and field."""
 
     path: str  # relative to `.memory/`
     line: int  # 1-based
-    field: str  # "" if no single field is at fault
+    field: str  # "" if the error is not about a single field
     message: str
-    about: str = ""  # what kind of fault, CONFLICT, DUPLICATE or ""
+    about: str = ""  # the kind of error: CONFLICT, DUPLICATE or ""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.field + ': ' if self.field else ''}{self.message}"
 
 
 class InvalidRecord(ValueError):
-    """Raised for a file that is not a valid record, page or checkpoint; `faults` are all that is wrong with it."""
+    """Raised for a file that is not a valid record, page or checkpoint; `faults` are all its errors."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("\n".join(map(str, faults)))
@@ -50,7 +50,7 @@ class NotRegularFile(InvalidRecord):
 
 
 def field_and_message(error: Exception) -> tuple[str, str]:
-    """Split the message of a msgspec error into the field ("" if it names none) and what is wrong with it."""
+    """Return the field ("" if none) and the message of a msgspec error: ("delete", "Expected `bool`, got `int`")."""
     message, _, field = str(error).partition(" - at `$.")
     return field.rstrip("`"), message
 
@@ -66,7 +66,10 @@ def summary(prefix: str, faults: Sequence[Fault]) -> str:
 
     `prefix` is the memory's folder, which is put before each path.
     """
+    from memctl.text.phrases import quantity  # mostly there are no faults
+
     by_path = {fault.path: fault for fault in reversed(faults)}
-    words = [f"{prefix}/{by_path[path]}" for path in sorted(by_path)[:_NAMED]]
-    more = [f"{len(by_path) - _NAMED:,} files more can't be read (`memctl check`)"] if len(by_path) > _NAMED else []
+    words = [f"{prefix}/{by_path[path]}" for path in sorted(by_path)[:_MOST_FILES]]
+    others = len(by_path) - _MOST_FILES
+    more = [f"{quantity(others, 'more file')} can't be read (`memctl check`)"] if others > 0 else []
     return "; ".join([*words, *more])

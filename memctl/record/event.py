@@ -14,8 +14,8 @@ from memctl.record.required_text import Line, Lines, Mission, ShortText, is_mean
 
 TRANSITIONS = ("phase_boundary", "compression", "escalation", "checkpoint")
 PHASES = ("phase_complete", "phase_start")
-HANDED = "agent_handoff"  # the event by which a coordinator learns of a handoff; rules.md#handoffs
-TYPES = (*TRANSITIONS, *PHASES, HANDED)
+AGENT_HANDOFF = "agent_handoff"  # the event by which a coordinator learns of a handoff; rules.md#handoffs
+TYPES = (*TRANSITIONS, *PHASES, AGENT_HANDOFF)
 Type = Literal[
     "phase_boundary", "compression", "escalation", "checkpoint", "phase_complete", "phase_start", "agent_handoff"
 ]
@@ -24,7 +24,7 @@ Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
 
 class ContextSizes(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The size of a context window's content; None stands for what was not measured.
+    """The size of a context window's content; a size that was not measured is None.
 
     `scs_size`, what all agents at work share, and `aws_size`, all that is in the window, are in tokens;
     `context_debt_ratio` is the part that is repeated or superseded, in percent.
@@ -63,9 +63,9 @@ class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def compression_ratio(self) -> float | None:
-        """By how many percent the window's content became smaller from the state before the event to the one after.
+        """The decrease of the window's content by the event, in percent of its size before.
 
-        None if it was not measured before and after.
+        None if it was not measured both before and after.
         """
         before, after = self.before_state.aws_size, self.after_state.aws_size
         return None if not before or after is None else round((before - after) / before * 100, 1)
@@ -79,26 +79,26 @@ class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
             yield from ((name, value) for value in getattr(self, name))
 
 
-_NEEDED = {
+_REQUIRED = {
     "phase_boundary": ("action_taken",),
     "compression": ("action_taken",),
     "escalation": ("action_taken", "target_agent"),
     "checkpoint": ("action_taken",),
-    HANDED: ("action_taken", "target_agent"),
+    AGENT_HANDOFF: ("action_taken", "target_agent"),
     "phase_complete": ("phase", "deliverables"),
-    # Stateless: an agent that knows nothing else can begin from this event alone.
+    # An agent that knows nothing else must be able to begin with this event alone.
     "phase_start": ("phase", "target_agent", "mission", "inputs", "expected_outputs", "constraints"),
 }
 
 
 def problems(event: WorkflowEvent) -> list[tuple[str, str]]:
-    """Return pairs of field and message for what is wrong with an event, such as a field that its type requires."""
-    found = [(name, "is needed") for name in _NEEDED[event.event_type] if not getattr(event, name)]
+    """Return pairs of field and message for the errors of an event, such as a missing field that its type requires."""
+    found = [(name, "is required") for name in _REQUIRED[event.event_type] if not getattr(event, name)]
     found += [(name, f"{text!r} is only a placeholder") for name, text in event.texts() if not is_meaningful(text)]
     if event.event_type == "compression":
         before, after = event.before_state.aws_size, event.after_state.aws_size
         if before is None or after is None:
-            found.append(("aws_size", "is needed before and after a compression"))
+            found.append(("aws_size", "is required before and after a compression"))
         elif after >= before:  # strictly smaller; rules.md#compression-triggers
-            found.append(("aws_size", f"a compression makes it smaller, and {after:,} is not less than {before:,}"))
+            found.append(("aws_size", f"must be smaller after a compression than before, but {after:,} >= {before:,}"))
     return found

@@ -1,4 +1,4 @@
-"""Filter records by their fields, and sort them."""
+"""Filtering records by their fields, and sorting them."""
 
 from __future__ import annotations
 

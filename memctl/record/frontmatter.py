@@ -1,8 +1,8 @@
 """Front matter: strict reading and canonical writing. `frontmatter_edit` changes single keys.
 
-memctl writes the canonical form, a small part of YAML that is read nine times as fast as by YAML's C loader: one `key:
-value` a line, lists as lines `  - item`, texts plain where every YAML reader takes them for texts, otherwise as JSON
-strings. Front matter in any other form is read by `strict_yaml`.
+memctl writes the canonical form, a small part of YAML: one `key: value` per line, lists as lines `  - item`, and texts
+in quotes, as JSON strings, unless every YAML reader takes them for texts without quotes. It is read here nine times as
+fast as by YAML's C loader. Front matter in any other form is read by `strict_yaml`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _UUID = lazy_regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CONSTANTS = {"true": True, "false": False, "null": None}
 # YAML 1.1 reads these as something other than text; so do some YAML 1.2 readers.
 _RESERVED = frozenset(("yes", "no", "on", "off", "y", "n", "true", "false", "null", "nan", "inf"))
-_OTHER, _LIST = object(), object()  # a value that is not canonical, and one that may follow as items
-_ITEM, _NOTHING = "-", ""  # what stands for a key in the lines of items and comments
+_NOT_CANONICAL, _LIST = object(), object()  # for a value that is not canonical, and for a list on the next lines
+_ITEM, _NOTHING = "-", ""  # in place of a key: for the line of a list's item, and for an empty line or comment
 
 
 def clean_newlines(text: str) -> str:
@@ -44,16 +44,16 @@ def split(text: str) -> tuple[str, str]:
     Raises FrontMatterError if a fence is missing, and for the markers of an unfinished merge.
     """
     if ("\n<<<<<<<" in text or text.startswith("<<<<<<<")) and (line := _conflict(text)):
-        raise FrontMatterError(line, "", "a merge conflict is not resolved here", CONFLICT)
+        raise FrontMatterError(line, "", "this line begins an unresolved merge conflict", CONFLICT)
     if not text.startswith(FENCE + "\n"):
-        raise FrontMatterError(1, "", "the file does not begin with front matter (a line `---`)")
+        raise FrontMatterError(1, "", "the file must begin with front matter (a line `---`)")
     end = text.find("\n---\n", 3)
     if end >= 0:
         head, rest = text[4 : end + 1], text[end + 5 :]
     elif text.endswith("\n---"):
         head, rest = text[4:-3], ""
     else:
-        raise FrontMatterError(1, "", "the front matter is not closed (no second line `---`)")
+        raise FrontMatterError(1, "", "the front matter must end with a line `---`")
     if len(head) > MAX_HEAD:
         raise FrontMatterError(1, "", f"the front matter has {len(head):,} characters; at most {MAX_HEAD:,} are read")
     return head, rest
@@ -61,14 +61,14 @@ def split(text: str) -> tuple[str, str]:
 
 def _conflict(text: str) -> int:
     """Return the line on which the markers of an unfinished merge begin, 0 if there are none."""
-    begun = parted = 0
+    start = middle = 0
     for number, line in enumerate(text.split("\n"), start=1):
-        if not begun and (line == "<" * 7 or line.startswith("<" * 7 + " ")):
-            begun = number
-        elif begun and line == "=" * 7:
-            parted = number
-        elif parted and (line == ">" * 7 or line.startswith(">" * 7 + " ")):
-            return begun
+        if not start and (line == "<" * 7 or line.startswith("<" * 7 + " ")):
+            start = number
+        elif start and line == "=" * 7:
+            middle = number
+        elif middle and (line == ">" * 7 or line.startswith(">" * 7 + " ")):
+            return start
     return 0
 
 
@@ -119,7 +119,7 @@ def parse_frontmatter(text: str, path: str) -> tuple[dict[str, Any], str]:
     """
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise InvalidRecord([Fault(path, line, "", "a NUL character is here; Git would take the file for binary")])
+        raise InvalidRecord([Fault(path, line, "", "the line contains a NUL character: Git takes the file for binary")])
     try:
         return read(text)
     except FrontMatterError as error:
@@ -144,30 +144,30 @@ def _scalar(value: Any) -> str:
     if isinstance(value, (int, float)):
         return _number(value)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_quoted(name)}: {_flow(item)}" for name, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_quote(name)}: {_flow(item)}" for name, item in value.items()) + "}"
     if not isinstance(value, str):
         return "[" + ", ".join(map(_flow, value)) + "]"
-    if (_MOMENT.fullmatch(value) and _exists(value)) or _UUID.fullmatch(value):
+    if (_MOMENT.fullmatch(value) and _is_valid_time(value)) or _UUID.fullmatch(value):
         return value
     if _PLAIN.fullmatch(value) and value.lower() not in _RESERVED and value.isprintable():
         return value
-    return _quoted(value)
+    return _quote(value)
 
 
 def _flow(value: Any) -> str:
     """Return a value inside `{…}` or `[…]`, where texts are always quoted."""
-    return _quoted(value) if isinstance(value, str) else _scalar(value)
+    return _quote(value) if isinstance(value, str) else _scalar(value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     import json  # 1 ms, and most texts need no quotes
 
     return _escape(json.dumps(text, ensure_ascii=False))
 
 
-def _exists(moment: str) -> bool:
-    """Return whether YAML readers that convert times will find a valid date."""
-    from memctl.text import timestamps  # who only reads needs none
+def _is_valid_time(moment: str) -> bool:
+    """Return whether a text of the form of a time is one: YAML readers fail for the 31st of February."""
+    from memctl.text import timestamps  # only writers need it
 
     try:
         timestamps.parse(moment)
@@ -177,7 +177,7 @@ def _exists(moment: str) -> bool:
 
 
 def _number(value: float) -> str:
-    """Return a number in the form that every YAML reader reads as that number."""
+    """Return a number as YAML that every reader reads as that number."""
     text = repr(value)
     if "n" in text:
         raise ValueError(f"{text} is not a number")
@@ -186,7 +186,7 @@ def _number(value: float) -> str:
 
 
 def _escape(quoted: str) -> str:
-    """Escape what YAML would not take raw; characters past U+FFFF may stay, JSON has no single escape for them."""
+    """Escape the characters that YAML does not allow raw; those past U+FFFF stay, for which JSON has no escape."""
     if quoted.isprintable():
         return quoted
     return "".join(c if c.isprintable() or ord(c) > 0xFFFF else f"\\u{ord(c):04x}" for c in quoted)
@@ -197,7 +197,7 @@ def read_canonical(head: str) -> dict[str, Any] | None:
     values: dict[str, Any] = {}
     key = ""
     for name, value in map(_read_line, head.split("\n")[:-1]):
-        if value is _OTHER or name in values:
+        if value is _NOT_CANONICAL or name in values:
             return None
         if name == _ITEM:
             if not key:
@@ -224,10 +224,10 @@ def _read_line(line: str) -> tuple[str, Any]:
         return _ITEM, _read_scalar(line[4:])
     name, colon, rest = line.partition(": ")
     if not colon and line[-1] != ":":
-        return line, _OTHER
+        return line, _NOT_CANONICAL
     name = name if colon else line[:-1]
     if not _is_key(name):
-        return name, _OTHER
+        return name, _NOT_CANONICAL
     return name, _read_scalar(rest) if colon else _LIST
 
 
@@ -239,15 +239,15 @@ def _is_key(name: str) -> bool:
 def _read_scalar(text: str) -> Any:
     if text[:1] == '"':
         if not text.isprintable() or "\\ud" in text or "\\uD" in text or "\\/" in text:
-            return _OTHER
+            return _NOT_CANONICAL
         try:
             return msgspec.json.decode(text)
         except msgspec.DecodeError:
-            return _OTHER
+            return _NOT_CANONICAL
     if _PLAIN.fullmatch(text):
         lower = text.lower()
         if lower in _RESERVED or not text.isprintable():
-            return _CONSTANTS.get(text, _OTHER)
+            return _CONSTANTS.get(text, _NOT_CANONICAL)
         return text
     if text in _CONSTANTS:
         return _CONSTANTS[text]
@@ -255,4 +255,4 @@ def _read_scalar(text: str) -> Any:
         return int(text)
     if _MOMENT.fullmatch(text) or _UUID.fullmatch(text):
         return text
-    return _OTHER
+    return _NOT_CANONICAL

@@ -1,4 +1,4 @@
-"""Changes of single keys of a front matter that leave every other character untouched, and the lines of its keys."""
+"""Changing single keys of a front matter without touching any other character; finding the lines of its keys."""
 
 from __future__ import annotations
 
@@ -48,38 +48,38 @@ def blocks(text: str) -> tuple[KeyLines, ...]:
 def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
     """Return the text of a file with some keys of its front matter set, or removed if the value is None or [].
 
-    Every other character is unchanged. A new key goes behind the nearest one that precedes it in `order`.
+    Every other character is unchanged. A new key is placed behind the last of the keys that precede it in `order`.
     """
-    kept = list(blocks(text))
+    keys = list(blocks(text))
     current, _ = read(text)
     changes = {key: value for key, value in changes.items() if not _same(current.get(key), value)}
     if not changes:
         return text
     for key, value in changes.items():
         lines = "" if value is None or value == [] else emit(key, value)
-        index = next((i for i, block in enumerate(kept) if block.key == key), None)
+        index = next((i for i, block in enumerate(keys) if block.key == key), None)
         if index is not None:
-            kept[index] = KeyLines(key, _with_comments(lines, kept[index].text), 0)
+            keys[index] = KeyLines(key, _with_comments(lines, keys[index].text), 0)
         elif lines:
-            kept.insert(_place(kept, key, order), KeyLines(key, lines, 0))
+            keys.insert(_position(keys, key, order), KeyLines(key, lines, 0))
     _, rest = split(text)
-    return "---\n" + "".join(block.text for block in kept) + "---\n" + rest
+    return "---\n" + "".join(block.text for block in keys) + "---\n" + rest
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether two values are equal in YAML: absent, null and an empty list are; 1 and true are not."""
+    """Return whether two values are equal in YAML: a missing value, null and [] are equal; 1 and true are not."""
     if one is None or one == []:
         return other is None or other == []
     return type(one) is type(other) and bool(one == other)
 
 
-def _place(kept: Sequence[KeyLines], key: str, order: Sequence[str]) -> int:
-    before = set(order[: order.index(key)]) if key in order else {block.key for block in kept}
-    return max((i + 1 for i, block in enumerate(kept) if block.key in before), default=0)
+def _position(keys: Sequence[KeyLines], key: str, order: Sequence[str]) -> int:
+    before = set(order[: order.index(key)]) if key in order else {block.key for block in keys}
+    return max((i + 1 for i, block in enumerate(keys) if block.key in before), default=0)
 
 
 def _with_comments(lines: str, old: str) -> str:
-    """Return the new lines of a key with the comments of its old lines, beside it and on lines of their own."""
+    """Return the new lines of a key with the comments of its old lines, those beside values and those on own lines."""
     first, *rest = old.split("\n")[:-1]
     beside = _comment(first)
     if beside and lines:
@@ -88,12 +88,12 @@ def _with_comments(lines: str, old: str) -> str:
     if re.search(r":\s+[|>]", first):  # in a block of text `#` starts no comment
         last_of_text = max((i for i, line in enumerate(rest) if line.startswith(" ")), default=-1)
         rest = rest[last_of_text + 1 :]
-    kept = [found for line in rest if (found := _kept_comment(line)) is not None]
-    return lines + "".join(f"{line}\n" for line in kept)
+    keys = [found for line in rest if (found := _comment_line(line)) is not None]
+    return lines + "".join(f"{line}\n" for line in keys)
 
 
-def _kept_comment(line: str) -> str | None:
-    """Return what stays of a line whose value is removed: a comment, or an empty line between keys."""
+def _comment_line(line: str) -> str | None:
+    """Return the comment of a line whose value is removed, or the line itself if it is empty; None without either."""
     if not line.strip() or line.lstrip().startswith("#"):
         return line
     return _comment(line) or None

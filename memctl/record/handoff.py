@@ -1,4 +1,4 @@
-"""A handoff as its record has it: giver, taker, sections, and the taker's answer (rules.md#handoffs)."""
+"""Handoffs, read from their records: giver, taker, sections, and the taker's answer (rules.md#handoffs)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 class Parties(msgspec.Struct, frozen=True, kw_only=True):
     """The front matter that only handoffs have: giver, taker, task, sections and answer.
 
-    `unowned` are those of the `sections` that had no owner before the handoff, `declined` those that the taker gave
-    back. `context_token_count` is the size of the handoff's package in tokens.
+    `unowned` are those of the `sections` that had no owner before the handoff, `declined` those that the taker did not
+    accept. `context_token_count` is the size of the handoff's package in tokens.
     """
 
     from_agent_id: _Name
@@ -71,7 +71,7 @@ def read(text: str, path: str) -> Handoff:
         raise InvalidRecord([Fault(path, _line(text, field), field, message)]) from None
     for field in ("from_agent_id", "to_agent_id", "answered_by"):
         if not getattr(parties, field).isprintable():
-            raise InvalidRecord([Fault(path, _line(text, field), field, "a name is one line of printable characters")])
+            raise InvalidRecord([Fault(path, _line(text, field), field, "must be one line of printable characters")])
     return Handoff(record, parties, body)
 
 
@@ -88,7 +88,9 @@ def from_record(snapshot: Snapshot, record: Record) -> Handoff:
     """
     if record.memory_type != HANDOFF.name:
         raise MemctlError(
-            f"{record.id} is {indefinite(record.memory_type)}, not a handoff", "`memctl handoff list`", USAGE
+            f"{record.id} must be a handoff, but is {indefinite(record.memory_type)}",
+            "`memctl handoff list` lists handoffs",
+            USAGE,
         )
     try:
         return read(snapshot.read(record.path), record.path)
@@ -97,9 +99,9 @@ def from_record(snapshot: Snapshot, record: Record) -> Handoff:
 
 
 def read_all(snapshot: Snapshot, *, only_open: bool = False) -> tuple[list[Handoff], list[Fault]]:
-    """Return all handoffs, newest first, and the faults of those that name no giver or taker.
+    """Return all handoffs, newest first, and the faults of those that are not valid, such as without a taker.
 
-    With `only_open` the handoffs are only those that wait for an answer.
+    With `only_open` only the handoffs that wait for an answer are returned.
     """
     handoffs, faults = [], []
     for record in snapshot.catalogue.select([("memory_type", "is", HANDOFF.name)], "id")[0]:
@@ -132,7 +134,7 @@ def package_path(record_path: str) -> str:
 
 
 def record_path(path: str) -> str:
-    """Return the path of the record of the handoff whose package is at `path`; "" if that is no package's path.
+    """Return the path of the handoff's record for the path of its package; "" for a path of another form.
 
     Both paths are relative to `.memory/`.
     """

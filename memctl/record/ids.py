@@ -29,8 +29,8 @@ def record_id(kind: Kind, day: str, number: int) -> str:
 def derive_id(identifier: str, memory_id: str, taken: Collection[str]) -> str:
     """Return an unused id, with a number of six digits, for a record that shares its id with another record.
 
-    The new id has the type and day of `identifier`. Its number is computed from `memory_id`, so every clone gets the
-    same one. It is not in `taken`; numbers that are counted up from 1 never get as high.
+    The new id has the type and day of `identifier`. Its number is computed from `memory_id`, so that every clone gets
+    the same one. It is not in `taken`, and it is higher than all numbers that are counted up from 1.
     """
     from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
@@ -78,7 +78,7 @@ def id_in_path(path: str) -> str | None:
 
 
 def slug(title: str) -> str:
-    """Return a title as part of a file name, in ASCII; "" if no character of it can be written so."""
+    """Return a title as part of a file name: "Use Café 2" gives use-cafe-2; "" without letters or digits of ASCII."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     words = re.findall(r"[a-z0-9]+", plain.replace("'", ""))
     while words and len("-".join(words)) > _SLUG_LIMIT:

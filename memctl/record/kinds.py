@@ -1,9 +1,9 @@
-"""The record types: each is one value of KINDS, and the value has everything in which its type differs from others.
+"""The record types: each is one value of KINDS, which has everything in which the type differs from others.
 
-rules.md#records has the origin of four types and their content fields. The fifth type, a handoff, says what one agent
-gave to another (rules.md#handoffs). A handoff is about the work and not about the project, so code that selects
-knowledge by type leaves it out. `severity` and `completion_percentage` are in the front matter and not in the body, so
-that commands can filter by them.
+rules.md#records has the origin of four types and their content fields. The fifth type, a handoff, describes work that
+one agent gives to another (rules.md#handoffs). A handoff is about the work and not about the project, so code that
+selects knowledge by type leaves it out. `severity` and `completion_percentage` are in the front matter and not in the
+body, so that commands can filter by them.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     `prefix` has three capital letters. `verb` names the operation that makes a record, in commit subjects and, if the
     type has a `help`, as a command. `defaults` are front matter keys that only this type has, with default values.
-    `resolved` is the status that `memctl resolve` sets ("" for none). `reason` is the name of the content field that
-    says why ("" if the first field is the one that matters); `reasoning` names fields that may be given in place of it.
+    `resolved` is the status that `memctl resolve` sets ("" for none). `reason` names the content field with reasons,
+    for which memctl asks ("" for the first field); `reasoning` names fields that suffice in its place.
     """
 
     name: str  # the value of `memory_type`
@@ -252,28 +252,28 @@ HANDOFF = Kind(
     merged_files="**/*.md",  # a package lies beside each
     fields=(
         Field("reason", "Reason", "reason", "Why the work is handed over."),
-        Field("context_summary", "Summary", "summary", "Where the work stands, in at most 500 tokens."),
+        Field("context_summary", "Summary", "summary", "The state of the work, in at most 500 tokens."),
         Field("immediate", "Immediate actions", "immediate", "What to do first.", True),
         Field("success_criteria", "Success criteria", "success", "How to tell that it is done.", True),
         Field("short_term", "Short-term goals", "short-term", "What to reach next.", True),
-        Field("constraints", "Constraints", "constraint", "Rules that the work has to keep to.", True),
-        Field("inputs", "Inputs", "input", "What the taker gets.", True),
-        Field("expected_outputs", "Expected outputs", "expect", "The expected results.", True),
-        Field("deliverables", "Deliverables", "output", "The results so far.", True),
-        Field("critical_decisions", "Critical decisions", "", "Decisions that bind the work.", True),
-        Field("open_issues", "Open issues", "", "What is wrong.", True),
-        Field("blocking_dependencies", "Blocked by", "", "What stands in the way.", True),
-        Field("completed", "Completed", "", "What the giver finished.", True),
-        Field("in_progress", "In progress", "", "What the giver had begun.", True),
-        Field("not_started", "Not started", "", "What else there is to do.", True),
-        Field("ownership_transfers", "Ownership transfers", "", "The sections that changed hands.", True),
-        Field("expertise_match", "Expertise match", "", "What the work asks for, and what the taker can do."),
+        Field("constraints", "Constraints", "constraint", "A rule that the work must follow.", True),
+        Field("inputs", "Inputs", "input", "Something the taker gets to work with.", True),
+        Field("expected_outputs", "Expected outputs", "expect", "A result that the taker must deliver.", True),
+        Field("deliverables", "Deliverables", "output", "A result so far.", True),
+        Field("critical_decisions", "Critical decisions", "", "A decision that the work must follow.", True),
+        Field("open_issues", "Open issues", "", "Something that is wrong.", True),
+        Field("blocking_dependencies", "Blocked by", "", "Something that prevents the work from going on.", True),
+        Field("completed", "Completed", "", "Something the giver finished.", True),
+        Field("in_progress", "In progress", "", "Something the giver began.", True),
+        Field("not_started", "Not started", "", "Something else to do.", True),
+        Field("ownership_transfers", "Ownership transfers", "", "A section that changed its owner.", True),
+        Field("expertise_match", "Expertise match", "", "The skills that the work needs, and those of the taker."),
         Field("observations", "Observations", "observation", "Something the giver noticed.", True),
-        Field("suggested_approach", "Suggested approach", "approach", "How the giver would do it.", True),
-        Field("known_pitfalls", "Known pitfalls", "pitfall", "What to beware of.", True),
-        Field("useful_resources", "Useful resources", "resource", "Where to look.", True),
-        Field("validation", "Validation", "", "What was compacted, and that nothing vital is lost.", True),
-        Field("answer", "Answer", "", "What the taker said to it."),
+        Field("suggested_approach", "Suggested approach", "approach", "How the giver would do the work.", True),
+        Field("known_pitfalls", "Known pitfalls", "pitfall", "Something to avoid.", True),
+        Field("useful_resources", "Useful resources", "resource", "A place with useful information.", True),
+        Field("validation", "Validation", "", "What was compacted, and what must not be lost.", True),
+        Field("answer", "Answer", "", "The taker's answer."),
     ),
 )
 

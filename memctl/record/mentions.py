@@ -15,8 +15,8 @@ from memctl.text.lazy_regex import lazy_regex
 MARKER = lazy_regex(r"§(?:[1-3](?:\.[0-9]+)+|4\.[\w@*][\w./*@+-]*)")
 REFERENCE = lazy_regex(rf"(?<![\w-])(?:{ids.PATTERN.pattern})(?![\w-])|{MARKER.pattern}")
 _BEGINNINGS = ("§", *(f"{prefix}-" for prefix in BY_PREFIX))
-_BEGINNING = lazy_regex("|".join(_BEGINNINGS))  # found faster than the whole
-_TRAILING = ".-"  # what ends a sentence and not a path
+_BEGINNING = lazy_regex("|".join(_BEGINNINGS))  # searched first, since it is faster than REFERENCE
+_TRAILING = ".-"  # at the end of a reference these belong to the sentence
 
 
 IGNORE = "check_ignore"  # listed among the mentions of a record whose front matter has this key
@@ -30,7 +30,7 @@ class Mention(msgspec.Struct, frozen=True, array_like=True):
 
 
 def in_text(text: str, first_line: int = 1) -> list[Mention]:
-    """Return the references in a Markdown text, outside of code; one that a line has twice is returned once.
+    """Return the references in a Markdown text, outside of code; each is returned once per line.
 
     `first_line` is the line number of the text's first line.
     """
@@ -39,9 +39,9 @@ def in_text(text: str, first_line: int = 1) -> list[Mention]:
     return [Mention(line + first_line - 1, found) for line, found in _references(text)]
 
 
-@lru_cache(maxsize=8)  # one command asks for those of a page up to four times
+@lru_cache(maxsize=8)  # one command calls it up to four times for the same page
 def _references(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the line (1-based) and text of each reference, once for a line."""
+    """Return the line (1-based) and the text of each reference, each once per line."""
     if "`" not in text and "~" not in text and "    " not in text and "\t" not in text:  # no code anywhere
         return tuple(dict.fromkeys(_in_prose(text)))
     found = []
@@ -53,7 +53,7 @@ def _references(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def _in_prose(text: str) -> list[tuple[int, str]]:
-    """Return the references of a text without any code: five times as fast as looking at each line."""
+    """Return the references in a text without any code, five times as fast as line by line."""
     found, line, counted, end = [], 1, 0, 0
     for beginning in _BEGINNING.finditer(text):
         start = beginning.start()

@@ -1,6 +1,7 @@
 """The notice in every pack that its records are information, not instructions; escaping of markup that models obey.
 
-There are three notices: in whole words, short for compressed formats, and for untrusted clones (rules.md#formats).
+There are three notices: the full one, a short one for compressed formats, and one for untrusted clones
+(rules.md#formats).
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ def escape_model_tokens(text: str) -> str:
     """Return a text with every mark escaped that a model may take for a turn, a tool call or a tag of its host.
 
     For example `</system>` becomes `&lt;/system>`: a host may put a pack between such tags, and a record's text must
-    not close them. Escaped are the marks of published chat templates (`<|im_end|>`, `[INST]`, `<<SYS>>`,
-    `<start_of_turn>`), the tags in which agents' programs wrap what they add, and those of memctl's own packs.
+    not close them. These marks are escaped: those of published chat templates (`<|im_end|>`, `[INST]`, `<<SYS>>`,
+    `<start_of_turn>`), the tags in which agents' programs wrap texts that they add, and the tags of memctl's own packs.
     """
-    if "<" not in text and "[" not in text:  # mostly: to compile the expression takes 1 ms
+    if "<" not in text and "[" not in text:  # as most texts; compiling the expression takes 1 ms
         return text
     return _MODEL_TOKEN.sub(lambda found: "&lt;" if found[0] == "<" else "&#91;", text)

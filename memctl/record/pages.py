@@ -22,7 +22,7 @@ from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.frontmatter import parse_frontmatter
 from memctl.record.ids import slug
 from memctl.record.kinds import Field
-from memctl.record.parser import STEERING, disallowed, is_unsafe_path, wrong_types
+from memctl.record.parser import CONTROL_CHARACTERS, disallowed, is_unsafe_path, wrong_types
 from memctl.record.record import Percent
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
@@ -36,7 +36,7 @@ PROJECT_PATH = "project.md"
 PROJECT_ID = "§1.0"
 _LINES = lazy_regex(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
 _FILE = lazy_regex(r"([23]\.[1-9][0-9]*)(?:-[^/]*)?\.md")
-_BEGINS = lazy_regex(r"[23]\.[1-9][0-9]*(?![0-9])")
+_NUMBER = lazy_regex(r"[23]\.[1-9][0-9]*(?![0-9])")
 _NUMBERED = lazy_regex(r"§?([0-9]+(?:\.[0-9]+)*)[.:]? +(\S.*)")
 
 
@@ -54,18 +54,18 @@ class PageKind(msgspec.Struct, frozen=True):
     fields: tuple[Field, ...]
 
 
-_OF_PROJECT = (
+_PROJECT_FIELDS = (
     Field("goal", "Goal", "goal", "What the project is to achieve, in one sentence."),
     Field("status", "Status", "status", "Where it stands, in a sentence or two."),
     Field("priorities", "Priorities", "priority", "What comes first, most important first.", True),
 )
-_OF_SECTION = (
+_SECTION_FIELDS = (
     Field("overview", "Overview", "overview", "What this part is, in three to five sentences."),
     Field("status", "Status", "status", "Where it stands."),
     Field("next_actions", "Next actions", "next", "What is to be done next.", True),
 )
-PROJECT = PageKind("project", 1, "", "§1\\.0", "§1.0", _OF_PROJECT)
-SECTION = PageKind("section", 2, "sections", "§2\\.[1-9][0-9]*", "a marker such as §2.1", _OF_SECTION)
+PROJECT = PageKind("project", 1, "", "§1\\.0", "§1.0", _PROJECT_FIELDS)
+SECTION = PageKind("section", 2, "sections", "§2\\.[1-9][0-9]*", "a marker such as §2.1", _SECTION_FIELDS)
 DETAIL = PageKind("detail", 3, "details", "§3\\.[1-9][0-9]*", "a marker such as §3.1", ())
 KINDS = {kind.name: kind for kind in (PROJECT, SECTION, DETAIL)}
 _BY_FOLDER = {kind.folder: kind for kind in (SECTION, DETAIL)}
@@ -77,12 +77,12 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     `completion_percentage` is the declared progress, `weight` how much the section counts in the project's progress.
     `paths` are globs of the code that a section covers, `code_refs` paths of files. `reviewed` has an entry for each
     file with which the page agreed at its last review: path and the first digits of the blob's id, `src/auth.py
-    1f0c9a2b7d3e`. `aliases` are former markers of the page, given up because another clone had given them out too.
+    1f0c9a2b7d3e`. `aliases` are former markers of the page, which it lost because another clone had used them, too.
     """
 
     id: str
     title: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
-    section: str | None = None  # whose details these are
+    section: str | None = None  # the marker of the section to which a page of details belongs
     completion_percentage: Percent | None = None
     weight: Annotated[int, msgspec.Meta(gt=0, le=1000)] | Annotated[float, msgspec.Meta(gt=0, le=1000)] = 1
     paths: list[str] = []
@@ -110,8 +110,10 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
         return dict(item.rsplit(" ", 1) for item in self.reviewed)
 
 
-_SAID = ("id", "title", "section", "completion_percentage", "weight")
-ORDER = (*_SAID, "paths", "code_refs", "reviewed", "aliases", "timestamp", "agent_id")
+ORDER = (
+    "id", "title", "section", "completion_percentage", "weight", "paths", "code_refs", "reviewed", "aliases",
+    "timestamp", "agent_id",
+)  # fmt: skip
 LISTS = ("paths", "code_refs", "reviewed")
 
 
@@ -175,12 +177,14 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         wanted = name.strip().casefold()
         for pages in (self.sections, self.details):
             if same := [page for page in pages if wanted in (page.title.casefold(), slug(page.title))]:
-                return _only(name, same)
+                return _single(name, same)
         everything = (*self.sections, *self.details)
         if part := [page for page in everything if wanted in page.title.casefold()]:
-            return _only(name, part)
-        known = ", ".join(f"{page.id} {page.title}" for page in everything) or "none; `memctl section add` makes one"
-        raise MemctlError(f"there is no section {name!r}", f"there are {known}", USAGE, "not-found")
+            return _single(name, part)
+        if not everything:
+            raise MemctlError(f"there is no section {name!r}", "`memctl section add` makes one", USAGE, "not-found")
+        known = ", ".join(f"{page.id} {page.title}" for page in everything)
+        raise MemctlError(f"there is no section {name!r}", f"the sections and details are {known}", USAGE, "not-found")
 
     def fault_of(self, marker: str) -> Fault | None:
         """Return the fault of the unreadable page whose number is in a marker (§3.1 or §3.1.2), or None."""
@@ -204,10 +208,10 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         return found
 
 
-def _only(name: str, found: Sequence[Page]) -> Page:
+def _single(name: str, found: Sequence[Page]) -> Page:
     if len(found) > 1:
-        named = ", ".join(f"{page.id} {page.title}" for page in found)
-        raise MemctlError(f"{name!r} may be {named}", "name one by its number", USAGE, "ambiguous")
+        matches = ", ".join(f"{page.id} {page.title}" for page in found)
+        raise MemctlError(f"{name!r} may be any of these: {matches}", "give a page's number", USAGE, "ambiguous")
     return found[0]
 
 
@@ -221,10 +225,10 @@ def kind_at(path: str) -> PageKind | None:
 
 
 def number_at(path: str) -> str:
-    """Return the number in the file name of a page, such as 3.1, whatever the file contains; "" if there is none."""
+    """Return the number in the file name of a page, such as 3.1; "" if a path is not that of a page."""
     if path == PROJECT_PATH:
         return PROJECT_ID[1:]
-    match = _BEGINS.match(path.rpartition("/")[2]) if kind_at(path) else None
+    match = _NUMBER.match(path.rpartition("/")[2]) if kind_at(path) else None
     return match[0] if match else ""
 
 
@@ -257,9 +261,9 @@ def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> 
 
 
 def digest(values: object) -> bytes:
-    """Return a digest of 16 bytes of some values, such as texts of pages; other values have another digest.
+    """Return a digest of 16 bytes of some values, such as texts of pages.
 
-    A cache keeps a result with the digest of what it was computed from.
+    A cache stores a result with the digest of the values from which it was computed.
     """
     from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more
 
@@ -301,7 +305,7 @@ _ALLOWED = {
 
 
 def problems(kind: PageKind, values: dict[str, Any], path: str = "") -> list[tuple[str, str]]:
-    """Return what is wrong with the front matter of a page of some level: pairs of field and message.
+    """Return pairs of field and message for the errors in the front matter of a page of the level `kind`.
 
     `path` is that of the page's file, relative to `.memory/`, to compare its name with the marker; "" for no
     comparison.
@@ -310,11 +314,11 @@ def problems(kind: PageKind, values: dict[str, Any], path: str = "") -> list[tup
 
 
 def _wrong_types(values: dict[str, Any]) -> list[tuple[str, str]]:
-    said = {name: values[name] for name in ORDER if values.get(name) is not None}
+    declared = {name: values[name] for name in ORDER if values.get(name) is not None}
     with suppress(msgspec.ValidationError):
-        msgspec.convert(said, Page)  # all values at once, which takes a tenth of the time; most pages are valid
+        msgspec.convert(declared, Page)  # all values at once, which takes a tenth of the time; most pages are valid
         return []
-    return wrong_types(said, Page, ("id", "title"), _ALLOWED)
+    return wrong_types(declared, Page, ("id", "title"), _ALLOWED)
 
 
 def _wrong_markers(kind: PageKind, values: dict[str, Any], path: str) -> list[tuple[str, str]]:
@@ -323,7 +327,7 @@ def _wrong_markers(kind: PageKind, values: dict[str, Any], path: str) -> list[tu
         return [("id", disallowed(marker, kind.id_allowed))]
     name = path.rpartition("/")[2]
     if path and kind is not PROJECT and ((match := _FILE.fullmatch(name)) is None or match[1] != marker[1:]):
-        return [("id", f"found {marker}, but the file is named {name}; the name begins with the number")]
+        return [("id", f"is {marker}, but the file is called {name}; its name must begin with {marker[1:]}")]
     parent = values.get("section")
     if kind is DETAIL and (parent is None or re.fullmatch(SECTION.id_pattern, parent) is None):
         return [("section", "is missing" if parent is None else disallowed(parent, SECTION.id_allowed))]
@@ -349,16 +353,15 @@ def _wrong_values(values: dict[str, Any]) -> list[tuple[str, str]]:
         except ValueError:
             wrong.append(("timestamp", disallowed(values["timestamp"], timestamps.ALLOWED)))
     for name in ("title", "agent_id"):
-        if (value := values.get(name)) is not None and (not value.strip() or STEERING.search(value)):
+        if (value := values.get(name)) is not None and (not value.strip() or CONTROL_CHARACTERS.search(value)):
             wrong.append((name, disallowed(value, "one line of text without control characters")))
     return wrong
 
 
 def code_path(reference: str) -> str:
     """Return the path in a code reference, without its line or lines: `src/auth.py` of `src/auth.py:10-20`."""
-    match = (
-        _LINES.fullmatch(reference) if ":" in reference else None
-    )  # most references name no line, and packs check thousands
+    # A fast path: most references name no line, and packs have thousands.
+    match = _LINES.fullmatch(reference) if ":" in reference else None
     return match[1] if match else reference
 
 
@@ -379,36 +382,36 @@ def refuse_line_zero(references: Iterable[str]) -> None:
     for reference in references:
         lines = code_lines(reference)
         if lines is not None and not 1 <= lines[1][0] <= lines[1][1]:
-            raise MemctlError(f"{reference}: there are no such lines", "lines count from 1: src/auth.py:10-20", USAGE)
+            raise MemctlError(f"{reference}: lines must count from 1", "for example src/auth.py:10-20", USAGE)
 
 
 def numbered_headings(page: Page) -> tuple[NumberedHeading, ...]:
     """Return the headed parts of a page of details, each with its marker.
 
-    A heading that begins with a number of the page (`## 3.1.2 Schema`) has that number. Any other gets the next number
-    after the highest so far, so that written numbers never change.
+    A heading that begins with a number of the page (`## 3.1.2 Schema`) has that number. Any other heading gets the next
+    number after the highest so far that no heading has.
     """
-    return _parts(page.id, page.body)
+    return _number_headings(page.id, page.body)
 
 
 @lru_cache(maxsize=8)  # as `headings.split` is
-def _parts(marker: str, body: str) -> tuple[NumberedHeading, ...]:
+def _number_headings(marker: str, body: str) -> tuple[NumberedHeading, ...]:
     found: list[NumberedHeading] = []
     highest, line = 0, 1
     parts = headings.split(body)
-    numbered = [_numbered(marker[1:], part.heading) for part in parts]
-    given = {number for number, _ in numbered}
+    numbered = [_split_number(marker[1:], part.heading) for part in parts]
+    used = {number for number, _ in numbered}
     for part, (number, title) in zip(parts, numbered, strict=True):
         if part.heading:
             if not number:
-                number = next(free for free in count(highest + 1) if free not in given)
+                number = next(free for free in count(highest + 1) if free not in used)
             highest = max(highest, number)
             found.append(NumberedHeading(f"{marker}.{number}", title, part.body, line))
         line += part.text.count("\n")
     return tuple(found)
 
 
-def _numbered(page: str, heading: str) -> tuple[int, str]:
+def _split_number(page: str, heading: str) -> tuple[int, str]:
     """Return a heading's own number below that of its page (0 if none), and its title without the number."""
     match = _NUMBERED.fullmatch(heading)
     if match and match[1].startswith(page + ".") and match[1].count(".") == page.count(".") + 1:

@@ -1,4 +1,4 @@
-"""Parsing of a record's file, and checks of the values of its front matter."""
+"""Parsing a record's file, and checking the values of its front matter."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from memctl.text.lazy_regex import lazy_regex
 
 _COUNTERS = ("access_count", "last_accessed")
 _LINKS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "aliases")
-# Line ends, other control characters, and those that change the order in which text is shown.
-STEERING = lazy_regex("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+# Line ends, other control characters, and characters that change the order in which text is shown.
+CONTROL_CHARACTERS = lazy_regex("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _UUID = lazy_regex("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SECTION = lazy_regex(r"§[1-4](?:\.[\w./-]*\w)?")
 
@@ -65,7 +65,7 @@ def parse(text: str, path: str) -> tuple[Record, str]:
 
 
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
-    """Return pairs of field and message for what is wrong with a record's front matter, in the order of fields.
+    """Return pairs of field and message for the errors in a record's front matter, in the order of fields.
 
     `path` is that of the record's file, relative to `.memory/`, to compare its name with the id; "" for no comparison.
     """
@@ -73,23 +73,23 @@ def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]
 
 
 def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tuple[str, str]]]:
-    """Return the record that the values make, or None, and what is wrong with them."""
+    """Return the record with these values, None if some are invalid, and pairs of field and message for those."""
     if None in values.values():
         values = {name: value for name, value in values.items() if value is not None}
     try:
-        # The path is set last, since a key of that name in the file is somebody else's.
+        # The path is set last, since a file may have an unknown key called `path`.
         record = msgspec.convert((*_KEYS_OF({**_DEFAULTS, **values}), path), Record)
     except msgspec.ValidationError:
         return None, wrong_types(values, Record, _REQUIRED, _ALLOWED)
-    times, wrong_times = _times(record)
+    times, wrong_times = _canonical_times(record)
     wrong = [*_wrong_values(record, wrong_times), *_wrong_references(record), *_wrong_place(record, path)]
     if wrong:
         return None, wrong
     return msgspec.structs.replace(record, **times) if times else record, []
 
 
-def _times(record: Record) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Return a record's times in canonical form where they are not, and the values that are no times."""
+def _canonical_times(record: Record) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Return those times of a record, by field, that are not in canonical form, in that form; and the invalid ones."""
     other: dict[str, str] = {}
     wrong: list[tuple[str, str]] = []
     for name in TIMES:
@@ -112,17 +112,17 @@ def _wrong_values(record: Record, wrong_times: list[tuple[str, str]]) -> list[tu
     if record.section is not None and not SECTION.fullmatch(record.section):
         wrong.append(("section", disallowed(record.section, _ALLOWED["section"])))
     for tag in record.tags:
-        if not tag.strip() or "," in tag or _steers(tag):
+        if not tag.strip() or "," in tag or _has_control_characters(tag):
             wrong.append(("tags", disallowed(record.tags, _ALLOWED["tags"])))
             break
     for name in ("title", "agent_id", "project_id"):
-        if _steers(getattr(record, name)):
+        if _has_control_characters(getattr(record, name)):
             wrong.append((name, disallowed(getattr(record, name), "one line of text without control characters")))
     return wrong
 
 
-def _steers(text: str) -> bool:
-    return not text.isprintable() and STEERING.search(text) is not None
+def _has_control_characters(text: str) -> bool:
+    return not text.isprintable() and CONTROL_CHARACTERS.search(text) is not None
 
 
 def _wrong_references(record: Record) -> list[tuple[str, str]]:
@@ -144,9 +144,9 @@ def _wrong_place(record: Record, path: str) -> list[tuple[str, str]]:
     if kind is None:
         return [("id", disallowed(record.id, ids.ALLOWED))]
     if kind is not KINDS[record.memory_type]:
-        return [("id", f"{record.id} is not the id of a record of the type {record.memory_type}")]
+        return [("id", f"is {record.id}, but the id of a {record.memory_type} must begin with {record.kind.prefix}")]
     if path and ids.id_in_path(path) != record.id:
-        return [("id", f"found {record.id}, but the file is named {path.rpartition('/')[2]}")]
+        return [("id", f"is {record.id}, but the file is called {path.rpartition('/')[2]}; both must agree")]
     return []
 
 
@@ -157,15 +157,15 @@ def refuse_transition(record: Record, status: str) -> None:
         raise MemctlError(f"status: {disallowed(status, 'one of ' + ', '.join(allowed))}")
     if status != record.status and status not in step.following:
         what = f"from {record.status} it can become {' or '.join(step.following)}"
-        hint = what if step.following else "nothing follows that"
+        hint = what if step.following else f"the status {record.status} is final"
         raise MemctlError(f"{record.id} is {record.status} and can't become {status}", hint)
 
 
 def is_unsafe_path(path: str) -> bool:
-    """Return whether a path is not safe to use as that of a repository's file on every system.
+    """Return whether a path might lead out of the repository, or to another file, on some operating system.
 
-    An unsafe path is empty, begins with `/` or `~`, has a `..`, a backslash, a drive letter or an unprintable
-    character, or is in `.git`.
+    Such a path is empty, begins with `/` or `~`, has a `..`, a backslash, a drive letter or an unprintable character,
+    or is in `.git`.
     """
     parts = path.split("/")
     return (
@@ -182,8 +182,7 @@ def is_unsafe_path(path: str) -> bool:
 def disallowed(found: object, allowed: str) -> str:
     """Return the message about a value that is not allowed, such as "'x' is not a whole number from 1 to 10".
 
-    `allowed` describes the allowed values. If the value has more than 60 characters, the message has its beginning and
-    its length.
+    `allowed` describes the allowed values. A value of more than 60 characters is cut, and the message has its length.
     """
     shown = found if isinstance(found, str) else msgspec.json.encode(found).decode()
     if len(shown) > 60:
@@ -192,7 +191,7 @@ def disallowed(found: object, allowed: str) -> str:
 
 
 def differs_only_in_retrievals(base: str, now: str) -> bool:
-    """Return whether two versions of a record's file differ at most in how often and when the record was retrieved.
+    """Return whether two versions of a record's file differ in nothing but the record's retrieval counts.
 
     `base` and `now` are whole files; one without readable front matter gives False.
     """
@@ -205,10 +204,10 @@ def differs_only_in_retrievals(base: str, now: str) -> bool:
 
 
 def has_foreign_name(text: str, name: str) -> bool:
-    """Return whether another tool gave a record the name `name`, such as `bd-xmf`, whatever the case of its letters.
+    """Return whether another tool gave a record the name `name`, such as `bd-xmf`, ignoring case.
 
-    The name is a value of a front matter key that memctl does not know. `text` is the record's whole file; one without
-    readable front matter gives False.
+    Such a name is the value of a front matter key that memctl does not know. `text` is the record's whole file; one
+    without readable front matter gives False.
     """
     try:
         values = frontmatter.read(text)[0]

@@ -9,7 +9,7 @@ import msgspec
 from memctl.record.kinds import KINDS, SEVERITIES, Kind
 
 TITLE_LIMIT = 100  # characters; rules.md#records
-_AFTERWARDS = 24 * 3_600  # seconds by which the recording of something may follow its date
+_AFTERWARDS = 24 * 3_600  # seconds at most between a record's date and the time in its memory_id
 
 if TYPE_CHECKING:
     TypeName: TypeAlias = str

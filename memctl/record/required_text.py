@@ -18,7 +18,7 @@ Line = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_LINE)]
 ShortText = Annotated[str, msgspec.Meta(max_length=LONGEST_LINE)]
 Mission = Annotated[str, msgspec.Meta(max_length=LONGEST_MISSION)]
 Lines = Annotated[tuple[Line, ...], msgspec.Meta(max_length=MOST_LINES)]
-_STAND_IN = lazy_regex(
+_PLACEHOLDER = lazy_regex(
     r"[\W_]*|(?:tbd|tba|tbc|todo|n/?a|unknown|xxx|to be (?:determined|defined|done))\W*", re.IGNORECASE
 )
 
@@ -49,28 +49,28 @@ def type_errors(values: Mapping[str, Any], form: type[msgspec.Struct]) -> Iterat
             try:
                 msgspec.convert(values[field.name], field.type)
             except msgspec.ValidationError as error:
-                yield field.name, _in_words(str(error))
+                yield field.name, _plain_message(str(error))
 
 
-def _in_words(said: str) -> str:
-    """Return msgspec's message about a length in plain words; other faults come from programs, which read types."""
-    found = _LENGTH.fullmatch(said)
+def _plain_message(message: str) -> str:
+    """Return msgspec's message about a length in plain words; other messages, about types, stay as they are."""
+    found = _LENGTH.fullmatch(message)
     if found is None:
-        return said
+        return message
     kind, sign, number, place = found.groups()
-    which = f"number {int(place) + 1} " if place else ""
+    which = f"item {int(place) + 1} " if place else ""
     if sign == ">=":
-        return f"{which}is empty"
-    much = f"{int(number):,}"
-    return f"{which}has more than {much} characters" if kind == "str" else f"are more than {much}"
+        return f"{which}must not be empty"
+    limit = f"{int(number):,}"
+    return f"{which}must have at most {limit} {'characters' if kind == 'str' else 'items'}"
 
 
-def refuse_stand_in(text: str, name: str) -> None:
-    """Raise MemctlError, with `name` first, if a text is a placeholder such as "TBD"; an empty text passes."""
+def refuse_placeholder(text: str, name: str) -> None:
+    """Raise MemctlError, which begins with `name`, if a text is a placeholder such as "TBD"; an empty text passes."""
     if text.strip() and not is_meaningful(text):
         raise MemctlError(f"{name}: {text.strip()!r} is only a placeholder", "give a real text, or leave it out", USAGE)
 
 
 def is_meaningful(text: str) -> bool:
-    """Return whether a text says something: "", "TBD", "n/a" and "…" don't; "none" does."""
-    return _STAND_IN.fullmatch(text.strip()) is None
+    """Return whether a text is not just a placeholder: False for "", "TBD", "n/a" and "…"; True for "none"."""
+    return _PLACEHOLDER.fullmatch(text.strip()) is None

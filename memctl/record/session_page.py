@@ -1,7 +1,7 @@
 """The page of a session, `.memory/sessions/ID.md`: writing and parsing. rules.md#session-summary has its headings.
 
-Every entry is one line of Markdown. Text that a person adds under a heading of their own is kept. A page without room
-for all files lists the latest ones and names `sessions/files/ID.md`, which lists all; no path is shortened.
+Every entry is one line of Markdown. Text that a person adds below other headings is kept. A page that has no room for
+all files lists the latest ones and links to `sessions/files/ID.md`, which lists all of them. Paths are never shortened.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from memctl.record.kinds import SESSIONS
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import in_cell
+from memctl.text.phrases import quantity
 
 FOLDER = SESSIONS
 TRAIL = "trail"  # the key of a page whose files are listed in a file beside it
@@ -83,8 +84,8 @@ class TrailRow(msgspec.Struct, frozen=True):
 class SessionPage(msgspec.Struct, frozen=True):
     """The page of a session: the front matter `values`, and the body.
 
-    `files` has the files that the session touched, and `lines` the entries of other kinds, both by the heading that
-    they are below; `more` is the text that people added.
+    `files` has the files that the session touched, and `lines` the other entries, both by heading; `more` is the text
+    that people added.
     """
 
     values: Mapping[str, Any]
@@ -155,9 +156,8 @@ def _more(page: SessionPage) -> str:
     listed = sum(map(len, page.files.values()))
     left = max(int(page.values.get("files_accessed") or 0) - listed, 0)
     name = f"files/{page.id}.md"
-    return (
-        f"{left:,} more files are not listed here. All of them are listed with their exact paths in [{name}]({name})."
-    )
+    verb = "is" if left == 1 else "are"
+    return f"{quantity(left, 'more file')} {verb} not listed here. All files and exact paths: [{name}]({name})."
 
 
 def _files_text(heading: str, rows: tuple[TrailRow, ...]) -> str:
@@ -165,12 +165,10 @@ def _files_text(heading: str, rows: tuple[TrailRow, ...]) -> str:
         return ""
     if heading == READ:
         return "\n".join(f"- {span(row.path)}{f' — {row.what}' if row.what else ''}" for row in rows)
-    return _HEAD + "\n".join(f"| {_celled(span(row.path))} | {row.action} | {in_cell(row.what)} |" for row in rows)
-
-
-def _celled(span: str) -> str:
-    """Return a code span for a table cell: every bar gets a backslash, also one that has a backslash before it."""
-    return span.replace("|", "\\|")
+    # A bar would end the cell even within code, so each gets a backslash, also behind another backslash.
+    spans = [span(row.path).replace("|", "\\|") for row in rows]
+    cells = zip(spans, rows, strict=True)
+    return _HEAD + "\n".join(f"| {path} | {row.action} | {in_cell(row.what)} |" for path, row in cells)
 
 
 def _lines_text(heading: str, page: SessionPage) -> str:
@@ -187,7 +185,7 @@ def parse(text: str, path: str) -> SessionPage:
 
     `path` is relative to `.memory/`. Raises InvalidRecord with all faults.
     """
-    values, body = _take_apart(text, path)
+    values, body = _parse_front(text, path)
     files: dict[str, tuple[TrailRow, ...]] = {}
     lines: dict[str, tuple[str, ...]] = {}
     more: list[str] = []
@@ -202,14 +200,14 @@ def parse(text: str, path: str) -> SessionPage:
 
 
 def head(text: str, path: str) -> SessionPage:
-    """Return a session's page with its front matter alone, read in a tenth of the time of `parse`.
+    """Return a session's page with only its front matter, ten times as fast as `parse`.
 
     Raises InvalidRecord with all faults of the front matter.
     """
-    return SessionPage(_take_apart(text, path)[0])
+    return SessionPage(_parse_front(text, path)[0])
 
 
-def _take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
+def _parse_front(text: str, path: str) -> tuple[dict[str, Any], str]:
     values, body = parse_frontmatter(text, path)
     wrong = _problems(values, path)
     if wrong:
@@ -222,8 +220,8 @@ def _take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
 def with_trail(page: SessionPage, trail: SessionPage) -> SessionPage:
     """Return a session's page with the files that `trail` lists added to its own.
 
-    `trail` is the parsed list of all files of the session. If both name a file, the page's entry is taken, as it is the
-    later one.
+    `trail` is the parsed list of all files of the session. If both have an entry for a file, that of the page is taken,
+    since it is later.
     """
     files: dict[str, tuple[TrailRow, ...]] = {}
     for heading in _FILES:
@@ -234,7 +232,7 @@ def with_trail(page: SessionPage, trail: SessionPage) -> SessionPage:
 
 
 def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
-    """Return what is wrong with the front matter of a page: each field, and why."""
+    """Return pairs of field and message for the errors in the front matter of a page."""
     try:
         front = msgspec.convert(values, _Front)
     except msgspec.ValidationError as error:
@@ -242,31 +240,31 @@ def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
     wrong = []
     match = _PATH.fullmatch(path)
     if match is not None and match["id"] != front.session_id:
-        wrong.append(("session_id", f"{front.session_id!r} is not the id in the file's name, {match['id']!r}"))
+        wrong.append(("session_id", f"is {front.session_id!r}, but must be {match['id']!r} as in the file's name"))
     for key in _TIMES:
-        given = getattr(front, key)
+        value = getattr(front, key)
         try:
-            timestamps.parse(given) if given is not None else ""
+            timestamps.parse(value) if value is not None else ""
         except ValueError:
-            wrong.append((key, f"{given!r} is not a time ({timestamps.ALLOWED})"))
+            wrong.append((key, f"{value!r} is not a time ({timestamps.ALLOWED})"))
     return wrong
 
 
 def _sections(body: str) -> Iterator[tuple[str, str]]:
     """Yield the sections of a body with their headings; the page's own title belongs to none."""
-    heading, gathered = "", list[str]()
+    heading, collected = "", list[str]()
     for stretch, outside in headings.stretches(body):
         place = 0
         for match in _HEADED.finditer(stretch) if outside else ():
-            gathered += [stretch[place : match.start() - 1]] if match.start() > place else []
+            collected += [stretch[place : match.start() - 1]] if match.start() > place else []
             line, place = match[0], match.end() + 1
             if line.startswith(("## Session Summary", "## Files of Session")):
                 continue
-            yield heading, _text(heading, gathered)
+            yield heading, _text(heading, collected)
             heading = line.lstrip("#").strip()
-            gathered = [line] if heading not in _ORDER else []
-        gathered += [stretch[place:]] if place <= len(stretch) else []
-    yield heading, _text(heading, gathered)
+            collected = [line] if heading not in _ORDER else []
+        collected += [stretch[place:]] if place <= len(stretch) else []
+    yield heading, _text(heading, collected)
 
 
 def _text(heading: str, lines: list[str]) -> str:
@@ -280,7 +278,7 @@ def _rows(heading: str, section: str) -> Iterator[TrailRow]:
             span = groups["path"] if heading == READ else groups["path"].replace("\\|", "|")
             what = (groups["what"] or "").strip()
             what = what if heading == READ else what.replace("\\|", "|")
-            yield TrailRow(_unspanned(span), groups.get("action") or "read", what)
+            yield TrailRow(_strip_span(span), groups.get("action") or "read", what)
 
 
 def _items(heading: str, section: str) -> Iterator[str]:
@@ -311,7 +309,7 @@ def span(path: str) -> str:
     return f"{ticks} {path} {ticks}" if odd else f"{ticks}{path}{ticks}"
 
 
-def _unspanned(span: str) -> str:
+def _strip_span(span: str) -> str:
     ticks = len(span) - len(span.lstrip("`"))
     inner = span[ticks:-ticks]
     if len(inner) > 2 and inner[0] == inner[-1] == " ":

@@ -1,4 +1,4 @@
-"""A Snapshot: the whole memory on the disk, in the index or at a revision; it never changes."""
+"""Snapshots: immutable views of a whole memory, on the disk, in the index or at a revision."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def body_of(text: str, path: str) -> str:
 
 
 class Snapshot:
-    """A memory at one moment; each part is read once, when first used."""
+    """An immutable view of a memory; each part is read when it is first used, and only once."""
 
     def __init__(self, source: Source, withheld: Withheld | None = None) -> None:
         self._source = source
@@ -42,7 +42,7 @@ class Snapshot:
 
     @cached_property
     def withheld(self) -> Withheld:
-        """The records, pages and files that the reader of this snapshot may not see, as owners restrict them."""
+        """The records, pages and files that the reader of this snapshot may not see, by their owners' restrictions."""
         from memctl.record.withheld import Withheld  # mostly nothing is withheld
 
         return self._withheld or Withheld()
@@ -98,7 +98,7 @@ class Snapshot:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """The queries about records that need not read all records; Catalogue lists them."""
+        """The object that answers queries about records without reading all of them; see `source.Catalogue`."""
         return self._source.catalogue()
 
     @cached_property
@@ -122,10 +122,10 @@ class Snapshot:
         return next(iter([*self.catalogue.with_id(identifier), *self.catalogue.with_alias(identifier)]), None)
 
     def link_target_by_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
-        """Return the record that a link of `record` means although another record has the linked id now, or None.
+        """Return the renumbered record that a link of `record` means, or None.
 
-        It is a record that had `identifier`, the linked id, before it was renumbered, and that links back to `record`
-        in its field `other_end`.
+        Another record may have the linked id, `identifier`, now. The record that is meant had this id before it was
+        renumbered, and links back to `record` in its field `other_end`.
         """
         names = {record.id, *record.aliases}
         return next(
@@ -150,12 +150,12 @@ class Snapshot:
         if len(exact) == 1:
             return exact[0]
         if exact:
-            same = exact[0].id == exact[1].id  # two clones gave out one id; the memory_id tells them apart
+            same = exact[0].id == exact[1].id  # two clones used one id; the records differ in memory_id
             shown = [
                 f"  {f'{r.memory_id}  {r.path}' if same else r.id}  {' '.join(r.title.split())}" for r in exact[:5]
             ]
             more = [f"  and {len(exact) - 5:,} more"] if len(exact) > 5 else []
-            hint = "`memctl renumber` gives them ids of their own" if same else "give more of the id"
+            hint = "`memctl renumber` gives them different ids" if same else "give more characters of the id"
             raise MemctlError("\n".join([f"{reference!r} may be any of these:", *shown, *more]), hint)
         self._refuse_broken(wanted)
         self.withheld.refuse_record(wanted)
@@ -165,13 +165,13 @@ class Snapshot:
 
     def with_foreign_name(self, name: str) -> list[Record]:
         """Return the records to which another tool gave the name `name`, such as `bd-xmf`, in their front matter."""
-        from memctl.record.parser import has_foreign_name  # nearly all queries have one of our ids
+        from memctl.record.parser import has_foreign_name  # nearly all references are ids of memctl
 
         paths = {hit.path for hit in self.texts.match(f'"{name}"')} if name else ()
         return [one for one in self.records if one.path in paths and has_foreign_name(self.read(one.path), name)]
 
     def _refuse_broken(self, wanted: str) -> None:
-        """Raise MemctlError if the wanted record exists and can't be read, so that it is not called missing."""
+        """Raise MemctlError if the wanted record exists, but its file is invalid."""
         faults = [f for f in self.faults if wanted and (ids.id_in_path(f.path) or "").startswith(wanted)]
         if faults:
             raise MemctlError(

@@ -1,4 +1,4 @@
-"""Protocols of what a Snapshot reads from: queries about texts, records and files. `store/` implements them."""
+"""The protocols of a Snapshot's source: queries about texts, records and files. `store/` implements them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PAGE, SESSION, CHECKPOINT = "page", "session", "checkpoint"  # kinds of index entries beside records
 
 
-class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
+class Hit(msgspec.Struct, frozen=True, gc=False):  # without gc: thousands of hits would start the collector repeatedly
     """A text that matches a query: a record, a heading of a page, a section of a session, or a checkpoint.
 
     `text` is its BM25 score, in which the title counts more: larger is better, never below 0. `kind` is a record's
@@ -58,7 +58,7 @@ class Texts(Protocol):
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
         """Return the entries of some kinds whose text matches a query, unsorted.
 
-        With `most` the result need not have all of these entries, but has the `most` best.
+        With `most` the result has at least the `most` best of these entries, and may lack others.
         """
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
@@ -108,8 +108,8 @@ class Texts(Protocol):
         """Return a view of these texts that leaves out the records at some paths."""
 
 
-# A field of a record, a test and what it is tested against: ("tags", "has", "api"). Tests are `is`, `in`, `>`, `>=`,
-# `<=`, `below` (a section, or below it) and `has` (of a list).
+# A field of a record, a test and a value: ("tags", "has", "api"). Tests are `is`, `in`, `>`, `>=`, `<=`, `below` (the
+# section or one below it) and `has` (for lists).
 Condition = tuple[str, str, Any]
 
 
@@ -120,9 +120,9 @@ class Catalogue(Protocol):
     """
 
     def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
-        """Return up to `limit` open records of a type, the most important first, then the newest.
+        """Return up to `limit` open records of a type at a place (None: anywhere), the most important first.
 
-        `place` None stands for all places.
+        Of equally important records the newest comes first.
         """
 
     def blocking(self, limit: int) -> list[Record]:
@@ -151,7 +151,7 @@ class Catalogue(Protocol):
     ) -> tuple[list[Record], int]:
         """Return the first `limit` records (0: all) that meet all conditions, and the number of all that do.
 
-        `order` is one of `filters.ORDERS`. Records have the retrieval counts of this clone.
+        `order` is one of `filters.ORDERS`. The records' retrieval counts include those of this clone.
         """
 
     def with_id(self, identifier: str) -> list[Record]:
@@ -170,7 +170,7 @@ class Catalogue(Protocol):
         """Return the records at some paths, with the retrieval counts of this clone; missing ones are left out."""
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
-        """Return the records with a code reference to one of some files or folders, whatever lines it names."""
+        """Return the records with a code reference to one of some files or folders, or to lines of one."""
 
     def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
         """Return those of the paths `among` whose records do not meet all conditions."""
@@ -180,9 +180,6 @@ class Catalogue(Protocol):
 
     def titles(self, memory_type: str) -> list[str]:
         """Return the titles of all records of a type."""
-
-    def recording_times(self) -> list[int]:
-        """Return when records were made, in Unix seconds, earliest first; imported records are left out."""
 
     def recorded_since(self, moment: int) -> int:
         """Return how many records were recorded after a moment in Unix seconds; imported ones are left out."""
@@ -235,7 +232,7 @@ class Files(Protocol):
         """Return the paths of all files, relative to the worktree's top."""
 
     def existing(self, paths: Iterable[str]) -> frozenset[str]:
-        """Return those of some paths at which there is a file; for few paths this is faster than `names`."""
+        """Return those of some paths that are files; for few paths this is faster than `names`."""
 
     def containing(self, texts: Collection[str]) -> frozenset[str]:
         """Return the files whose paths contain any of some texts, in which a dot also matches a slash.
@@ -253,25 +250,25 @@ class Files(Protocol):
         file no Git process is needed.
         """
 
-    def mark(self, paths: Iterable[str]) -> bytes:
-        """Return bytes that change as soon as one of some files has other contents, or Git's index changes.
+    def stamp(self, paths: Iterable[str]) -> bytes:
+        """Return bytes that change as soon as one of some files, or Git's index, changes.
 
-        They are b"" if such a change might go unnoticed, as when a file was written just now.
+        They are b"" if such a change might go unnoticed, because a file was written less than 2 s ago.
         """
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         """Return the bytes of the files at some paths; missing files and those of more than `limit` bytes are left out.
 
-        Without a `limit` that is 2 MiB, the most that a record's file may have.
+        The default of `limit` is 2 MiB, the largest size of a record's file.
         """
 
 
 class Source(Protocol):
-    """What a Snapshot is read from: the disk, the index or a revision."""
+    """The source of a Snapshot: the disk, the index or a revision."""
 
     @property
     def name(self) -> str:
-        """What the snapshot is of: "disk", "index", or the name of a revision."""
+        """The name of the source: "disk", "index", or a revision."""
 
     @property
     def config(self) -> Config:

@@ -1,6 +1,6 @@
-"""Reading of front matter that is not in canonical form: any YAML that can be understood in one way only.
+"""Reading front matter that is not in canonical form: any YAML with only one possible meaning.
 
-python-frontmatter drives YAML's C loader through the handler of this module, which refuses what the loader accepts
+python-frontmatter calls YAML's C loader through the handler of this module, which refuses what the loader accepts
 silently: duplicate keys, aliases, `no` as false, `010` as 8.
 """
 
@@ -21,7 +21,7 @@ _MAX_DEPTH = 20
 _INT = lazy_regex(r"-?(?:0|[1-9][0-9]{0,999})")
 _DECIMAL = lazy_regex(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]{1,3})?")
 _BREAKS = lazy_regex("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_NO_LIST = "the front matter is not a list of `key: value` lines"
+_NO_LIST = "the front matter must be a list of `key: value` lines"
 _CONSTANTS = {"true": True, "false": False}
 
 
@@ -44,10 +44,10 @@ def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
     """
     if found := _BREAKS.search(head):
         line = head.count("\n", 0, found.start()) + 2
-        raise FrontMatterError(line, "", f"an unusual line break (U+{ord(found[0]):04X}) is in the front matter")
+        raise FrontMatterError(line, "", f"the front matter contains an unusual line break (U+{ord(found[0]):04X})")
     if head[:1] in (" ", "\t"):
         raise FrontMatterError(2, "", _NO_LIST)
-    # The library strips what it is given, which would shift lines and shorten a block of text at the end.
+    # The library strips blank lines at both ends, which would shift line numbers and shorten a block at the end.
     guarded = re.sub(r"\A\n+", lambda match: "#\n" * len(match[0]), head) + "#"
     values, _ = frontmatter.parse(guarded, handler=_StrictHandler(number_keys))
     return dict(values)
@@ -66,7 +66,7 @@ def _load(head: str, number_keys: bool) -> dict[str, Any]:
         root = yaml.compose(head, Loader=loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = min((mark.line if mark else 0) + 2, head.count("\n") + 1)  # not behind the last one
+        line = min((mark.line if mark else 0) + 2, head.count("\n") + 1)  # at most the last line
         raise FrontMatterError(line, "", f"this is not YAML: {error.problem or error}") from None
     except yaml.YAMLError as error:
         raise FrontMatterError(1, "", f"this is not YAML: {error}") from None
@@ -83,18 +83,17 @@ def _refuse_tricks(events: Iterable[Any]) -> None:
     for event in events:
         line = event.start_mark.line + 2 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise FrontMatterError(line, "", "YAML anchors and aliases are not allowed here")
+            raise FrontMatterError(line, "", "YAML anchors and aliases are not allowed in front matter")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _MAX_DEPTH:
-                raise FrontMatterError(line, "", f"values are nested more than {_MAX_DEPTH} deep")
+                raise FrontMatterError(line, "", f"values must be nested at most {_MAX_DEPTH} levels deep")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
 
 def _value(node: Any, key: str, keys: tuple[type, ...], below: tuple[type, ...]) -> Any:
-    """Return the value of a node; `keys` are the types that its own keys may have, `below` those of what it
-    contains."""
+    """Return the value of a node; `keys` are the allowed types of its keys, `below` those of keys inside its values."""
     line = node.start_mark.line + 2
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, key, below, below) for item in node.value]
@@ -103,7 +102,7 @@ def _value(node: Any, key: str, keys: tuple[type, ...], below: tuple[type, ...])
         for name_node, value_node in node.value:
             name = _value(name_node, key, below, below)
             if type(name) not in keys:
-                raise FrontMatterError(name_node.start_mark.line + 2, key, f"the key {name_node.value!r} is not text")
+                raise FrontMatterError(name_node.start_mark.line + 2, key, f"the key {name_node.value!r} must be text")
             if name in values:
                 raise FrontMatterError(name_node.start_mark.line + 2, name, f"the key `{name}` occurs twice", DUPLICATE)
             values[name] = _value(value_node, key or str(name), below, below)

@@ -1,4 +1,4 @@
-"""The state of a task: its goal, its progress, and what its next worker has to know.
+"""The state of a task: its goal, its progress, and everything that the next worker must know.
 
 Checkpoints, the hooks' state of a session, a window manager's files and handoffs all have this value.
 rules.md#checkpoints lists what it contains.
@@ -22,7 +22,8 @@ IN_PROGRESS: Final = "in_progress"
 CLAIMED: Final = "claimed"
 DONE: Final = "done"
 PROGRESS: tuple[Status, ...] = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
-BLOCKS, EVERYBODY = "blocks", "everybody"  # weights of a record that blocks work, and of one that blocks everybody
+# How the weight of a record that blocks work begins, and the id in a reference to a blocker of all work.
+BLOCKS, EVERYBODY = "blocks", "everybody"
 _NOTHING = ("none", "nothing")
 _ENDS = " \t\n.,;:`'\""
 
@@ -40,13 +41,13 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     evidence: ShortText = ""
 
     @property
-    def how_far(self) -> str:
+    def status_text(self) -> str:
         """The status in words: "in progress" for in_progress."""
         return self.status.replace("_", " ")
 
 
 class RecordReference(msgspec.Struct, frozen=True):
-    """A record as it was when the state was saved: its id, its title, and its severity or importance."""
+    """A record at the time when the state was saved: its id, its title, and its severity or importance."""
 
     id: Line
     title: Line
@@ -80,7 +81,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a task, saved in context window `window_id` (from 1) as `version` (from 1; 0 if it never was saved).
 
     `task_id` is the task's id in an agent's program. `earlier_goals` are former tasks of the same work, the latest
-    last. `said` is what the user said, the latest last, and `constraints` are the rules that the work has to keep to.
+    last. `said` are statements of the user, the latest last, and `constraints` are rules that the work must follow.
     `issues`, `lessons` and `summary` are the agent's own words; `records` refers to records of the memory. `files` has
     the files touched, the latest first, and `phases` the workflow's phases, of which the last is the current one.
     """
@@ -144,7 +145,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     def completion(self) -> int | None:
         """The share of the steps that are done, in percent, rounded down.
 
-        None without steps, and if all steps are done but a next action is named, since the task is not complete then.
+        None without steps. Also None if all steps are done, but a next action is named, so that the task goes on.
         """
         if not self.steps or (len(self.done) == len(self.steps) and not self.is_finished):
             return None
@@ -158,7 +159,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def key(item: str) -> str:
-    """Return the words of a step or line without case and final punctuation: equal keys mean equal steps."""
+    """Return the comparison key of a step or line: its words without case and final punctuation."""
     return " ".join(item.split()).casefold().strip(_ENDS)
 
 
@@ -174,9 +175,9 @@ def steps(**texts: Iterable[str]) -> tuple[Step, ...]:
     return tuple(found.values())
 
 
-def conflicting(given: Iterable[Step]) -> list[str]:
+def conflicting(all_steps: Iterable[Step]) -> list[str]:
     """Return the texts of steps that occur with more than one status."""
     statuses: dict[str, set[str]] = {}
-    for step in given:
+    for step in all_steps:
         statuses.setdefault(key(step.text), set()).add(step.status)
     return [text for text, some in statuses.items() if len(some) > 1]

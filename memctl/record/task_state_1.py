@@ -58,16 +58,16 @@ def current(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a state in an earlier form, decoded from JSON, as those of today's form."""
     values = {name: value for name, value in values.items() if value is not None}
     old = msgspec.convert(values, _Earlier)
-    begun = (*old.in_progress, *filter(None, [old.current_subtask]))
+    started = (*old.in_progress, *filter(None, [old.current_subtask]))
     found = steps(
         done=(*old.done, *old.completed_subtasks),
-        in_progress=[text for text in begun if not text.startswith(_ASKED)],
+        in_progress=[text for text in started if not text.startswith(_ASKED)],
         planned=(*old.planned, *old.remaining_subtasks),
     )
     made = {
         **{_RENAMED.get(name, name): values[name] for name in values.keys() - {*_Earlier.__struct_fields__}},
         "steps": msgspec.to_builtins(found),
-        "said": [text.removeprefix(_ASKED) for text in begun if text.startswith(_ASKED)],
+        "said": [text.removeprefix(_ASKED) for text in started if text.startswith(_ASKED)],
         "issues": [text for text in old.issues if not text.startswith(_ERROR)],
         "errors": [text.removeprefix(_ERROR) for text in old.issues if text.startswith(_ERROR)],
         "phases": [old.phase] if old.phase else [],

@@ -1,4 +1,4 @@
-"""Times that people give: in an option or field, and in MEMCTL_NOW."""
+"""Times that people type: in an option or field, and in MEMCTL_NOW."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ def parse(text: str, now: str, *, ahead: bool = False, whole_day: bool = False) 
     span = _AGO.fullmatch(text.strip())
     if span is None and (bare := text.strip().lstrip("+-")) != text.strip() and _AGO.fullmatch(bare):
         way = "from now on" if ahead else "back from now"
-        raise MemctlError(
-            f"{text.strip()!r} has a sign", f"give {bare} without a sign: a span is always counted {way}", USAGE
-        )
+        raise MemctlError(f"{text.strip()!r} must not have a sign", f"give {bare}: a span always counts {way}", USAGE)
     try:
         if span is None:
             return timestamps.parse(text)
@@ -55,5 +53,5 @@ def fixed_now(environ: Mapping[str, str]) -> str | None:
     except ValueError:
         raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {timestamps.ALLOWED}", USAGE) from None
     if timestamps.to_epoch(moment) < 0:
-        raise MemctlError(f"MEMCTL_NOW: {value!r} is before 1970, and Git can't date a commit so", None, USAGE)
+        raise MemctlError(f"MEMCTL_NOW: {value!r} must be in 1970 or later, as dates of Git's commits are", None, USAGE)
     return moment

@@ -1,4 +1,4 @@
-"""What a Snapshot leaves out because an owner restricts who may read it."""
+"""The pages, records and files that a Snapshot leaves out because their owner restricts who may read them."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Withheld(msgspec.Struct, frozen=True):
 
     def refuse_record(self, wanted: str) -> None:
         """Raise MemctlError if a withheld record has an id that begins with `wanted`."""
-        named = (why for path, why in self.records.items() if (ids.id_in_path(path) or "").startswith(wanted))
-        _refuse(next(named, None) if wanted else None)
+        reasons = (why for path, why in self.records.items() if (ids.id_in_path(path) or "").startswith(wanted))
+        _refuse(next(reasons, None) if wanted else None)
 
     def refuse_file(self, path: str) -> None:
         """Raise MemctlError if a path is that of a withheld file of the repository; the file may have been deleted."""
@@ -56,4 +56,4 @@ class Withheld(msgspec.Struct, frozen=True):
 
 def _refuse(why: str | None) -> None:
     if why:
-        raise MemctlError(why, "ask its owner")
+        raise MemctlError(why, "ask its owner for access")

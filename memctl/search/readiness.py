@@ -1,31 +1,43 @@
 """Find the open work that can be started, and the order in which to start it.
 
-Work means records of the types that can be resolved: issues and states. Work can be blocked by other open work, and by
-a proposal that awaits a decision. What blocks a record blocks its parts (the records that name it as parent), too. A
-record with open parts can't be started itself, only its parts can.
+Work means records of the types that can be resolved: issues and states. Work can be blocked by other open work, by a
+proposal that awaits a decision, and by what its own text states as blockers, such as a state's `--blocker`. What blocks
+a record blocks its parts (the records that name it as parent), too. A record with open parts can't be started itself,
+only its parts can.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from memctl.record.filters import severity_rank
 from memctl.record.kinds import SEVERITIES
 from memctl.record.record import Record
 
+if TYPE_CHECKING:
+    from memctl.record.snapshot import Snapshot
+
 _MOST_UNBLOCKED = 3  # waiting records that count for the weight; more make no difference
+_BLOCKERS = "blockers"  # the field with stated blockers, and its heading in lower case
 _DEPTH = 20  # levels of parents to follow, because links may form a circle
 
 
 class OpenWork:
     """The work among some open records, and which of the records block it.
 
-    `all` are the records that are work (issues and states); the others, such as proposals, only block work.
+    `all` are the records that are work (issues and states); the others, such as proposals, only block work. `stated`
+    are the blockers that the records' own texts state, by memory id.
     """
 
-    def __init__(self, open_records: Iterable[Record]) -> None:
+    def __init__(
+        self, open_records: Iterable[Record], stated: Mapping[str, Sequence[str]] = MappingProxyType({})
+    ) -> None:
         self._open = list(open_records)
+        self._stated = stated
         self.all = [record for record in self._open if is_work(record)]
 
     def blockers(self, record: Record) -> tuple[Record, ...]:
@@ -35,6 +47,14 @@ class OpenWork:
             found.update((other.memory_id, other) for other in self._direct.get(one.memory_id, ()))
         found.pop(record.memory_id, None)
         return tuple(found.values())
+
+    def stated(self, record: Record) -> tuple[str, ...]:
+        """Return the blockers that the text of a record, or of one of its parents, states."""
+        return tuple(text for one in (record, *self._above(record)) for text in self._stated.get(one.memory_id, ()))
+
+    def is_blocked(self, record: Record) -> bool:
+        """Return whether a record has a blocker of any kind."""
+        return bool(self.blockers(record) or self.stated(record))
 
     def parts(self, record: Record) -> Sequence[Record]:
         """Return the open work whose parent is this record."""
@@ -47,12 +67,12 @@ class OpenWork:
     @cached_property
     def ready(self) -> list[Record]:
         """The open work that has neither blockers nor open parts, in the order in which the open records were given."""
-        return [record for record in self.all if not self.parts(record) and not self.blockers(record)]
+        return [record for record in self.all if not self.parts(record) and not self.is_blocked(record)]
 
     @cached_property
     def blocked(self) -> list[Record]:
         """The open work that has at least one blocker."""
-        return [record for record in self.all if self.blockers(record)]
+        return [record for record in self.all if self.is_blocked(record)]
 
     def weight(self, record: Record) -> float:
         """Return how urgent a record is, from 1 to 17: importance, severity and the work that waits for it.
@@ -116,6 +136,25 @@ class OpenWork:
                 return
             yield parent
             parent = self._by_memory_id.get(parent.parent_memory_id or "")
+
+
+def open_work(snapshot: Snapshot) -> OpenWork:
+    """Return the open work of a snapshot, with the blockers that records state in their texts."""
+    able = (record for record in snapshot.open_records if any(field.name == _BLOCKERS for field in record.kind.fields))
+    return OpenWork(snapshot.open_records, {record.memory_id: stated_blockers(snapshot, record) for record in able})
+
+
+def stated_blockers(snapshot: Snapshot, record: Record) -> Sequence[str]:
+    """Return the lines under the heading of blockers in a record's text; () if it can't be read any more."""
+    from memctl.record.content_fields import content  # most tasks have no blockers
+    from memctl.record.errors import InvalidRecord
+
+    with suppress(InvalidRecord, OSError):
+        body = snapshot.body(record)
+        if _BLOCKERS in body.casefold():  # most tasks lack the heading
+            lines = content(record.kind, body).get(_BLOCKERS) or ()
+            return [lines] if isinstance(lines, str) else list(lines)
+    return ()
 
 
 def is_work(record: Record) -> bool:

@@ -134,7 +134,7 @@ def _state(summary: SessionSummary) -> Iterable[str]:
     if summary.prose.state:
         yield text(summary.prose.state, 900)
     for task in summary.tasks:
-        yield f"{'[x]' if task.status == DONE else '[ ]'} {text(task.text)} ({task.how_far})"
+        yield f"{'[x]' if task.status == DONE else '[ ]'} {text(task.text)} ({task.status_text})"
     for found in summary.having(labels.STATE)[-3:]:
         if not found.text.endswith("% complete"):
             yield text(found.text)

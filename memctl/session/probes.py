@@ -138,7 +138,7 @@ def _continuation(summary: SessionSummary) -> Iterator[Probe]:
     if summary.completion is not None:
         yield _probe(CONTINUATION, STATE_OF_WORK, f"{summary.completion} % complete")
     for task in summary.tasks:
-        yield _probe(CONTINUATION, STATE_OF_WORK, f"{task.text} ({task.how_far})")
+        yield _probe(CONTINUATION, STATE_OF_WORK, f"{task.text} ({task.status_text})")
     for found in summary.having(labels.BLOCKER)[-1:]:
         yield _probe(CONTINUATION, STATE_OF_WORK, found.text)
     for path in latest_changes(summary):

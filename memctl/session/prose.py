@@ -124,7 +124,7 @@ def _record(summary: SessionSummary, session: Session) -> ElementTree.Element:
     _list(root, "other_decisions", "decision", reasoned)
     files = [f"{entry.action} {entry.path}" for entry in summary.trail.entries[-_MOST_FILES:]]
     _list(root, "files", "file", files)
-    _list(root, "tasks", "task", (f"{task.how_far}: {task.text}" for task in summary.tasks))
+    _list(root, "tasks", "task", (f"{task.status_text}: {task.text}" for task in summary.tasks))
     _list(root, "next_steps", "step", summary.next_steps)
     errors = (f"{'resolved' if one.resolved else 'open'}: {one.step}: {one.message}" for one in summary.errors)
     _list(root, "errors", "error", errors)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.git.trees import blob_of
+from memctl.git.trees import compute_blob_id
 from memctl.pages import definitions, outline
 from memctl.record.frontmatter import clean_newlines
 from memctl.sources import generated_files, imports, manifests
@@ -233,7 +233,7 @@ def _content_of(
     if content is None:
         size = _size(top / path)
         return Content(unchanged[path], FileFacts(size, refusal=TOO_LARGE)) if size > MAX_BYTES else _LOST
-    blob = (unchanged[path] if files.is_settled(path) else "") or blob_of(content, unchanged.values())
+    blob = (unchanged[path] if files.is_settled(path) else "") or compute_blob_id(content, unchanged.values())
     packed = known.get((blob, _cache_name(path)))
     if packed is None and is_late:
         return Content("", FileFacts(len(content), refusal=LATER))

@@ -45,8 +45,10 @@ class FileSummary(msgspec.Struct, frozen=True):
     left_out: int
 
 
-def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> FileSummary:
+def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter, *, for_agent: bool = False) -> FileSummary:
     """Summarize one of the repository's files in at most `budget` tokens.
+
+    With `for_agent` its last line names the file instead of a command that agents may not run.
 
     Raises MemctlError for a file that may not enter a model's context, and for a budget that is too small.
     """
@@ -55,7 +57,7 @@ def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> Fil
     if reason := UNREAD if content is None else sensitive_files.refusal(path, content, text):
         raise MemctlError(f"can't summarize {path}: {reason}", _HINT)
     kind = kind_of_text(path, text)
-    page = _page(path, text, len(content or b""), counter.count(text, kind))
+    page = _page(path, text, len(content or b""), counter.count(text, kind), for_agent)
 
     def tokens(shown: str) -> int:
         return max(counter.tokens(shown, kind), counter.tokens(shown))
@@ -77,6 +79,7 @@ class _Page(msgspec.Struct, frozen=True):
     size: int
     lines: int
     of_file: Count
+    for_agent: bool
 
     def choose(self, number: int) -> frozenset[int]:
         """Return the indexes of the `number` most important rows."""
@@ -89,7 +92,7 @@ class _Page(msgspec.Struct, frozen=True):
     def text(self, number: int) -> str:
         """Return the summary's text: the head, the `number` most important rows in the file's order, and a last line.
 
-        The last line says how many lines are left out, and which command loads the whole file.
+        The last line says how many lines are left out, and how to load the whole file.
         """
         chosen, group = self.choose(number), ""
         figures = f"{self.lines:,} lines, {self.size:,} bytes, {self.of_file.tokens:,} tokens ({self.of_file.source})"
@@ -102,11 +105,12 @@ class _Page(msgspec.Struct, frozen=True):
                 group = row.group
         missing = self.count_missing(chosen)
         less = f"{quantity(missing, 'more line')} of this view left out; " if missing else ""
-        return "\n".join([*found, "", f"{less}`memctl show §4.{self.path}` loads all {self.lines:,} lines.", ""])
+        how = f"the file {self.path} has" if self.for_agent else f"`memctl show §4.{self.path}` loads"
+        return "\n".join([*found, "", f"{less}{how} all {self.lines:,} lines.", ""])
 
 
-def _page(path: str, text: str, size: int, of_file: Count) -> _Page:
+def _page(path: str, text: str, size: int, of_file: Count, for_agent: bool) -> _Page:
     lines = text.count("\n") + (not text.endswith("\n") and text != "")
     about = "" if outline.suffix_of(path) in outline.MARKDOWN else outline.purpose(path, text)
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in path)
-    return _Page(shown, about, views.rows(path, text), size, lines, of_file)
+    return _Page(shown, about, views.rows(path, text), size, lines, of_file, for_agent)

@@ -1,7 +1,7 @@
 """Retrieval counts: how often records were read, in a database of the Git directory that all worktrees share.
 
-Counting there keeps the worktree clean. The database has the retrievals that the records' front matter does not count
-yet; if it is deleted, only these are lost. `access_folding` moves them there.
+Counting there keeps the worktree clean. The database has only the retrievals since the last `memctl maintain`, which
+adds them to the records' front matter (`access_folding`); if the database is deleted, only these are lost.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def count(folder: Path, memory_ids: Iterable[str], now: str) -> None:
         private.make_file(folder / FILE)
         _add(folder / FILE, rows)
     except sqlite3.OperationalError:
-        return  # locked or read-only: a count is lost, nothing else
+        return  # locked or read-only: the retrieval is not counted
     except sqlite3.DatabaseError:  # the file is damaged
         (folder / FILE).unlink(missing_ok=True)
     except OSError:
@@ -60,10 +60,10 @@ def counts(folder: Path) -> dict[str, tuple[int, str]]:
     They are read from the database in `folder`; the result is empty if it is missing or damaged.
     """
     file = folder / FILE
-    if not os.path.exists(file):  # also if this user may not look
+    if not os.path.exists(file):  # or this user may not see it
         return {}
     try:
-        database = sqlite3.connect(private.read_only(file), uri=True, timeout=1)
+        database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)
         try:
             return {row[0]: (row[1], row[2]) for row in database.execute("SELECT memory_id, count, last FROM access")}
         finally:

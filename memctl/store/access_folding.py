@@ -1,8 +1,8 @@
 """Folding: `memctl maintain` moves retrieval counts from the database of `access` into the front matter of records.
 
-It adds the database's counts to the front matter and then subtracts from the database what it has added, so that
-retrievals in the meantime are not lost. Before that it notes the counts to be folded, so that none counts twice if the
-process is killed.
+First it notes in the database which counts it is about to move, so that none counts twice if the process is killed.
+Then it adds them to the front matter. At the end it subtracts them from the database, and does not set the database to
+0, so that retrievals in the meantime are not lost.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Batches: changes that are commits of a ref of memctl's and not yet of the branch (`commits: batch`).
+"""Batches: changes that are commits on a ref of memctl's, and not on the branch yet (`commits: batch`).
 
-Each change is a commit on refs/memctl/changes/<branch>. The first change of a batch follows the commit that HEAD was,
-the *base*, which each change names in its trailer Memctl-Base. The changed files are on the disk, but neither in HEAD
-nor in the index. A *squash* commits all changes on the branch and names the last one in its trailer Memctl-Changes.
-Then the ref moves to a commit that joins both histories, so that each change can be reached for ever; the batch is
-closed.
+Each change is a commit on refs/memctl/changes/<branch>. The parent of a batch's first change is HEAD's commit at that
+time, the *base*, which each change names in its trailer Memctl-Base. The changed files are on the disk, but neither in
+HEAD nor in the index. A *squash* commits all changes to the branch and names the last one in its trailer
+Memctl-Changes. Then the ref moves to a commit that joins both histories, so that each change can be reached for ever,
+and the batch is closed.
 
 A file in .git/memctl names the branch whose batch the worktree has. Without it no reader looks for a batch.
 """
@@ -50,12 +50,12 @@ def mode(memory: Memory) -> str:
     value = memory.repository.setting(SETTING)
     value = memory.config.commits if value is None else value
     if value not in (EACH, BATCH):
-        raise MemctlError(f"{SETTING} is {value[:40]!r}, which is neither {EACH} nor {BATCH}", COMMITS_HINT)
+        raise MemctlError(f"{SETTING} is {value[:40]!r}; it must be {EACH} or {BATCH}", COMMITS_HINT)
     return value
 
 
 def is_wanted(memory: Memory) -> bool:
-    """Return whether the next change goes into a batch: the settings say so, and HEAD is a branch with a commit."""
+    """Return whether the next change goes into a batch: by the settings, and if HEAD is a branch with a commit."""
     return mode(memory) == BATCH and all(memory.repository.branch())
 
 
@@ -66,11 +66,11 @@ def ref(memory: Memory, branch: str) -> str:
     outlives the branch and Git can't have refs `a` and `a/b` at once.
     """
     folder = memory.prefix.removesuffix(FOLDER).rstrip("/")
-    inside = f"in-{_flat(folder)}/" if folder else ""
-    return f"refs/memctl/{inside}changes/{_flat(branch.removeprefix(_HEADS))}"
+    inside = f"in-{_escape(folder)}/" if folder else ""
+    return f"refs/memctl/{inside}changes/{_escape(branch.removeprefix(_HEADS))}"
 
 
-def _flat(name: str) -> str:
+def _escape(name: str) -> str:
     return name.replace("%", "%25").replace("/", "%2F")
 
 
@@ -82,7 +82,7 @@ def tracking_ref(memory: Memory, branch: str, remote: str) -> str:
 def branch_here(memory: Memory) -> str:
     """Return the branch (refs/heads/…) whose batch this worktree has, "" if none."""
     try:
-        return _note(memory).read_text(encoding="utf-8", errors="surrogateescape").strip()
+        return _branch_file(memory).read_text(encoding="utf-8", errors="surrogateescape").strip()
     except OSError:
         return ""
 
@@ -90,15 +90,15 @@ def branch_here(memory: Memory) -> str:
 def set_branch_here(memory: Memory, branch: str) -> None:
     """Record that this worktree has the batch of a branch (refs/heads/…); with "" that it has none."""
     if not branch:
-        _note(memory).unlink(missing_ok=True)
+        _branch_file(memory).unlink(missing_ok=True)
         refusal_file(memory).unlink(missing_ok=True)
     elif branch_here(memory) != branch:
         from memctl.store import files
 
-        files.replace_private(_note(memory), f"{branch}\n")
+        files.replace_private(_branch_file(memory), f"{branch}\n")
 
 
-def _note(memory: Memory) -> Path:
+def _branch_file(memory: Memory) -> Path:
     return memory.private / "batch"
 
 
@@ -110,7 +110,7 @@ def refusal_file(memory: Memory) -> Path:
     return memory.private / "batch-refused"
 
 
-def of_branch(memory: Memory, branch: str) -> Batch | None:
+def open_batch(memory: Memory, branch: str) -> Batch | None:
     """Return the open batch of a branch (refs/heads/…), or None."""
     name = ref(memory, branch)
     tip = memory.repository.tip(name)
@@ -123,7 +123,7 @@ def of_branch(memory: Memory, branch: str) -> Batch | None:
 def current(memory: Memory) -> Batch | None:
     """Return this worktree's open batch; None if there is none, or if HEAD is on another branch than the batch."""
     branch = branch_here(memory)
-    return of_branch(memory, branch) if branch and branch == memory.repository.branch()[0] else None
+    return open_batch(memory, branch) if branch and branch == memory.repository.branch()[0] else None
 
 
 def head(memory: Memory) -> str:
@@ -157,7 +157,7 @@ def paths(memory: Memory, batch: Batch) -> list[str]:
     """Return the paths below `.memory/` of the files that a batch changes."""
     args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", batch.base, batch.tip, "--", memory.prefix]
     out = git.read(args, memory.repository.top)
-    return [git.name(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path]
+    return [git.decode_path(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path]
 
 
 def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:
@@ -171,8 +171,8 @@ def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str
     files = [path for path in tracked if os.path.isfile(memory.repository.top / path)]
     from memctl.git import trees
 
-    here = trees.blobs_on_disk(memory.repository, files)
-    there = trees.blobs_of(memory.repository, batch.tip, tracked)
+    here = trees.worktree_blob_ids(memory.repository, files)
+    there = trees.blob_ids(memory.repository, batch.tip, tracked)
     start = len(memory.prefix) + 1
     return {path[start:]: code for path, code in tracked.items() if here.get(path) != there.get(path)}
 
@@ -184,19 +184,19 @@ def changes(memory: Memory, base: str, tip: str, within: Sequence[str] = ()) -> 
     """
     from memctl.git import history
 
-    found = history.commits(memory.repository, within or [memory.prefix], f"{base}..{tip}", is_line=True)
+    found = history.commits(memory.repository, within or [memory.prefix], f"{base}..{tip}", first_parent=True)
     return [one for one in found if one.trailers.base]
 
 
-def _changes_of(
+def _changes_by_batch(
     memory: Memory, ranges: Collection[tuple[str, str]], within: Sequence[str]
 ) -> dict[tuple[str, str], list[Commit]]:
-    """Return the changes of several batches, newest first, by base and last change, as far as this clone has them.
+    """Return the changes of several batches, newest first, by the batch's base and last change.
 
-    Git is asked once for all. A batch is followed from its last change to the first commit that is no change of a
-    batch.
+    Batches that this clone lacks are left out. One Git process answers for all of them. A batch has all commits from
+    its last change back to the first commit that is no change of a batch.
     """
-    here = present(memory, {name for ends in ranges for name in ends})
+    here = existing_commits(memory, {name for ends in ranges for name in ends})
     whole = [ends for ends in ranges if here.issuperset(ends)]
     if not whole:
         return {}
@@ -220,7 +220,7 @@ def commits(
     revision: str = "HEAD",
     limit: int | None = None,
     *,
-    given_up: bool = False,
+    discarded: bool = False,
     beside: str = "",
 ) -> list[Commit]:
     """Return the commits that touched some paths, newest first, with each change of a batch as a commit.
@@ -231,27 +231,27 @@ def commits(
     """
     from memctl.git import history
 
-    found = history.commits(memory.repository, paths, revision, limit, given_up=given_up, beside=beside)
+    found = history.commits(memory.repository, paths, revision, limit, discarded=discarded, beside=beside)
     is_now = revision == "HEAD" or revision.endswith("..HEAD")
     batch = current(memory) if is_now else None
     newest = changes(memory, batch.base, batch.tip, paths) if batch else []
-    taken = _taken_along(memory) if found else {}
-    ranges = {one.commit: (one.trailers.base, one.trailers.changes) for one in found} | taken
-    squashed = _changes_of(memory, {ends for ends in ranges.values() if all(ends)}, paths)
-    spread = list(newest)
+    user_commits = _user_commits(memory) if found else {}
+    ranges = {one.commit: (one.trailers.base, one.trailers.changes) for one in found} | user_commits
+    squashed = _changes_by_batch(memory, {ends for ends in ranges.values() if all(ends)}, paths)
+    expanded = list(newest)
     for one in found:
-        of_one = squashed.get(ranges[one.commit], [])
-        spread += of_one if of_one and one.trailers.changes else [one, *of_one]
-    unique = list({one.commit: one for one in spread}.values())
+        own_changes = squashed.get(ranges[one.commit], [])
+        expanded += own_changes if own_changes and one.trailers.changes else [one, *own_changes]
+    unique = list({one.commit: one for one in expanded}.values())
     return unique[:limit] if limit is not None else unique
 
 
-def _taken_along(memory: Memory) -> dict[str, tuple[str, str]]:
-    """Return the user's commits that contain all files of a batch, each with the batch's base and last change."""
+def _user_commits(memory: Memory) -> dict[str, tuple[str, str]]:
+    """Return the user's commits that contain all files of a batch: by commit id the batch's base and last change."""
     tip, head = latest(memory), memory.repository.branch()[1]
     if not tip:
         return {}
-    own = [tip, f"^{head}"] if head else [tip]  # the ref leads to all of the branch's history, too
+    own = [tip, f"^{head}"] if head else [tip]  # without the branch's history, which the ref also reaches
     args = ["log", "--no-show-signature", "-z", "--merges", "--grep=^Memctl-Commit: ", "--format=%B", *own]
     found = git.read(args, memory.repository.top).decode(errors="replace").split("\0")
     from memctl.git import message
@@ -260,8 +260,8 @@ def _taken_along(memory: Memory) -> dict[str, tuple[str, str]]:
     return {join.commit: (join.base, join.changes) for join in joins}
 
 
-def present(memory: Memory, commits: Collection[str]) -> set[str]:
-    """Return which of the commit ids `commits` are those of commits that this clone has."""
+def existing_commits(memory: Memory, commits: Collection[str]) -> set[str]:
+    """Return those of the commit ids `commits` whose commits this clone has."""
     names = sorted(commits)
     items = memory.repository.objects.read(names) if names else []
     return {name for name, item in zip(names, items, strict=True) if item is not None}

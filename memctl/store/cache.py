@@ -1,8 +1,8 @@
 """The cache of a worktree: parsed records, indexes over them, and token counts, in SQLite in the Git directory.
 
 Everything in it can be computed from the files: deleting or damaging it costs only time. Two processes may use it at
-once. Each row is of one path. It belongs to the commit that HEAD was when the cache was last updated or, for a file
-that differs from HEAD, to the file's stat.
+once. Each row describes the file at one path: as it is in the commit that was HEAD at the cache's last update or, if
+the file differed from HEAD then, as it was on the disk, with a stamp of its times, size and inode.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from memctl.record.kinds import KINDS
 from memctl.record.record import Record
 
 FILE = "cache.db"  # in the folder of the worktree's memory
-_READING = 3  # raise it when something is read out of a file of the repository in another way: a purpose, an outline
+# Raise it when facts are read from the repository's files in another way: purposes, outlines.
+_READING_VERSION = 3
 _TIMEOUT = 2  # seconds to wait for another process that writes
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _RULES = f"{_PACKAGE}/text/credentials/rules.txt"
@@ -36,11 +37,11 @@ _SOURCES = (*_RECORD, "store/schema.py", "store/cache_update.py")
 
 @lru_cache(maxsize=1)
 def _schema(rules: str) -> str:
-    """Return the version of all that a cache holds: a digest of the modules and the table of rules that it depends on.
+    """Return the version of a cache's contents: a digest of the modules and of the table of rules that decide them.
 
-    A cache that was made by any other is made anew. Reading the files takes 0.1 ms, importing those modules 2 ms.
+    A cache of another version is replaced. Reading these files takes 0.1 ms; importing the modules would take 2 ms.
     """
-    found = crc32(repr((_READING, list(KINDS))).encode())
+    found = crc32(repr((_READING_VERSION, list(KINDS))).encode())
     for file in (rules, *(f"{_PACKAGE}/{source}" for source in _SOURCES)):
         with open(file, "rb") as text:
             found = crc32(text.read(), found)
@@ -101,9 +102,9 @@ class Cache:
 
     @classmethod
     def open(cls, file: Path | None) -> Cache:
-        """Open the cache in a file. A file that is missing, damaged or of another version is made anew.
+        """Open the cache in a file, which is created if it is missing, and replaced if damaged or of another version.
 
-        If the file can't be used, or another process has locked it, the cache is an empty one in memory.
+        If the file can't be used, or another process has locked it, an empty cache in memory is returned.
         """
         if file is not None:
             for _ in range(2):
@@ -125,9 +126,9 @@ class Cache:
             state, changes = self._state()
             faults = self.database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path").fetchall()
             row = self.database.execute("SELECT records FROM packed WHERE only_open = ?", (only_open,)).fetchone()
-            packed = row[0] if row else self._packed_rows(only_open)
+            packed = row[0] if row else self._pack_rows(only_open)
         if row is None:
-            self._keep(packed, changes, only_open)
+            self._store_packed(packed, changes, only_open)
         return View(state, packed, [row[0] for row in faults], self.database)
 
     def state(self) -> CacheState:
@@ -151,9 +152,10 @@ class Cache:
         return dict(self.database.execute("SELECT path, blob FROM records WHERE blob <> ''").fetchall())
 
     def blobs_since(self, token: str) -> dict[str, str] | None:
-        """Return the blob ids of the files changed since the cache had `token`, by path; "" for one deleted or invalid.
+        """Return the blob ids of the files changed since the cache had `token`, by path.
 
-        None if the cache does not know what has changed since.
+        The id is "" for a file that was deleted or became invalid. Returns None if the cache has no list of the changes
+        since then.
         """
         state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
         identifier, _, number = token.partition(":")
@@ -190,14 +192,14 @@ class Cache:
             raise
         self.database.execute("COMMIT")
 
-    def _packed_rows(self, only_open: bool) -> bytes:
-        """Return the records by path as one array, which decodes four times as fast as single rows."""
+    def _pack_rows(self, only_open: bool) -> bytes:
+        """Return the records, sorted by path, as one msgpack array, which decodes four times as fast as single rows."""
         which = "is_open" if only_open else "record NOT NULL"
         rows = self.database.execute(f"SELECT record FROM records WHERE {which} ORDER BY path").fetchall()
         return b"\xdd" + len(rows).to_bytes(4, "big") + b"".join([row[0] for row in rows])
 
-    def _keep(self, packed: bytes, changes: str, only_open: bool) -> None:
-        """Store the array of all records until a record changes; it is read in half the time of the rows."""
+    def _store_packed(self, packed: bytes, changes: str, only_open: bool) -> None:
+        """Store the array of records until a record changes; it is read in half the time of the rows."""
         # If another process is writing, a later read stores it.
         with suppress(sqlite3.OperationalError), self.transaction("BEGIN IMMEDIATE"):
             row = self.database.execute("SELECT value FROM state WHERE key = 'changes'").fetchone()
@@ -218,7 +220,7 @@ class Cache:
 
     def keep_token_count(self, key: bytes, count: int) -> None:
         """Store a token count under a key of `digest`."""
-        with suppress(sqlite3.Error):  # another process is writing; the count is simply made again
+        with suppress(sqlite3.Error):  # another process is writing; the tokens are counted again next time
             self.database.execute("INSERT OR IGNORE INTO tokens VALUES (?, ?)", (key, count))
 
 
@@ -237,10 +239,10 @@ def discard(file: Path) -> None:
 
 
 def connect(file: Path | None, prepare: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
-    """Return a connection to a database that can be made again at any time; in memory if `file` is None.
+    """Return a connection to a disposable database, whose contents can be computed again; in memory if `file` is None.
 
-    `prepare` makes the tables of a new database, and raises an error for one that can't be used; the connection is
-    closed then.
+    `prepare` makes the tables of a new database, and raises an error for one that can't be used. Then the connection is
+    closed, and the error passes on.
     """
     database = sqlite3.connect(":memory:" if file is None else file, timeout=_TIMEOUT, isolation_level=None)
     try:
@@ -262,11 +264,10 @@ def _prepare(database: sqlite3.Connection) -> None:
         row = database.execute("SELECT value FROM state WHERE key = 'version'").fetchone()
         if row and row[0] == _schema(_RULES):
             return
-        raise sqlite3.DatabaseError("of another form")
+        raise sqlite3.DatabaseError("the cache has another version")
     database.execute("BEGIN IMMEDIATE")
-    if not {
-        row[0] for row in database.execute("SELECT name FROM sqlite_master")
-    }:  # no other process made them meanwhile
+    # Unless another process has made the tables meanwhile.
+    if not {row[0] for row in database.execute("SELECT name FROM sqlite_master")}:
         from memctl.store import schema  # a cache is made once
 
         schema.create_tables(database)

@@ -27,11 +27,11 @@ from memctl.store.memory import Memory
 from memctl.text import characters
 
 Progress = Callable[[int, int], None]  # called with how many files are read, and of how many
-_RACY = 2_000_000_000  # ns: a file written so short a time ago may change again without showing it
+_RACY = 2_000_000_000  # ns: a file written less than this ago may change again and keep its time of change
 _STEP = 250
 _GONE, _UNREADABLE = "gone", "unreadable"
-_FOLLOWED = 100  # the most paths of a commit to follow; after a larger one the next command asks Git
-_LOGGED = 1_000  # changed files that the cache lists with the update in which they changed
+_MOST_ADVANCED = 100  # paths of a commit over which `advance` updates the cache; else the next command asks Git
+_MOST_LOGGED = 1_000  # changed files that the cache lists with the update in which they changed
 # How many token counts and digests to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "clean": 20_000}
 _INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 26)})"
@@ -44,9 +44,9 @@ class ParsedFile(msgspec.Struct):
 
     A record has its body and the references in the body (`mentions`); an invalid file has `faults`; a page, session's
     page or checkpoint has only a blob id. `stat` is a stamp of the file if it differs from HEAD. `blob` is the id that
-    Git would give the text, "" if there is nothing in the file to be searched. `weight` bounds the tokens of a record's
-    text (see `Catalogue.heavy`). `is_suspicious`: the text contains what looks like a credential. `has_controls`: it
-    contains control characters.
+    Git would give the text, "" if the file has no text to search. `weight` is an upper limit for the tokens of a
+    record's text (see `Catalogue.heavy`). `is_suspicious` says that the text contains what looks like a credential, and
+    `has_controls` that it contains control characters.
     """
 
     path: str
@@ -77,12 +77,13 @@ def update_from_disk(
 ) -> bool | None:
     """Update a cache, which describes the worktree in the state `state`, to what is on the disk.
 
-    `disk` is what Git said of the worktree, and `progress` is told how many files are parsed. Returns True if nothing
-    had to be updated, False if something was, None if another process changed the cache meanwhile.
+    `disk` is the state that Git reported. `progress` is called with the number of parsed files and of all files to
+    parse. Returns True if the cache was up to date, False if it was updated, None if another process changed it
+    meanwhile.
     """
     dirty = disk.dirty
     stale = _changed_paths(memory, cache, state.head, disk.head) | (set(state.differing) - dirty)
-    stale |= {path for path in dirty if _mark(_status(memory, path)) != state.differing.get(path)}
+    stale |= {path for path in dirty if _stamp(_status(memory, path)) != state.differing.get(path)}
     if not stale and disk.head == state.head:
         return True
     parsed, removed = _parse_files(memory, stale, disk, progress)
@@ -98,14 +99,14 @@ def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: t
     try:
         if before and now and known[1] == head[1]:
             out = git.read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, now], top)
-            names = {git.name(name) for name in out.split(b"\0") if name}
+            names = {git.decode_path(name) for name in out.split(b"\0") if name}
             return {name for name in names if files.is_cached_path(name)}
     except git.GitFailed:
         pass  # the older commit is no longer there, or one of them has no memory
     names = cache.paths()
     with suppress(git.GitFailed):  # HEAD has no memory
         listed = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", now], top) if now else b""
-        names |= set(map(git.name, listed.split(b"\0")))
+        names |= set(map(git.decode_path, listed.split(b"\0")))
     return {name for name in names if files.is_cached_path(name)}
 
 
@@ -135,19 +136,19 @@ def _parse_file(
     """Return the parsed file at a path; None if neither the disk nor HEAD has it."""
     status = _status(memory, path)
     if status == _GONE and "\\x" in path:
-        return broken(path, [Fault(path, 1, "", "the file's name is not UTF-8 text")], _GONE)
-    if status == _GONE:  # if HEAD has it, that must be remembered: it may come back without anything else changing
-        return broken(path, [], _GONE) if is_dirty else None
+        return invalid_file(path, [Fault(path, 1, "", "the file's name is not UTF-8 text")], _GONE)
+    if status == _GONE:  # if HEAD has it, the deletion is stored: only so its return is noticed later
+        return invalid_file(path, [], _GONE) if is_dirty else None
     racy = isinstance(status, str) or status.st_mtime_ns > started - _RACY
-    mark = _mark(status) if is_dirty or racy else ""
+    stamp = _stamp(status) if is_dirty or racy else ""
     try:
         text = reader.read(path, None if isinstance(status, str) else status)
-        return parse_file(text, path, mark, trees.blob_of(text.encode(), [memory.repository.null_id]))
+        return parse_file(text, path, stamp, trees.compute_blob_id(text.encode(), [memory.repository.null_id]))
     except InvalidRecord as error:
-        return broken(path, error.faults, mark)
+        return invalid_file(path, error.faults, stamp)
     except OSError as error:
         fault = Fault(path, 1, "", f"the file can't be read: {error.strerror}")
-        return broken(path, [fault], _mark(status))
+        return invalid_file(path, [fault], _stamp(status))
 
 
 def _status(memory: Memory, path: str) -> os.stat_result | str:
@@ -159,7 +160,7 @@ def _status(memory: Memory, path: str) -> os.stat_result | str:
         return _UNREADABLE
 
 
-def _mark(status: os.stat_result | str) -> str:
+def _stamp(status: os.stat_result | str) -> str:
     if isinstance(status, str):
         return status
     return f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
@@ -188,11 +189,10 @@ def _has_credential(text: str) -> bool:
     return is_in(text)
 
 
-def broken(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
+def invalid_file(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
     """Return the cache's entry for a path at which there is no valid record, page or checkpoint.
 
-    `faults` are what is wrong with the file, none if it is missing. `stat` is a stamp of the file if it differs from
-    HEAD.
+    `faults` are the faults of the file, none if it is missing. `stat` is a stamp of the file if it differs from HEAD.
     """
     return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path, BY_FOLDER) else [])
 
@@ -211,7 +211,7 @@ def update(
             return False
         new = {"commit": now[0], "sparse": now[1]}
         if parsed or removed:  # most commits are of code alone
-            changed = {**dict.fromkeys(removed, ""), **_unlike(cache, parsed)}
+            changed = {**dict.fromkeys(removed, ""), **_changed_blobs(cache, parsed)}
             _replace(cache, parsed, removed)
             if changed:
                 number = int(state.get("updates", "0")) + 1
@@ -219,23 +219,23 @@ def update(
                 if not _log(cache, number, changed):
                     new["logged_from"] = str(number)
             if any(files.is_record_path(path, BY_FOLDER) for path in changed):
-                _forget(cache)
+                _drop_computed(cache)
                 new["changes"] = str(int(state.get("changes", "0")) + 1)
         cache.database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", new.items())
         return True
 
 
-def _unlike(cache: Cache, parsed: Iterable[ParsedFile]) -> dict[str, str]:
-    """Return the blob ids of files whose text has changed since it was last read, or that were invalid, by path."""
+def _changed_blobs(cache: Cache, parsed: Iterable[ParsedFile]) -> dict[str, str]:
+    """Return by path the blob ids of the parsed files whose text differs from the stored one, or that were invalid."""
     find = "SELECT 1 FROM records WHERE path = ? AND blob = ? AND blob <> ''"
     rows = ((item, cache.database.execute(find, (item.path, item.blob)).fetchone()) for item in parsed)
     return {item.path: item.blob for item, row in rows if row is None}
 
 
 def _log(cache: Cache, number: int, changed: Mapping[str, str]) -> bool:
-    """Note which files an update changed; return False if they are too many, and forget earlier notes."""
+    """Store which files an update changed; if the stored paths become too many, delete them all and return False."""
     logged = cache.database.execute("SELECT count(*) FROM updates").fetchone()[0]
-    if logged + len(changed) > _LOGGED:
+    if logged + len(changed) > _MOST_LOGGED:
         cache.database.execute("DELETE FROM updates")
         return False
     rows = ((number, path, blob) for path, blob in changed.items())
@@ -243,8 +243,8 @@ def _log(cache: Cache, number: int, changed: Mapping[str, str]) -> bool:
     return True
 
 
-def _forget(cache: Cache) -> None:
-    """Delete values computed from the records, and token counts if there are many."""
+def _drop_computed(cache: Cache) -> None:
+    """Delete the values that were computed from the records, and other stored values if there are too many."""
     cache.database.execute("DELETE FROM packed")
     cache.database.execute("DELETE FROM kept")
     for table, limit in _LIMITS.items():
@@ -324,9 +324,9 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
 
 
 def erase(cache: Cache) -> None:
-    """Remove all traces of replaced and deleted rows from the cache's file, for texts that held a secret."""
+    """Remove all traces of replaced and deleted rows from the cache's file, since their texts may contain a secret."""
     with cache.transaction("BEGIN IMMEDIATE"):
-        _forget(cache)
+        _drop_computed(cache)
     cache.database.execute("VACUUM")
 
 
@@ -338,21 +338,21 @@ def without(cache: Cache, paths: Collection[str]) -> Cache:
     return copied
 
 
-def follow(memory: Memory, contents: Mapping[str, bytes | None], before: str, after: str) -> None:
+def advance(memory: Memory, contents: Mapping[str, bytes | None], before: str, after: str) -> None:
     """Update the memory's cache from commit `before` to commit `after`, which memctl just made, without asking Git.
 
-    `contents` are the committed bytes by path below `.memory/`, None for a deleted file. A file of which the cache has
-    the committed text counts as equal to HEAD then; the next command reads any other of these files again. The cache
-    stays at `before` if it is at another commit, if it does not have all of these files as changed since `before`, if
-    there are many files, or if another process is writing.
+    `contents` are the committed bytes by path below `.memory/`, None for a deleted file. A file whose committed text
+    the cache has is then stored as equal to HEAD; the next command reads all others again. Nothing is changed if the
+    cache is not at `before`, if it does not list all of these files as changed since `before`, if there are more than
+    100 files, or if another process is writing.
     """
     known = {path: data for path, data in contents.items() if files.is_cached_path(path)}
-    if len(known) > _FOLLOWED:
+    if len(known) > _MOST_ADVANCED:
         return
     like = [memory.repository.null_id]
-    blobs = [(path, trees.blob_of(data, like)) for path, data in known.items() if data]
+    blobs = [(path, trees.compute_blob_id(data, like)) for path, data in known.items() if data]
     seen = f"SELECT count(*) FROM records WHERE stat <> '' AND path IN ({', '.join('?' * len(known))})"
-    with suppress(sqlite3.Error):  # another process is writing; the next command looks for itself
+    with suppress(sqlite3.Error):  # another process is writing; the next command asks Git
         cache = Cache.open(memory.private / FILE)
         with cache.transaction("BEGIN IMMEDIATE"):
             moved = cache.database.execute(

@@ -1,4 +1,4 @@
-"""Queries about records that SQLite answers from the cache, such as those of which rendered pages are made."""
+"""Queries about records that SQLite answers from the cache, for rendered pages among others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# How SQLite puts conditions and the orders of `record.filters`.
+# The tests and orders of `record.filters` in SQL.
 _TESTS = {
     "is": "{} = ?",
     "in": "{} IN (SELECT value FROM json_each(?))",
@@ -42,15 +42,15 @@ _ORDERS: dict[str, tuple[str, ...]] = {
     "title": ("casefold(title)",),
     "id": (),
 }
-_AMONG = "path IN (SELECT value FROM json_each(?))"
+_AT_PATHS = "path IN (SELECT value FROM json_each(?))"
 _ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"
 
 
 class StoredCatalogue:
     """The Catalogue of an up-to-date cache; `record.source.Catalogue` describes the methods.
 
-    `counts` is the folder with the retrieval counts of this clone. `renew` is called once if a row can't be decoded,
-    and returns a new cache.
+    `counts` is the folder with the retrieval counts of this clone. If a row can't be decoded, `renew` is called once;
+    it returns a new cache.
     """
 
     def __init__(self, cache: Cache, counts: Path | None = None, renew: Callable[[], Cache] | None = None) -> None:
@@ -67,27 +67,27 @@ class StoredCatalogue:
         return self._records(f"is_open AND place = ? AND type = ? {_ORDER}", place, memory_type, limit)
 
     def blocking(self, limit: int) -> list[Record]:
-        asked = "is_open AND type = 'issue' AND severity = ? ORDER BY timestamp DESC, path LIMIT ?"
-        critical = self._records(asked, "critical", limit)
-        return critical + self._records(asked, "high", limit - len(critical))
+        query = "is_open AND type = 'issue' AND severity = ? ORDER BY timestamp DESC, path LIMIT ?"
+        critical = self._records(query, "critical", limit)
+        return critical + self._records(query, "high", limit - len(critical))
 
     def count(self, memory_type: str, place: str) -> int:
         if place not in self._open:  # of all types at once: a page asks for each of them, and most places have few
-            asked = "SELECT type, count(*) FROM records WHERE is_open AND place = ? GROUP BY type"
-            self._open[place] = dict(self._database.execute(asked, (place,)))
+            query = "SELECT type, count(*) FROM records WHERE is_open AND place = ? GROUP BY type"
+            self._open[place] = dict(self._database.execute(query, (place,)))
         return self._open[place].get(memory_type, 0)
 
     def statuses(self) -> list[tuple[str, str, str, int]]:
         status = "CASE WHEN is_archived THEN 'archived' ELSE status END"
-        asked = f"type, {status}, coalesce(severity, ''), count(*) FROM records WHERE type NOT NULL GROUP BY 1, 2, 3"
-        return self._database.execute(f"SELECT {asked}").fetchall()
+        query = f"type, {status}, coalesce(severity, ''), count(*) FROM records WHERE type NOT NULL GROUP BY 1, 2, 3"
+        return self._database.execute(f"SELECT {query}").fetchall()
 
     def shared_ids(self) -> list[str]:
         return self._column("id", "id NOT NULL GROUP BY id HAVING count(*) > 1")
 
     def places(self) -> dict[str, int]:
-        asked = "SELECT place, count(*) FROM records WHERE is_open AND type != ? GROUP BY place"
-        return dict(self._database.execute(asked, (HANDOFF.name,)))
+        query = "SELECT place, count(*) FROM records WHERE is_open AND type != ? GROUP BY place"
+        return dict(self._database.execute(query, (HANDOFF.name,)))
 
     def tags(self) -> list[tuple[str, str, int]]:
         return self._database.execute("SELECT tag, place, count FROM tags ORDER BY tag, place").fetchall()
@@ -117,8 +117,8 @@ class StoredCatalogue:
         return access.with_counts(self._counts, self._with_id(identifier))
 
     def with_alias(self, identifier: str) -> list[Record]:
-        asked = "aliases <> '' AND instr(aliases, ?) AND id <> ? ORDER BY path"
-        return access.with_counts(self._counts, self._records(asked, f",{identifier},", identifier))
+        query = "aliases <> '' AND instr(aliases, ?) AND id <> ? ORDER BY path"
+        return access.with_counts(self._counts, self._records(query, f",{identifier},", identifier))
 
     def find(self, identifier: str) -> Record | None:
         return next(iter(self._with_id(identifier)), None)
@@ -131,12 +131,12 @@ class StoredCatalogue:
         return self._records("path BETWEEN ? AND ? AND id = ? ORDER BY path", start, start + "~", identifier)
 
     def at(self, paths: Iterable[str]) -> list[Record]:
-        asked = f"{_AMONG} AND record NOT NULL ORDER BY path"
-        return access.with_counts(self._counts, self._records(asked, encode(list(paths)).decode()))
+        query = f"{_AT_PATHS} AND record NOT NULL ORDER BY path"
+        return access.with_counts(self._counts, self._records(query, encode(list(paths)).decode()))
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
-        asked = "path IN (SELECT path FROM code_refs WHERE file IN (SELECT value FROM json_each(?))) ORDER BY path"
-        return access.with_counts(self._counts, self._records(asked, encode(list(files)).decode()))
+        query = "path IN (SELECT path FROM code_refs WHERE file IN (SELECT value FROM json_each(?))) ORDER BY path"
+        return access.with_counts(self._counts, self._records(query, encode(list(files)).decode()))
 
     def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
         wanted, found = set(among), set[str]()
@@ -148,8 +148,8 @@ class StoredCatalogue:
                 others.append((field, test, value))
         if others:
             condition, values = _where(others)
-            asked = f"{_AMONG} AND is_archived NOT NULL AND ({condition}) IS NOT TRUE"
-            found.update(self._column("path", asked, encode(list(wanted)).decode(), *values))
+            query = f"{_AT_PATHS} AND is_archived NOT NULL AND ({condition}) IS NOT TRUE"
+            found.update(self._column("path", query, encode(list(wanted)).decode(), *values))
         return found & wanted
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
@@ -159,9 +159,6 @@ class StoredCatalogue:
 
     def titles(self, memory_type: str) -> list[str]:
         return self._column("title", "type = ?", memory_type)
-
-    def recording_times(self) -> list[int]:
-        return self._column("recorded", "recorded NOT NULL ORDER BY recorded")
 
     def recorded_since(self, moment: int) -> int:
         return int(self._column("count(*)", "recorded > ?", moment)[0])
@@ -180,8 +177,8 @@ class StoredCatalogue:
     def mentioning(self, text: str) -> list[str]:
         from memctl.record.mentions import Mention
 
-        asked = "SELECT path, mentions FROM records WHERE mentions NOT NULL AND instr(mentions, ?) ORDER BY path"
-        rows, decode = self._database.execute(asked, (text.encode(),)), self._decoder(list[Mention])
+        query = "SELECT path, mentions FROM records WHERE mentions NOT NULL AND instr(mentions, ?) ORDER BY path"
+        rows, decode = self._database.execute(query, (text.encode(),)), self._decoder(list[Mention])
         return [path for path, stored in rows if any(one.text == text for one in decode(stored))]
 
     def severe(self, place: str) -> list[Record]:
@@ -199,9 +196,8 @@ class StoredCatalogue:
     def keep_clean(self, keys: Sequence[bytes]) -> None:
         rows = [(key,) for key in keys]
         if rows:
-            with suppress(
-                sqlite3.OperationalError
-            ):  # another process is writing: the texts are searched again next time
+            # If another process is writing, the texts are searched again next time.
+            with suppress(sqlite3.OperationalError):
                 self._database.execute("BEGIN IMMEDIATE")
                 self._database.executemany("INSERT OR IGNORE INTO clean VALUES (?)", rows)
                 self._database.execute("COMMIT")

@@ -1,21 +1,21 @@
 """The state of pending changes, which are written to disk: WAITING for a commit, DONE, or UNDONE outside of memctl.
 
-A change (an entry of the journal) is UNDONE if one of its paths is, else WAITING if one is, else DONE. For a path:
+A change (an entry of the journal) is UNDONE if one of its paths is, else WAITING if one is, else DONE. The state of a
+path is found in this order:
 
-- If the text on the disk has the change, the path is WAITING while it differs from HEAD (as Git says, with its
-  filters), else DONE: HEAD has the change.
+- If the text on the disk has the change, the path is WAITING while Git says that it differs from HEAD, else DONE.
 - If the next entry of the same path started from a text with the change, the path has that entry's state.
-- Else it is DONE if a later commit has the change: one reachable from HEAD or from a branch of this clone, but not the
-  commit that HEAD was when the entry began. So it is after somebody has changed the committed file further.
-- Otherwise it is UNDONE: by `git rebase --abort`, `reset --hard`, `stash`, `checkout -- .`, `clean`, or by hand. The
-  text is kept until it is on the disk again (`git stash pop`), `memctl commit --again` writes it, `memctl commit
-  --drop` forgets it, or a later write of memctl contains it or deletes the record (`is_replaced`).
+- If a later commit has the change, the path is DONE: somebody has changed the committed file further. The commits of
+  HEAD and of this clone's branches are searched, except for those that HEAD had when the entry began.
+- Otherwise the path is UNDONE: by `git rebase --abort`, `reset --hard`, `stash`, `checkout -- .`, `clean`, or by hand.
+  The text is kept until it is on the disk again (`git stash pop`), `memctl commit --again` writes it, `memctl commit
+  --drop` drops it, or a later write of memctl contains it or deletes the record (`is_replaced`).
 
-A text can have the change without being the very text that was written, since formatters among the user's hooks and
+A text can have the change without being exactly the text that was written, since formatters among the user's hooks and
 edits by hand leave most of it in place. It has the change if it is nearer to the text after the change than to the text
-before, counted in pairs of neighbouring words without line breaks and blanks. Of an entry that was UNDONE at least half
-of the pairs that the change added must be there, too: a short text written in place of a long one is nearer to any
-other short text than to the long one.
+before it, counted in pairs of neighbouring words without line breaks and blanks. For an entry that was UNDONE it must
+also have at least half of the pairs that the change added: otherwise, if the change replaced a long text by a short
+one, any other short text would count, too.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from memctl.store.memory import Memory
 from memctl.store.place import DOCUMENTS
 
 DONE, WAITING, UNDONE = "done", "waiting", "undone"
-AGAIN = "`memctl commit --again` writes it, `memctl commit --drop` forgets it"
+AGAIN = "`memctl commit --again` writes it again, `memctl commit --drop` drops it"
 WHY = "undone outside memctl"
-# How `git ls-files -v` marks a file that Git was told to take for unchanged, and what takes that back.
+# The letters with which `git ls-files -v` marks files that Git must take for unchanged, and the options to end that.
 _OPTIONS = dict.fromkeys("hmrck", "--no-assume-unchanged") | {"S": "--no-skip-worktree", "s": "--no-skip-worktree"}
-LATE = 3600.0  # seconds that a commit may wait before `status` and `check` complain: a merge or a hook is over by then
+LATE = 3600.0  # seconds that a commit may wait before `status` and `check` report it: merges and hooks end before
 _MOST_COMMITS = 200  # the latest commits of a path, one of which may continue a pending change
 
 
@@ -69,7 +69,7 @@ def differing_from_head(memory: Memory, *, ignored: bool = False) -> dict[str, s
 def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
     """Return which of `paths` differ from HEAD although the user told Git to take these files for unchanged.
 
-    The value of each path is the option of `git update-index` with which Git looks at the file again, such as
+    The result has by path the option of `git update-index` after which Git reads the file again, such as
     "--no-skip-worktree". memctl does not commit these files.
     """
     repository = memory.repository
@@ -80,12 +80,12 @@ def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
     out = "".join(os.fsdecode(git.read(["ls-files", "-v", "-z", "--", *one], repository.top)) for one in some)
     marked = {item[2:]: _OPTIONS[item[0]] for item in out.split("\0") if item[:1] in _OPTIONS}
     there = [path for path in marked if (repository.top / path).is_file()]
-    blobs, known = trees.blobs_on_disk(repository, there), trees.blobs_of(repository, "HEAD", marked)
+    blobs, known = trees.worktree_blob_ids(repository, there), trees.blob_ids(repository, "HEAD", marked)
     return {tracked[path]: option for path, option in marked.items() if blobs.get(path) != known.get(path)}
 
 
 def open_entries(memory: Memory) -> list[PendingEntry]:
-    """Return the pending changes that are not committed yet, not even by a `git commit` of the user's.
+    """Return the pending changes that are in no commit yet, including the user's own commits.
 
     Their field `undone` says whether the change was undone outside memctl.
     """
@@ -115,7 +115,10 @@ def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[Pendin
         return found
     try:
         concerned = {path for entry in written for path in entry.change.paths}
-        return [*_judged(memory, written, {*uncommitted(memory, ignored=True), *hidden(memory, concerned)}), *found]
+        return [
+            *_find_states(memory, written, {*uncommitted(memory, ignored=True), *hidden(memory, concerned)}),
+            *found,
+        ]
     except git.GitFailed:
         return [(entry, WAITING) for entry in entries]  # committing reports the reason
 
@@ -129,9 +132,9 @@ def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bo
         return (now is None) == (text is None)
     if text in (now, old) or now == old:
         return now == text or text == old
-    before, then, is_now = (Counter(_pairs(one)) for one in (old, text, now))
-    brought = then - before
-    if mostly and 2 * (brought & is_now).total() < brought.total():
+    before, then, is_now = (Counter(pairwise(one.split())) for one in (old, text, now))
+    added = then - before
+    if mostly and 2 * (added & is_now).total() < added.total():
         return False
     return _distance(is_now, then) < _distance(is_now, before)
 
@@ -160,13 +163,13 @@ def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntr
 
 
 def reason(memory: Memory, entry: PendingEntry) -> str:
-    """Return why an entry has no commit; "" if no commit was tried."""
+    """Return the reason why an entry has no commit; "" if no commit was tried."""
     if entry.undone:
         return f"{WHY}; {AGAIN}"
     if entry.stage == WRITING:
-        return "interrupted, `memctl commit` finishes it"
+        return "interrupted; `memctl commit` finishes it"
     if memory.repository.is_over(entry.why):
-        return "its commit can be made now: `memctl commit`"
+        return "it can be committed now: `memctl commit`"
     return entry.why
 
 
@@ -175,43 +178,43 @@ def describe(entry: PendingEntry) -> str:
     return f"the {entry.change.op} of {', '.join(entry.change.ids) or entry.change.title}"
 
 
-def _judged(memory: Memory, entries: Sequence[PendingEntry], dirty: set[str]) -> list[tuple[PendingEntry, str]]:
-    """Return the state of each entry, given all that are written, oldest first, and the paths that differ from HEAD."""
+def _find_states(memory: Memory, entries: Sequence[PendingEntry], dirty: set[str]) -> list[tuple[PendingEntry, str]]:
+    """Return each entry with its state; `entries` are all that were written to disk, oldest first.
+
+    `dirty` are the paths that differ from HEAD.
+    """
     later: dict[str, tuple[str | None, str]] = {}  # by path: the text that the next entry began with, and its state
     found = []
     for entry in reversed(entries):
-        of_paths: dict[str, tuple[str | None, str]] = {}
+        path_states: dict[str, tuple[str | None, str]] = {}
         for path, old, text in _texts(entry.change):
             following, state = later.get(path, (None, UNDONE))
             if has_change(journal.text_at(memory.folder, path), old, text, mostly=entry.undone):
                 state = WAITING if path in dirty else DONE
             elif path not in later or not has_change(following, old, text, mostly=entry.undone):
                 state = DONE if _is_in_a_commit(memory, entry, path, old, text) else UNDONE
-            of_paths[path] = (old, state)
-        later |= of_paths
-        worst = {state for _, state in of_paths.values()}
+            path_states[path] = (old, state)
+        later |= path_states
+        worst = {state for _, state in path_states.values()}
         found.append((entry, next((state for state in (UNDONE, WAITING) if state in worst), DONE)))
     return found[::-1]
 
 
 def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:
-    """Return the paths of a change, each with its text before and after it; of rendered documents, which any later
-    write makes anew, only if it has nothing else."""
+    """Return the paths of a change, each with its text before and after it.
+
+    Rendered documents are left out, since any later write renders them again, unless the change has nothing else.
+    """
     texts = _all_texts(change)
     return [one for one in texts if not one[0].startswith(f"{DOCUMENTS}/")] or texts
 
 
 def _all_texts(change: Change) -> list[tuple[str, str | None, str | None]]:
-    writes = [(write.path, _clean(write.old), clean_newlines(write.text)) for write in change.writes]
+    writes = [
+        (write.path, None if write.old is None else clean_newlines(write.old), clean_newlines(write.text))
+        for write in change.writes
+    ]
     return [*writes, *((delete.path, clean_newlines(delete.old), None) for delete in change.deletes)]
-
-
-def _clean(text: str | None) -> str | None:
-    return None if text is None else clean_newlines(text)
-
-
-def _pairs(text: str) -> Iterable[tuple[str, str]]:
-    return pairwise(text.split())
 
 
 def _distance(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) -> int:
@@ -219,14 +222,17 @@ def _distance(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) ->
 
 
 def _is_in_a_commit(memory: Memory, entry: PendingEntry, path: str, old: str | None, text: str | None) -> bool:
-    """Return whether a commit made after an entry has its change of a path: the very text, or one near it that was
-    authored since. (Branches lead to earlier commits as well, and an edit may be half the way back to one of those.)"""
+    """Return whether a commit made after an entry has the entry's change of a path.
+
+    The commit has exactly the written text, or was authored since the entry began and has a text with the change.
+    Earlier commits, which branches reach as well, might have such a text by chance.
+    """
     from memctl.git import history  # seldom needed
 
     tracked = memory.tracked(path)
     found = dict.fromkeys(history.blobs_since(memory.repository, tracked, entry.base, _MOST_COMMITS))
     blobs = list(dict.fromkeys(blob for _, blob in found if blob))
-    if text is not None and blobs:  # Git's filters may store it as something else, so it is asked first
+    if text is not None and blobs:  # Git computes the id, since its filters may change the text
         args = ["hash-object", "--stdin", f"--path={tracked}"]
         if git.read(args, memory.repository.top, text.encode()).decode().strip() in blobs:
             return True

@@ -21,13 +21,13 @@ from memctl.store import cache_update, files, lock, search_index
 from memctl.store.cache import FILE, Cache, discard
 
 _BACKUPS = "installed"  # files as they were before `memctl install`, in JSON and base64
-_PATIENCE = 10.0  # seconds; who writes these files holds their locks for milliseconds
+_PATIENCE = 10.0  # seconds to wait for a file's lock, which its writers hold for milliseconds
 
 Redact = Callable[[str], str]
 
 
 class Erasure(msgspec.Struct, frozen=True):
-    """The files from which a secret was erased, and those of which it could not be erased, each with the reason."""
+    """The files from which a secret was erased, and those from which it could not be erased, each with the reason."""
 
     files: tuple[Path, ...] = ()
     failed: tuple[tuple[Path, str], ...] = ()
@@ -37,17 +37,18 @@ def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool 
     """Redact every text file below some folders, and remove traces of deleted rows from each cache.
 
     `redact` returns a text without its secrets. A binary file with a secret is deleted, since memctl can make every
-    such file again. `held` is the lock file that the caller has locked; a file with a lock of its own is locked while
-    it is rewritten. With `dry_run` no file is changed, and the result has the files that would be.
+    such file again. A file with a lock file beside it is locked while it is rewritten, except with `held`, the lock
+    file that the caller has locked already. With `dry_run` no file is changed, and the result lists the files that
+    would be.
     """
     done: list[Path] = []
     failed: list[tuple[Path, str]] = []
     for file in _files(folders):
         try:
             if file.name == FILE:
-                _forget(file, dry_run)
+                _erase_from_cache(file, dry_run)
             elif file.name.startswith(search_index.NAME):
-                _discard(file, dry_run)
+                _discard_index(file, dry_run)
             elif _erase_file(file, redact, held, dry_run):
                 done.append(file)
         except (OSError, sqlite3.Error) as error:
@@ -67,8 +68,8 @@ def _files(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _erase_file(file: Path, redact: Redact, held: Path, dry_run: bool) -> bool:
-    """Erase secrets from one file; whether there were any."""
-    if _erased(file, redact) is None:
+    """Erase the secrets from one file; return whether there were any."""
+    if _redacted_text(file, redact) is None:
         return False
     if dry_run:
         return True
@@ -76,7 +77,7 @@ def _erase_file(file: Path, redact: Redact, held: Path, dry_run: bool) -> bool:
         for beside in (file.with_suffix(".lock"), file.with_name(f"{file.name}.lock"), file.with_name("lock")):
             if beside.exists() and beside not in (file, held):
                 locks.enter_context(lock.hold(beside, _PATIENCE))
-        text = _erased(file, redact)  # as it is now that nobody else writes
+        text = _redacted_text(file, redact)  # read again, now that no other process can write
         if text == "":
             file.unlink()
         elif text is not None:
@@ -84,12 +85,12 @@ def _erase_file(file: Path, redact: Redact, held: Path, dry_run: bool) -> bool:
     return True
 
 
-def _erased(file: Path, redact: Redact) -> str | None:
-    """Return the text of a file without secrets, "" if it is not text; None if there is no secret in it."""
+def _redacted_text(file: Path, redact: Redact) -> str | None:
+    """Return the text of a file with its secrets redacted; None if it has none, "" if it is a binary file."""
     data = file.read_bytes()
     text = data.decode("utf-8", "surrogateescape")
     if file.parent.name == _BACKUPS:
-        text = _backup(text, redact)
+        text = _redact_backup(text, redact)
     redacted = redact(text)
     if redacted.encode("utf-8", "surrogateescape") == data:
         return None
@@ -100,8 +101,8 @@ def _erased(file: Path, redact: Redact) -> str | None:
     return redacted
 
 
-def _backup(text: str, redact: Redact) -> str:
-    """Return a backup with the content that it keeps redacted; as it is if it keeps none."""
+def _redact_backup(text: str, redact: Redact) -> str:
+    """Return the JSON text of a backup with the file's former content redacted; unchanged if it has no such content."""
     try:
         kept = json.loads(text)
         before = base64.b64decode(kept["before"], validate=True).decode()
@@ -113,18 +114,18 @@ def _backup(text: str, redact: Redact) -> str:
     return json.dumps({**kept, "before": base64.b64encode(redacted.encode()).decode()})
 
 
-def _forget(file: Path, dry_run: bool) -> None:
+def _erase_from_cache(file: Path, dry_run: bool) -> None:
     if not dry_run:
         cache = Cache.open(file)
         try:
             if not cache.database.execute("PRAGMA database_list").fetchone()[2]:  # it could not be opened
-                raise MemctlError("it is in use", "run this again")
+                raise MemctlError("another process is using the cache", "run the command again")
             cache_update.erase(cache)
         finally:
             cache.database.close()
 
 
-def _discard(file: Path, dry_run: bool) -> None:
+def _discard_index(file: Path, dry_run: bool) -> None:
     """Delete the index: FTS5 leaves words of deleted rows in it (its `secure-delete` came with SQLite 3.42)."""
     if not dry_run:
         discard(file)

@@ -17,8 +17,8 @@ from memctl.store import files, lock
 from memctl.store.memory import Memory
 
 MOST_KEPT = 1_000
-MOST_BYTES = 4_000_000  # an event may have 500 kB, and each one that is added reads them all
-_PATIENCE = 10.0  # seconds; to append takes a few milliseconds
+MOST_BYTES = 4_000_000  # an event may have 500 kB, and adding one reads all others
+_PATIENCE = 10.0  # seconds to wait for the lock; adding an event takes a few milliseconds
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class Stream(msgspec.Struct, frozen=True):
 
 
 def read(memory: Memory) -> Stream:
-    """Return the events of a memory that happened in this clone; raises MemctlError if the file can't be read."""
+    """Return this clone's events of a memory; raises MemctlError if the file can't be read."""
     file = file_of(memory)
     try:
         lines = file.read_bytes().split(b"\n")
@@ -75,7 +75,7 @@ def append(memory: Memory, make: Callable[[int], WorkflowEvent]) -> Stream:
 
 
 def _latest(events: tuple[WorkflowEvent, ...]) -> tuple[WorkflowEvent, ...]:
-    """Return the events that are kept when there are too many: the newest, in half of the room, and one at least."""
+    """Return the newest events, as many as fit into half of MOST_BYTES, but at least one and at most MOST_KEPT."""
     room, kept = MOST_BYTES // 2, 0
     for event in reversed(events[-MOST_KEPT:]):
         room -= len(_line(event))

@@ -1,4 +1,4 @@
-"""The records that refer to files, from the cache alone: for hooks, which have no time for more than one query."""
+"""The records that refer to files, found by one query of the cache: hooks have no time for more."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import _sqlite3  # the package around it imports what takes 2 ms more
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from memctl.git.private import read_only
-
 PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
-# Days for which a proposal speaks at its files: by then it is done or dropped, or somebody has accepted it. Of the
-# sentences of half of the replayed sessions (`bench/file_recall.py`), those of older ones never bore on the work.
+# Days for which a proposed decision is shown for its files; later it is done, dropped or accepted. In half of the
+# sessions of `bench/file_recall.py`, older ones were never of use for the work.
 PROPOSED_DAYS = 7
 _FIND = (
     "SELECT file, path, id, title, type, status FROM code_refs CROSS JOIN records USING (path)"
@@ -23,7 +21,7 @@ _FIND = (
 class FileRecord:
     """An open record and the file or folder that it refers to.
 
-    It is a plain class since defining any other costs time, and a hook mostly finds no record.
+    It is a plain class since defining a struct costs time, and most hooks find no record.
     """
 
     __slots__ = ("file", "id", "path", "status", "title", "type")
@@ -37,13 +35,13 @@ def records_of_files(private: Path, names: Iterable[str], now: str) -> dict[str,
     """Return the open records that refer to some files, or to a folder above them, by file, most important first.
 
     Records that have expired at `now`, a canonical time, are left out, and so are old proposals. `private` is the
-    folder with the memory's cache, which is not updated: the caller has to check that a record's file still refers to
-    the file. The result is empty if there is no cache, or one of another version.
+    folder with the memory's cache, which may be out of date: the caller has to check that a record still refers to the
+    file. The result is empty if there is no cache, or one of another version.
     """
     asked = {name: tuple(_places(name)) for name in names}
     places = {place for known in asked.values() for place in known}
     try:
-        database = _sqlite3.connect(read_only(private / "cache.db"), uri=True, timeout=0.2)
+        database = _sqlite3.connect(f"{(private / 'cache.db').as_uri()}?mode=ro", uri=True, timeout=0.2)
         try:
             rows = database.execute(_FIND.format(", ".join("?" * len(places))), (*places, now, now)).fetchall()
         finally:

@@ -33,10 +33,10 @@ def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, .
 
 
 def enclosing(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
-    """Return the marker of the page that a marker is in, and that of the section around this page, if any.
+    """Return the markers of the page that contains a marker, and of that page's section, if it has one.
 
-    §3.1.2, a heading, gives §3.1, its page of details, and §2.1, the section of this page; §2.1 gives only §2.1, and a
-    file (§4) nothing. `parent` returns the section (§2.N) of a page of details (§3.N).
+    For example the heading §3.1.2 gives §3.1, its page of details, and §2.1, the section of that page. §2.1 gives only
+    §2.1, and a file (§4) nothing. `parent` returns the section (§2.N) of a page of details (§3.N).
     """
     if marker == pages.PROJECT_ID:
         return (marker,)

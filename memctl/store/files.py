@@ -24,14 +24,14 @@ MAX_BYTES = 2 * 1024 * 1024  # of one record; a model could not read a larger on
 _TEMPORARY = ".memctl-"
 _PROJECT, _PAGES = "project.md", ("sections", "details")  # as `record.pages` has them, which is slow to import
 _READING = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-_SYNC_EACH = 32  # so many files are flushed one by one; more, all at once
+_SYNC_EACH = 32  # up to so many files are flushed one by one; for more, the whole disk is flushed
 
 
 def locate(folder: Path, path: str) -> Path:
     """Return the absolute path of `path` below the memory's `folder`; raises MemctlError if it could lead out of it."""
     parts = path.split("/")
     if os.path.isabs(path) or ".." in parts or "" in parts or "\0" in path:
-        raise MemctlError(f"{path!r} is not a path inside the memory")
+        raise MemctlError(f"{path!r} must be a path inside the memory")
     current = folder
     for part in ("", *parts):
         current = current / part
@@ -54,8 +54,8 @@ class FolderReader:
     """A reader of many files of a memory. It checks each folder for being a symbolic link only once."""
 
     def __init__(self, folder: Path) -> None:
-        self._top = os.fspath(folder)  # plain texts: with Path this took three times as long, which 10,000 records feel
-        self._plain = {""}  # folders that are no links, nor those above them
+        self._top = os.fspath(folder)  # paths are strings: reading 10,000 records with Path took three times as long
+        self._checked_folders = {""}  # folders that are no links and lie in no links
 
     def read(self, path: str, status: os.stat_result | None = None) -> str:
         """Return the text of a file.
@@ -70,13 +70,13 @@ class FolderReader:
         if status.st_size > MAX_BYTES:
             raise too_large(path, status.st_size)
         parent = path.rpartition("/")[0]
-        if parent not in self._plain:
+        if parent not in self._checked_folders:
             self._refuse_links(path)
-            self._plain.add(parent)
+            self._checked_folders.add(parent)
         return decode(_content(file, status.st_size), path)
 
     def readable(self, path: str) -> str:
-        """Return the text of a file. Like `read`, but raises InvalidRecord if permissions forbid to read it."""
+        """Return the text of a file as `read` does, but raise InvalidRecord if this user may not read it."""
         try:
             return self.read(path)
         except PermissionError as error:
@@ -103,7 +103,7 @@ def contents(folder: Path, paths: Iterable[str]) -> dict[str, bytes | None]:
 
 
 def _content(file: str, size: int) -> bytes:
-    """Return the bytes of a file that had a size just now."""
+    """Return the bytes of a file whose size was `size` a moment ago."""
     descriptor = os.open(file, _READING)
     try:
         content = os.read(descriptor, size + 1)  # a file object takes half as long again
@@ -111,7 +111,7 @@ def _content(file: str, size: int) -> bytes:
         os.close(descriptor)
     if len(content) == size:
         return content
-    with open(file, "rb") as stream:  # it changed meanwhile, or did not come in one piece
+    with open(file, "rb") as stream:  # it changed meanwhile, or was not read in one piece
         return stream.read()
 
 
@@ -121,9 +121,7 @@ def _parents(folder: Path, path: str) -> list[Path]:
 
 def not_regular(path: str) -> NotRegularFile:
     """Return the error for a path that is a link, folder or device instead of a regular file."""
-    return NotRegularFile(
-        [Fault(path, 1, "", "this is not a regular file but a link or the like, which is not followed")]
-    )
+    return NotRegularFile([Fault(path, 1, "", "this must be a regular file; links, folders and devices are not read")])
 
 
 def too_large(path: str, size: int) -> InvalidRecord:
@@ -181,14 +179,14 @@ def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: It
     except OSError as error:
         raise MemctlError(
             f"{error.filename or folder} can't be replaced: {error.strerror}",
-            "solve that; the next write finishes this one",
+            "remove the cause; the next write finishes this one",
         ) from None
 
 
 def write_temporary(file: Path, text: str, *, is_private: bool = False) -> Path:
     """Write `text` to a temporary file beside `file`, and return its path.
 
-    With `is_private` only its owner may read it. If that fails, no temporary file is left.
+    With `is_private` only its owner may read it. Raises OSError or MemctlError; no temporary file is left then.
     """
     if not is_private:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -226,14 +224,14 @@ def flush(files: list[Path]) -> None:
 
 
 def replace(file: Path, text: str) -> None:
-    """Replace a file atomically without waiting for the disk: for files that can be made again.
+    """Replace a file atomically without flushing it to the disk, for files that can be made again.
 
-    If that fails, no temporary file is left.
+    Raises OSError or MemctlError; no temporary file is left then.
     """
-    _put(write_temporary(file, text), file)
+    _move_into_place(write_temporary(file, text), file)
 
 
-def _put(temporary: Path, file: Path) -> None:
+def _move_into_place(temporary: Path, file: Path) -> None:
     try:
         os.replace(temporary, file)
     except BaseException:
@@ -243,7 +241,7 @@ def _put(temporary: Path, file: Path) -> None:
 
 def replace_private(file: Path, text: str) -> None:
     """Replace a file of memctl's in the Git directory atomically; only its owner may read it."""
-    _put(write_temporary(file, text, is_private=True), file)
+    _move_into_place(write_temporary(file, text, is_private=True), file)
 
 
 def append_line(file: Path, line: bytes, *, is_private: bool = False) -> None:
@@ -264,7 +262,7 @@ def _open_private(file: str, flags: int) -> int:
 
 def remove_leftovers(folder: Path) -> None:
     """Delete the temporary files that killed writes left below a folder. The caller holds the lock."""
-    for path in _temporaries(listed(folder)):
+    for path in _temporaries(list_files(folder)):
         os.unlink(folder / path)
 
 
@@ -275,7 +273,7 @@ def leftovers(folder: Path, paths: Iterable[str]) -> list[str]:
     """
     before, found = time.time() - 60, []
     for path in _temporaries(paths):
-        with suppress(FileNotFoundError):  # a write has just put it in its place
+        with suppress(FileNotFoundError):  # a write has just renamed it to its file
             if os.lstat(folder / path).st_mtime < before:
                 found.append(path)
     return sorted(found)
@@ -299,7 +297,7 @@ def names(paths: Iterable[str]) -> list[str]:
     return sorted(path if path.isascii() else _as_git_writes(path) for path in found)
 
 
-def listed(top: Path, below: str = "") -> list[str]:
+def list_files(top: Path, below: str = "") -> list[str]:
     """Return the paths of all files and links below a folder of the memory.
 
     `top` is the memory's folder; `below` and the paths are relative to it, and "" stands for the whole memory. This

@@ -1,10 +1,10 @@
 """Jobs that a hook leaves to a process in the background.
 
-A host waits for its hooks, and summing up and committing a session would keep it waiting. So the hook notes the event,
-which takes a millisecond, and a detached process does the work (`daemonize`). The note is deleted when the work is
-done. If that process is killed, the next event of the session does the work, or the next session's start, or the next
+A host waits for its hooks, and summarizing and committing a session would keep it waiting. So the hook writes a note of
+the event, which takes a millisecond, and a detached process does the work (`daemonize`) and deletes the note. If that
+process is killed, the work is done at the next event of the session, at the next session's start, or by the next
 command that writes. One process at a time works for a session, in the order of the notes. The detached process takes
-the session's lock before the hook ends, so whoever waits for the lock sees the finished work.
+the session's lock before the hook ends, so every process that waits for the lock sees the finished work.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from memctl.text.light_typing import Any, NamedTuple
 
 MOST_TRIES = 3
 _LOCK = "lock"
-_PAUSE = 0.005  # seconds between two tries to have the lock
+_PAUSE = 0.005  # seconds between two tries to take the lock
 
 
-Fault = Callable[[Exception], object]  # takes down what went wrong with a note
+Fault = Callable[[Exception], object]  # logs the error of a note
 
 
 class NotNow(Exception):
@@ -33,7 +33,7 @@ class NotNow(Exception):
 
 
 class JobNote(NamedTuple):
-    """The note of an event as a job: the note's file, the key of the event's session, and how often it was begun."""
+    """The note of an event as a job: the note's file, the key of the event's session, and how often it was started."""
 
     file: Path
     key: str
@@ -41,14 +41,14 @@ class JobNote(NamedTuple):
 
 
 def add(folder: SessionDir, entry: Mapping[str, Any]) -> None:
-    """Note an event of a session as a job. Raises OSError.
+    """Write the note of a session's event, which makes it a job. Raises OSError.
 
-    `folder` is the session's, and `entry` is the event, as `run_jobs` gives it to the function that does the work.
+    `folder` is the session's, and `entry` the event; `run_jobs` passes it to the function that does the work.
     """
     place = folder.root / JOBS
     name = f"{time.time_ns():020d}-0-{folder.key}.json"
     hidden = place / f".{name}"
-    import json  # not at the top, for every command looks for notes
+    import json  # every command imports this module, and few need JSON
 
     try:
         with open(private.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
@@ -117,8 +117,7 @@ def run_jobs(
     stays for a later call, until it was tried MOST_TRIES times; if `do` raises NotNow, the note and all later ones
     stay. `fault` gets the errors of notes that were given up, or can't be read or moved. `held` is the descriptor of
     the session's lock if the caller has taken it; otherwise this waits up to `patience` seconds for the lock. After the
-    lock is free the notes are read once more: another process may have found the lock taken, and left a new note to
-    this one.
+    lock is released the notes are read once more: another process may have written one while the lock was held.
     """
     while held is not None or notes_of(folder):
         held = acquire_lock(folder, patience) if held is None else held
@@ -150,26 +149,26 @@ def wait(root: Path, patience: float) -> bool:
 
 
 def _try_job(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
-    """The same as `_done`; a note that can't be read or moved is left, with the fault in our log."""
+    """Do a job as `_run_job` does; a note that can't be read or moved stays, and `fault` gets the error."""
     try:
-        return _done(note, do, fault)
+        return _run_job(note, do, fault)
     except OSError as error:
         fault(error)
         return False
 
 
-def _done(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
-    """Do what a note says; whether it is gone then."""
-    if note.tries >= MOST_TRIES:  # each process that began it was killed
-        fault(MemctlError(f"gave up: {note.tries} processes that worked on this event were ended"))
+def _run_job(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
+    """Do the job of a note, and return whether the note has been deleted."""
+    if note.tries >= MOST_TRIES:
+        fault(MemctlError(f"gave up on an event: each of {note.tries} processes that worked on it was killed"))
         note.file.unlink(missing_ok=True)
         return True
-    begun = note.file.with_name(note.file.name.replace(f"-{note.tries}-", f"-{note.tries + 1}-", 1))
+    started = note.file.with_name(note.file.name.replace(f"-{note.tries}-", f"-{note.tries + 1}-", 1))
     try:
-        os.replace(note.file, begun)  # counted first, since the job may kill this process
+        os.replace(note.file, started)  # counted first, since the job may kill this process
         import json
 
-        entry = json.loads(begun.read_bytes())
+        entry = json.loads(started.read_bytes())
     except FileNotFoundError:
         return True
     except ValueError:
@@ -177,9 +176,9 @@ def _done(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) 
     try:
         is_done = not isinstance(entry, dict) or do(entry)
     except NotNow:
-        os.replace(begun, note.file)
+        os.replace(started, note.file)
         raise
     if is_done or note.tries + 1 >= MOST_TRIES:
-        begun.unlink(missing_ok=True)
+        started.unlink(missing_ok=True)
         return True
     return False

@@ -1,11 +1,12 @@
 """The write-ahead journal: unfinished operations that a kill must not lose, each a JSON file in the Git directory.
 
-An entry is written before the first step, updated after each, and deleted with the last one. Its kinds:
+An entry is written before the first step, updated after each step, and deleted after the last one. There are four
+kinds:
 
-- A write (`pending/`): `….writing.json` is there while files are being replaced: after a crash it says how to finish.
-  `….pending.json` waits for a commit that could not be made, and keeps its message; `….held.json` waits because
-  somebody asked for no commit. The entry has the whole texts of the files before and after the change, so that memctl
-  can see whether the change is still there, and write it again. `write.recovery` finishes the write.
+- A write (`pending/`). The file `….writing.json` exists while files are being replaced; after a crash it says how to
+  finish the write, which `write.recovery` does. `….pending.json` waits for a commit that could not be made, and has its
+  message; `….held.json` waits because the user asked for no commit. The entry has the whole texts of the files before
+  and after the change, so that memctl can see whether the change is still there, and write it again.
 - A two-phase step (`intents/`), which moves ownership and writes a record: `write.two_phase`.
 - A move of the worktree to another commit (`move.json`): `write.checkout_log`.
 - A job of a hook (`undone/`): `store.job_queue`. It does not import this module, since a host waits for it.
@@ -69,8 +70,8 @@ def entries_of_kind(folder: Path, kind: type[T]) -> list[tuple[Path, T]]:
     return [(folder / name, value) for name in names if (value := get(folder / name, kind)) is not None]
 
 
-class _Stored(msgspec.Struct, frozen=True):
-    """What the file of a pending change holds; PendingEntry describes the fields."""
+class _EntryFile(msgspec.Struct, frozen=True):
+    """The contents of a pending change's file; PendingEntry describes the fields."""
 
     change: Change
     why: str = ""
@@ -81,13 +82,13 @@ class _Stored(msgspec.Struct, frozen=True):
     allow_secret: bool = False
 
 
-class PendingEntry(_Stored, frozen=True, kw_only=True):
+class PendingEntry(_EntryFile, frozen=True, kw_only=True):
     """A pending change: its file in the journal, its stage, and why it has no commit.
 
-    `held` says that somebody asked for no commit. `base` is the commit that HEAD was when the change began, "" if there
-    was none (or if an older memctl did not note it). `undone` says that the change was last found neither on the disk
-    nor in a commit, and `announced` that a user was told so. With `allow_secret` the change may contain what
-    looks like a credential.
+    `held` says that the user asked for no commit. `base` is HEAD's commit when the change began, "" if there was none
+    (or if an older memctl did not store it). `undone` says that the change was last found neither on the disk nor in a
+    commit, and `announced` that a message has said so. With `allow_secret` the change may contain what looks like a
+    credential.
     """
 
     file: Path
@@ -108,15 +109,15 @@ class PendingEntry(_Stored, frozen=True, kw_only=True):
 def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: bool) -> PendingEntry:
     """Write the entry of a change before the first file of the change is written, and return the entry.
 
-    `folder` is that of the pending changes; `base` is the id of the commit that HEAD is. `held` says that somebody
-    asked for no commit, `allow_secret` that the change may contain what looks like a credential.
+    `folder` is that of the pending changes; `base` is the id of HEAD's commit. `held` says that the user asked for no
+    commit, `allow_secret` that the change may contain what looks like a credential.
     """
     file = new_file(folder, f".{WRITING}.json")
-    return _stored(PendingEntry(change, file=file, stage=WRITING, held=held, base=base, allow_secret=allow_secret))
+    return _write_entry(PendingEntry(change, file=file, stage=WRITING, held=held, base=base, allow_secret=allow_secret))
 
 
 def advance(entry: PendingEntry, stage: str, why: str = "") -> PendingEntry:
-    """Move an entry to another stage, with a reason why it has no commit yet; return the new entry."""
+    """Move an entry to another stage, and return the new entry; `why` is the reason why it has no commit yet."""
     if why != entry.why:
         entry = update(entry, why=why)
     file = entry.file.with_name(entry.file.name.replace(f".{entry.stage}.", f".{stage}."))
@@ -126,12 +127,12 @@ def advance(entry: PendingEntry, stage: str, why: str = "") -> PendingEntry:
 
 def update(entry: PendingEntry, **fields: Any) -> PendingEntry:
     """Change fields of an entry, such as `why`, `change` or `undone`, and return the new entry."""
-    return _stored(msgspec.structs.replace(entry, **fields))
+    return _write_entry(msgspec.structs.replace(entry, **fields))
 
 
-def _stored(entry: PendingEntry) -> PendingEntry:
-    values = {name: getattr(entry, name) for name in _Stored.__struct_fields__}
-    put(entry.file, _Stored(**values))
+def _write_entry(entry: PendingEntry) -> PendingEntry:
+    values = {name: getattr(entry, name) for name in _EntryFile.__struct_fields__}
+    put(entry.file, _EntryFile(**values))
     return entry
 
 
@@ -142,7 +143,7 @@ def drop(entry: PendingEntry) -> None:
 
 def entries(folder: Path) -> list[PendingEntry]:
     """Return all pending changes in a folder, oldest first."""
-    found = ((file, file.name.split(".")[-2], stored) for file, stored in entries_of_kind(folder, _Stored))
+    found = ((file, file.name.split(".")[-2], stored) for file, stored in entries_of_kind(folder, _EntryFile))
     return [
         PendingEntry(file=file, stage=stage, **msgspec.structs.asdict(stored))
         for file, stage, stored in found
@@ -151,9 +152,9 @@ def entries(folder: Path) -> list[PendingEntry]:
 
 
 def remaining_change(folder: Path, entry: PendingEntry) -> Change:
-    """Return the part of an interrupted change that is still to be written: the files that have their old text.
+    """Return the part of an interrupted change that must still be written: the files that have their old text.
 
-    A file with neither the old nor the new text was edited since, and is left alone.
+    A file with neither the old nor the new text was edited since, and is left out.
     """
     writes = tuple(write for write in entry.change.writes if text_at(folder, write.path) == write.old != write.text)
     deletes = tuple(delete for delete in entry.change.deletes if text_at(folder, delete.path) == delete.old)

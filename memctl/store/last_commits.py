@@ -1,7 +1,7 @@
-"""The commits that last changed the texts of records, kept in the cache.
+"""The commits that last changed the texts of records, stored in a table of the cache.
 
-In a memory of 10,000 commits Git takes 0.3 s to look at all of them; mostly a commit or two are new since the last
-query. The table has all texts that records ever had in the history of one commit, so it only grows with the history.
+In a memory of 10,000 commits Git takes 0.3 s to read all of them, but mostly only one or two are new since the last
+query. The table has all texts that records ever had in the history of one commit; later commits only add to it.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from memctl.store import batches, files, load
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory
 
-_HEAD = "introductions"  # the key of the state that holds the commit which the table is for
+_HEAD = "introductions"  # the key under which the cache's state has the commit whose history is in the table
 _INSERT = """
 INSERT INTO introductions VALUES (:path, :blob, :id, :seconds, :before) ON CONFLICT DO UPDATE
 SET id = excluded.id, seconds = excluded.seconds, before = excluded.before WHERE excluded.seconds >= seconds
 """
 _SELECT = "SELECT path, blob, id, seconds, before FROM introductions"
 _Find = Callable[[str, str], Introduction | None]  # by path and blob
-_Read = Callable[[str], str]  # the blob of the text that the cache has of a path, "" if no commit has brought it
+_Read = Callable[[str], str]  # by path the blob id of the text in the cache, "" if no commit introduced this text
 
 
 class LastCommit(msgspec.Struct, frozen=True):
     """The commit that last changed the text of a record, and its date in Unix seconds.
 
-    If `is_edited`, the record has uncommitted changes in the worktree. If `is_boundary`, the commit is where the
-    history of a shallow clone begins, so that an earlier commit may have brought the text.
+    If `is_edited`, the record has uncommitted changes in the worktree. If `is_boundary`, the history of a shallow clone
+    begins with the commit, so that an earlier commit may have introduced the text.
     """
 
     commit: str
@@ -46,35 +46,37 @@ class LastCommit(msgspec.Struct, frozen=True):
 
 
 def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) -> dict[str, LastCommit]:
-    """Return, for each of the records at `paths`, the commit that brought the record's present text.
+    """Return, for each of the records at `paths`, the commit that introduced the record's present text.
 
-    The present text is that in the worktree, or with `at` that at the revision `at`. Records without a commit are left
-    out. Changed retrieval counts are not changes of the text. Raises GitFailed if Git has no answer, as in a clone
-    without trees that can't reach its remote.
+    The present text is that in the worktree, or that at the revision `at`. Records without a commit are left out. A
+    change of retrieval counts alone does not count as a change of the text. Raises GitFailed if Git has no answer, as
+    in a clone without trees that can't reach its remote.
     """
     repository = memory.repository
     head = repository.resolve(at) if at is not None else repository.branch()[1]
     if not head:
         return {}
-    find, read = (_in_history(memory, paths, head), _unknown) if at is not None else _current(memory, paths, head)
+    find, read = (
+        (_history_lookup(memory, paths, head), _no_blob) if at is not None else _worktree_lookup(memory, paths, head)
+    )
     found, edited = dict[str, Introduction](), set[str]()
     if at is None:
-        top = os.fspath(repository.top)  # plain texts: with Path this took four times as long
+        top = os.fspath(repository.top)  # paths are strings: with Path this took four times as long
         there = [path for path in paths if os.path.isfile(f"{top}/{path}")]
-        found = _introductions_of(memory, _on_disk(memory, there, head, read), find)
+        found = _find_introductions(memory, _worktree_blobs(memory, there, head, read), find)
         edited = {path for path in paths if path not in found}
     if others := [path for path in paths if path not in found]:
-        found |= _introductions_of(memory, trees.blobs_of(repository, head, others), find)
+        found |= _find_introductions(memory, trees.blob_ids(repository, head, others), find)
     ends = repository.shallow()
     return {
         path: LastCommit(one.commit, path in edited, one.commit in ends, one.seconds) for path, one in found.items()
     }
 
 
-def _on_disk(memory: Memory, paths: Iterable[str], head: str, read: _Read) -> dict[str, str]:
-    """Return the blobs of records in the worktree.
+def _worktree_blobs(memory: Memory, paths: Iterable[str], head: str, read: _Read) -> dict[str, str]:
+    """Return the blob ids of records in the worktree, by path.
 
-    One that Git takes for unchanged has the text that the cache has read.
+    If a record does not differ from HEAD, the cache has its blob id, and Git need not compute it.
     """
     commit, differing = memory.differing
     found, others = dict[str, str](), list[str]()
@@ -84,11 +86,14 @@ def _on_disk(memory: Memory, paths: Iterable[str], head: str, read: _Read) -> di
             found[path] = blob
         else:
             others.append(path)
-    return found | trees.blobs_on_disk(memory.repository, others)
+    return found | trees.worktree_blob_ids(memory.repository, others)
 
 
-def _introductions_of(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, Introduction]:
-    """Return the introductions of some texts, by path: of one in which only counts are new, that of the text before."""
+def _find_introductions(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, Introduction]:
+    """Return the introductions of some texts, by path.
+
+    If a text differs from the one before only in retrieval counts, it is that of the text before.
+    """
     found = {path: one for path, blob in blobs.items() if (one := find(path, blob)) is not None}
     open_ones = {path: one for path, one in found.items() if one.before}
     seen = {(path, one.blob) for path, one in open_ones.items()}
@@ -96,7 +101,7 @@ def _introductions_of(memory: Memory, blobs: Mapping[str, str], find: _Find) -> 
         wanted = [blob for one in open_ones.values() for blob in (one.blob, *one.before)]
         try:
             texts = trees.blobs(memory.repository, wanted, files.MAX_BYTES)
-        except MemctlError:  # a partial clone lacks the older text: changed counts then pass for a changed text
+        except MemctlError:  # a partial clone lacks the older text, so changed counts count as a changed text
             break
         following = {}
         for path, one in open_ones.items():
@@ -115,55 +120,58 @@ def _is_same(before: bytes | None, now: bytes | None) -> bool:
     return differs_only_in_retrievals(before.decode(errors="replace"), now.decode(errors="replace"))
 
 
-def _in_history(memory: Memory, paths: Iterable[str], head: str) -> _Find:
+def _history_lookup(memory: Memory, paths: Iterable[str], head: str) -> _Find:
     found: dict[tuple[str, str], Introduction] = {}
     wanted = sorted(set(paths))
-    for one in _introduced(memory, wanted, head) if wanted else ():
+    for one in _introductions(memory, wanted, head) if wanted else ():
         found.setdefault((one.path, one.blob), one)
     return lambda path, blob: found.get((path, blob))
 
 
-def _introduced(memory: Memory, paths: Sequence[str], revisions: str) -> Iterator[Introduction]:
-    """Yield the introductions of texts, latest first; what a squash brought, its changes did, if they are here."""
+def _introductions(memory: Memory, paths: Sequence[str], revisions: str) -> Iterator[Introduction]:
+    """Yield the introductions of texts, latest first.
+
+    A text that a squash introduced is attributed to the change of the batch, if this clone has the changes.
+    """
     batch, of_batch = "", dict[tuple[str, str], Introduction]()
     for one in introductions(memory.repository, paths, revisions):
         if one.squashed and one.squashed != batch:
             batch, of_batch = one.squashed, {}
-            if len(batches.present(memory, batch.split(".."))) == 2:
-                for change in introductions(memory.repository, paths, batch, is_line=True):
+            if len(batches.existing_commits(memory, batch.split(".."))) == 2:
+                for change in introductions(memory.repository, paths, batch, first_parent=True):
                     of_batch.setdefault((change.path, change.blob), change)
                 yield from of_batch.values()
         if not one.squashed or (one.path, one.blob) not in of_batch:
             yield one
 
 
-def _unknown(path: str) -> str:
+def _no_blob(path: str) -> str:
     return ""
 
 
-def _current(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Read]:
-    """Finds in the open batch and in the history of HEAD, by the cache if that can be used."""
-    find, read = _in_branch(memory, paths, head)
+def _worktree_lookup(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Read]:
+    """Return functions that search the open batch and the history of HEAD, with the cache if it can be used."""
+    find, read = _head_lookup(memory, paths, head)
     batch = batches.current(memory)
     if batch is None:
         return find, read
     newest: dict[tuple[str, str], Introduction] = {}
-    for one in introductions(memory.repository, sorted(paths), f"{batch.base}..{batch.tip}", is_line=True):
+    for one in introductions(memory.repository, sorted(paths), f"{batch.base}..{batch.tip}", first_parent=True):
         newest.setdefault((one.path, one.blob), one)
     return lambda path, blob: newest.get((path, blob)) or find(path, blob), read
 
 
-def _in_branch(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Read]:
-    """Finds in the history of HEAD, by the cache if that can be used."""
-    with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
+def _head_lookup(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Read]:
+    """Return functions that search the history of HEAD, with the cache if it can be used."""
+    with suppress(sqlite3.DatabaseError):  # the cache is damaged or locked for too long
         cache = load.open_cache(memory)
-        if _synced(memory, cache, head):
-            return _in_cache(memory, cache, paths)
-    return _in_history(memory, paths, head), _unknown
+        if _update_table(memory, cache, head):
+            return _cache_lookup(memory, cache, paths)
+    return _history_lookup(memory, paths, head), _no_blob
 
 
-def _in_cache(memory: Memory, cache: Cache, paths: Collection[str]) -> tuple[_Find, _Read]:
-    """Finds among all texts that some paths ever had."""
+def _cache_lookup(memory: Memory, cache: Cache, paths: Collection[str]) -> tuple[_Find, _Read]:
+    """Return functions that search the cache's table for all texts that some paths ever had."""
     found: dict[str, dict[str, Introduction]] = {}
     read: dict[str, str] = {}
     for some in trees.batched(list(paths)):
@@ -181,13 +189,13 @@ def _in_cache(memory: Memory, cache: Cache, paths: Collection[str]) -> tuple[_Fi
     return find, lambda path: blob if find(path, blob := read.get(path, "")) else ""
 
 
-def _synced(memory: Memory, cache: Cache, head: str) -> bool:
-    """Bring the table up to a commit; returns whether it is."""
-    now = (head, _depth(memory))
+def _update_table(memory: Memory, cache: Cache, head: str) -> bool:
+    """Update the table to the history of the commit `head`; return False if another process changed it meanwhile."""
+    now = (head, _shallow_stamp(memory))
     before = _stored_head(cache)
     if before == now:
         return True
-    from memctl.git import history  # mostly the table is for the commit that HEAD is at
+    from memctl.git import history  # mostly the table is up to date
 
     start = (
         before[0]
@@ -197,7 +205,7 @@ def _synced(memory: Memory, cache: Cache, head: str) -> bool:
     revisions = f"{start}..{head}" if start else head
     folders = [memory.tracked(folder) for folder in BY_FOLDER]
     found: dict[tuple[str, str], Introduction] = {}
-    for one in _introduced(memory, folders, revisions):
+    for one in _introductions(memory, folders, revisions):
         found.setdefault((one.path, one.blob), one)
     with cache.transaction("BEGIN IMMEDIATE"):
         known = _stored_head(cache)
@@ -215,19 +223,19 @@ def _row(one: Introduction) -> dict[str, str | int]:
 
 
 def _stored_head(cache: Cache) -> tuple[str, str]:
-    """Return the commit that the table is for, and how deep the history was then."""
+    """Return the commit whose history is in the table, and the stamp of the shallow clone's boundary at that time."""
     row = cache.database.execute("SELECT value FROM state WHERE key = ?", (_HEAD,)).fetchone()
     commit, _, depth = (row[0] if row else "").partition(" ")
     return commit, depth
 
 
-def _depth(memory: Memory) -> str:
-    """Return a mark of where the history of a shallow clone ends; "" if it is whole."""
+def _shallow_stamp(memory: Memory) -> str:
+    """Return a stamp of the boundary of a shallow clone's history; "" in a full clone."""
     return ",".join(sorted(memory.repository.shallow()))
 
 
-class MadeBetween:
-    """The commits of HEAD's history between two Unix times that changed the texts of records, from the cache.
+class CommitsBetween:
+    """The commits of HEAD's history between two times (Unix seconds) that changed texts of records, from the cache.
 
     `commits` has their dates in Unix seconds, by commit id. It is empty if the cache can't be used.
     """
@@ -238,7 +246,7 @@ class MadeBetween:
         with suppress(sqlite3.DatabaseError, git.GitFailed):
             cache = load.open_cache(memory)
             head = memory.repository.branch()[1]
-            if head and _synced(memory, cache, head):
+            if head and _update_table(memory, cache, head):
                 asked = "SELECT DISTINCT id, seconds FROM introductions WHERE seconds BETWEEN ? AND ?"
                 self.commits = dict(cache.database.execute(asked, (first, last)))
                 self._cache = cache

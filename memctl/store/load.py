@@ -1,8 +1,7 @@
 """Reading Snapshots: from the disk through the cache, and through `objects` from the index or a revision.
 
-Git says which files on the disk have changed: the cache describes the files of HEAD, and `git status` names those that
-differ from HEAD. That takes Git 20 ms for 10,000 records, in a process of its own, while Python imports modules; a stat
-of each file from Python would take 30 ms more.
+The cache describes the files of HEAD, and `git status` names the files that differ from HEAD. Git takes 20 ms for that
+with 10,000 records, but runs while Python imports modules; a stat of each file from Python would take 30 ms more.
 """
 
 from __future__ import annotations
@@ -35,18 +34,18 @@ if TYPE_CHECKING:
     from memctl.store.repository_files import FilesOnDisk
     from memctl.store.search_views import SearchSource
 
-_TRIES = 3  # to bring the cache up to date before doing without it
+_TRIES = 3  # attempts to update the cache before a temporary one in memory is used
 
 
-def left_out(memory: Memory) -> str:
-    """Return a sentence on how many records and pages a sparse checkout leaves out of the worktree; "" if none."""
+def sparse_note(memory: Memory) -> str:
+    """Return how many records and pages a sparse checkout leaves out of the worktree, as a sentence; "" if none."""
     if not (memory.repository.git_dir / "info" / "sparse-checkout").exists():
         return ""
     from memctl.git import index
     from memctl.record.pages import kind_at
 
     start = len(memory.prefix) + 1
-    paths = [path[start:] for path in index.not_checked_out(memory.repository, memory.prefix)]
+    paths = [path[start:] for path in index.sparse_paths(memory.repository, memory.prefix)]
     number = sum(files.is_record_path(path, BY_FOLDER) or kind_at(path) is not None for path in paths)
     what = "record or page of HEAD is" if number == 1 else "records and pages of HEAD are"
     return f"{number:,} {what} not checked out (sparse checkout)" if number else ""
@@ -61,8 +60,8 @@ def disk(
 ) -> Snapshot:
     """Return the memory in the worktree, with the retrieval counts of this clone.
 
-    `written` are paths that changed after Git was asked what differs from HEAD. `instead` are texts by path that take
-    the place of the files there; None takes a file away.
+    `written` are paths that changed after the start of the `git status` that is used. `instead` are texts by path that
+    replace those of the files there; None removes a file.
     """
     source = _Disk(memory, progress, tuple(written))
     if not instead:
@@ -76,7 +75,7 @@ def index(memory: Memory) -> Snapshot:
     """Return the memory in the index, as it is staged."""
     from memctl.store import objects
 
-    return Snapshot(objects.from_index(memory, lambda: _unlike_the_index(memory)))
+    return Snapshot(objects.from_index(memory, lambda: _differing_from_index(memory)))
 
 
 def revision(memory: Memory, name: str) -> Snapshot:
@@ -92,7 +91,7 @@ def open_cache(memory: Memory) -> Cache:
 
 
 class _Disk:
-    """The worktree as a source. The cache is brought up to date by the first question that needs it."""
+    """The worktree as a Source. The first query that needs the cache updates it."""
 
     name = "disk"
 
@@ -118,14 +117,14 @@ class _Disk:
         return access.with_counts(self._memory.repository.shared, records), faults
 
     def names(self, folder: str) -> list[str]:
-        return files.names(files.listed(self._memory.folder, folder) if folder else self._file_names)
+        return files.names(files.list_files(self._memory.folder, folder) if folder else self._file_names)
 
     def leftovers(self) -> list[str]:
         return files.leftovers(self._memory.folder, self._file_names)
 
     @cached_property
     def _file_names(self) -> list[str]:
-        return files.listed(self._memory.folder)
+        return files.list_files(self._memory.folder)
 
     def searched(self) -> SearchSource:
         """Return what there is to be searched."""
@@ -138,8 +137,8 @@ class _Disk:
             from memctl.git import trees  # only new texts are read
 
             text = read(path)
-            if trees.blob_of(text.encode(), ids) != blob:
-                raise FileNotFoundError(path)  # it changed just now; the next snapshot has it
+            if trees.compute_blob_id(text.encode(), ids) != blob:
+                raise FileNotFoundError(path)  # it changed a moment ago; the next snapshot has it
             return text
 
         return search_views.SearchSource(search_views.of_checkout(self._memory), cache.token(), cache, read_as)
@@ -162,7 +161,7 @@ class _Disk:
 
 
 class _WithSessions:
-    """A source with the files of the sessions' ref beside its own: as they are now, or as they were at a revision."""
+    """A Source that also has the files of refs/memctl/sessions, as they are now or were at the time of a revision."""
 
     def __init__(self, memory: Memory, source: _Disk | InGit | Overlay, revision: str = "") -> None:
         self._memory = memory
@@ -191,11 +190,13 @@ class _WithSessions:
 
         def read(path: str, blob: str) -> str:
             return (
-                there.read(path) if (there := self._there) and there.blobs().get(path) == blob else own.read(path, blob)
+                there.read(path)
+                if (there := self._sessions) and there.blobs().get(path) == blob
+                else own.read(path, blob)
             )
 
         def others() -> dict[str, str]:
-            return {} if self._there is None else self._there.blobs()
+            return {} if self._sessions is None else self._sessions.blobs()
 
         return msgspec.structs.replace(own, token=f"{own.token} {self._commit}", read=read, others=others)
 
@@ -209,18 +210,20 @@ class _WithSessions:
         try:
             return self._source.read(path)
         except (FileNotFoundError, NotADirectoryError):
-            if not path.startswith(sessions_ref.FOLDERS) or self._there is None:
+            if not path.startswith(sessions_ref.FOLDERS) or self._sessions is None:
                 raise
-            return self._there.read(path)
+            return self._sessions.read(path)
 
     def leftovers(self) -> list[str]:
         return self._source.leftovers()
 
     def names(self, folder: str) -> list[str]:
         found = self._source.names(folder)
-        if (folder and not f"{folder}/".startswith(sessions_ref.FOLDERS)) or self._there is None:
+        if (folder and not f"{folder}/".startswith(sessions_ref.FOLDERS)) or self._sessions is None:
             return found
-        return sorted({*found, *(path for path in self._there.names(folder) if path.startswith(sessions_ref.FOLDERS))})
+        return sorted(
+            {*found, *(path for path in self._sessions.names(folder) if path.startswith(sessions_ref.FOLDERS))}
+        )
 
     @cached_property
     def _commit(self) -> str:
@@ -229,56 +232,58 @@ class _WithSessions:
             return (
                 sessions_ref.as_of(self._memory, self._revision) if self._revision else sessions_ref.head(self._memory)
             )
-        except MemctlError as error:  # the ref is broken; everything else can be read
-            self._remark(error)
+        except MemctlError as error:  # the ref is broken; all other files can be read
+            self._warn(error)
             return ""
 
     @cached_property
-    def _there(self) -> InGit | None:
+    def _sessions(self) -> InGit | None:
         if not self._commit:
             return None
         from memctl.store import objects  # which imports the cache
 
         try:
-            return objects.at(self._memory, sessions_ref.REF, self._commit, objects.nothing)
+            return objects.at(self._memory, sessions_ref.REF, self._commit, objects.empty_cache)
         except MemctlError as error:
-            self._remark(error)
+            self._warn(error)
             return None
 
-    def _remark(self, error: MemctlError) -> None:
+    def _warn(self, error: MemctlError) -> None:
         hint = f"\nhint: {error.hint}" if error.hint else ""
-        self._memory.remarks.append(f"warning: pages of sessions can't all be read: {error.message}{hint}")
+        self._memory.remarks.append(f"warning: some session pages can't be read: {error.message}{hint}")
 
 
 def current_cache(memory: Memory, progress: Progress | None = None, written: tuple[str, ...] = ()) -> Cache:
     """Return the updated cache of a memory, without decoding its records.
 
-    `written` are paths that changed after Git was asked what differs from HEAD.
+    `written` are paths that changed after the start of the `git status` that is used.
     """
     cache = open_cache(memory)
-    with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
+    with suppress(sqlite3.DatabaseError):  # the cache is damaged or locked for too long
         for _ in range(_TRIES):
             if _sync(memory, cache, cache.state(), progress, written) is not None:
                 return cache
-    return _afresh(memory, progress, written)
+    return _new_cache(memory, progress, written)
 
 
-def _unlike_the_index(memory: Memory) -> tuple[Cache, set[str]]:
+def _differing_from_index(memory: Memory) -> tuple[Cache, set[str]]:
     """Return the cache of the worktree, and the files there that have other contents in the index."""
     cache = current_cache(memory)
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames", "--", memory.prefix]
     out = git.read(args, memory.repository.top, extra=memory.repository.index_in_use())
     differing = set()
     for item in out.split(b"\0"):
-        if item[:1] == b"u" or (item[:1] == b"1" and item[3:4] != b"."):  # "1 XY …": Y tells of the worktree
-            differing.add(git.name(item.split(b" ", 10 if item[:1] == b"u" else 8)[-1])[len(memory.prefix) + 1 :])
+        if item[:1] == b"u" or (item[:1] == b"1" and item[3:4] != b"."):  # "1 XY …": Y is the state of the worktree
+            differing.add(
+                git.decode_path(item.split(b" ", 10 if item[:1] == b"u" else 8)[-1])[len(memory.prefix) + 1 :]
+            )
     return cache, differing
 
 
 def _read(
     memory: Memory, known: Cache | None, progress: Progress | None, written: tuple[str, ...], *, only_open: bool
 ) -> tuple[Cache, tuple[list[Record], list[Fault]]]:
-    """Return the cache, brought up to what is on the disk, and the records, or the open ones, and faults in it."""
+    """Return the cache, updated to the disk, and its records (with `only_open` the open ones) and faults."""
     if known is not None:
         view = known.view(only_open=only_open)
         return known, view.decoded()
@@ -287,19 +292,19 @@ def _read(
         for _ in range(_TRIES):
             memory.asked = memory.ask()
             view = cache.view(only_open=only_open)
-            found = view.decoded()  # most likely they are up to date; Git is still running meanwhile
-            was_right = _sync(memory, cache, view.state, progress, written)
-            if was_right:
+            found = view.decoded()  # Git is still running meanwhile, and most likely nothing has changed
+            was_current = _sync(memory, cache, view.state, progress, written)
+            if was_current:
                 return cache, found
-            if was_right is not None:
+            if was_current is not None:
                 view = cache.view(only_open=only_open)
                 return cache, view.decoded()
-    cache = _afresh(memory, progress, written)
+    cache = _new_cache(memory, progress, written)
     view = cache.view(only_open=only_open)
     return cache, view.decoded()
 
 
-def _afresh(memory: Memory, progress: Progress | None, written: tuple[str, ...]) -> Cache:
+def _new_cache(memory: Memory, progress: Progress | None, written: tuple[str, ...]) -> Cache:
     cache = Cache.open(None)
     _sync(memory, cache, cache.state(), progress, written)
     return cache
@@ -308,9 +313,9 @@ def _afresh(memory: Memory, progress: Progress | None, written: tuple[str, ...])
 def _sync(
     memory: Memory, cache: Cache, state: CacheState, progress: Progress | None, written: tuple[str, ...]
 ) -> bool | None:
-    """Bring a cache in a known state up to what is on the disk.
+    """Update a cache, which describes the worktree in the state `state`, to what is on the disk.
 
-    Returns whether it was right before; None if another process came between.
+    Returns whether it was up to date before; None if another process changed it meanwhile.
     """
     asked = memory.ask()
     commit, differing = asked.commit(), asked.differing()
@@ -327,7 +332,7 @@ def _sync(
 
 
 def _sparse(memory: Memory) -> str:
-    """Return a mark of which files are checked out at all: for Git those that are not are unchanged."""
+    """Return a stamp of the sparse checkout, whose excluded files Git reports as unchanged."""
     marks = []
     for name in ("info/sparse-checkout", "config.worktree"):
         try:
@@ -338,6 +343,6 @@ def _sparse(memory: Memory) -> str:
 
 
 def _below(path: str, prefix: str) -> str:
-    """Return the path below `.memory/` of a file that the cache knows; "" for any other."""
+    """Return the path below `.memory/` of a file for which the cache has a row; "" for any other."""
     short = path[len(prefix) + 1 :]
     return short if files.is_cached_path(short) else ""

@@ -1,7 +1,7 @@
 """The lock for all writes, one for all worktrees of a clone, and Ctrl-C during a write.
 
-The system releases the lock when a process dies. Ctrl-C is held back until the write is done, and the command then says
-what was done. filelock, the usual library, costs 40 ms to import, as much as all else at a command's start.
+The system releases the lock when a process dies. Ctrl-C takes effect only after the write, and the command then says
+what was written. filelock, the usual library, takes 40 ms to import, as long as everything else at a command's start.
 """
 
 from __future__ import annotations
@@ -16,62 +16,62 @@ from pathlib import Path
 from memctl.errors import MemctlError
 from memctl.git import git, private
 
-_CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
+_PERMISSION_ERRORS = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
-_SILENT = 3.0  # seconds of waiting until a message says so
-# Shows a message about a lock that a command waits for; None if nobody reads it, as in hooks.
+_ANNOUNCE_AFTER = 3.0  # seconds of waiting until a message says so
+# A function that shows the message about a lock for which a command waits; None in hooks, where nobody would read it.
 announce: Callable[[str], None] | None = None
 
 
 @contextmanager
 def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
-    """Hold the lock of a file during the block, which gets the time at which the lock was last held before.
+    """Hold the lock file `file` during the block, which gets the time at which the lock was last released.
 
     The time is in ns since the epoch, by the file system's clock. Raises MemctlError if another process holds the lock
-    for `patience` seconds, or its file can't be written.
+    for `patience` seconds, or if the file can't be written.
     """
-    if _held_above(file):
+    if _is_held_for_us(file):
         yield time.time_ns()
         return
     try:
         descriptor = _acquire(file, patience)
     except OSError as error:
-        if error.errno not in _CLOSED:
+        if error.errno not in _PERMISSION_ERRORS:
             raise
-        raise MemctlError(f"{file} can't be written: {error.strerror}", _hint_of_closed(file)) from None
+        raise MemctlError(f"{file} can't be written: {error.strerror}", _permission_hint(file)) from None
     try:
         last_held = os.fstat(descriptor).st_mtime_ns
-        _sign(descriptor)
+        _write_owner(descriptor)
         yield last_held
         os.utime(descriptor) if os.utime in os.supports_fd else None
     finally:
         os.close(descriptor)
 
 
-def _hint_of_closed(file: Path) -> str:
-    """Return the hint for a lock that can't be written: Codex has a sandbox, others lack the right."""
+def _permission_hint(file: Path) -> str:
+    """Return the hint for a lock file that can't be written: because of Codex's sandbox, or of permissions."""
     import shlex
 
     from memctl.store import agent_env  # most locks can be written
 
     if agent_env.shell_of(os.environ) is agent_env.CODEX:
         return (
-            "memctl writes in Git's folder, which an agent's sandbox may forbid. After `memctl install codex` it may"
-            " leave Codex's sandbox if it is a command of its own, not in a pipe or chain; or let the agent write there"
-            " (`codex --add-dir .git`)"
+            "memctl writes in Git's folder, which an agent's sandbox may forbid. After `memctl install codex`, memctl"
+            " runs outside of Codex's sandbox, but only as a command of its own, not in a pipe or chain. Or allow the"
+            " agent to write there: `codex --add-dir .git`"
         )
     above = next((folder for folder in file.parents if folder.is_dir()), file.parent)
     return (
-        "memctl writes in Git's folder, as `git commit` does: get the right to write there, or work in a clone of your"
-        f" own; `ls -ld {shlex.quote(str(above))}` shows whose it is"
+        "memctl writes in Git's folder, as `git commit` does: get permission to write there, or work in your own clone;"
+        f" `ls -ld {shlex.quote(str(above))}` shows the owner"
     )
 
 
 @contextmanager
-def hold_passing(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
-    """Hold a lock whose file is deleted at the end: for folders of the user's, where memctl leaves nothing.
+def hold_temporary(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
+    """Hold a lock whose file is deleted at the end, for the user's folders, in which memctl must leave no files.
 
-    Raises MemctlError if another process holds it for `patience` seconds, and OSError.
+    Raises MemctlError if another process holds the lock for `patience` seconds, and OSError.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor = _acquire(file, patience)
@@ -79,7 +79,7 @@ def hold_passing(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
         os.close(descriptor)
         descriptor = _acquire(file, patience)
     try:
-        _sign(descriptor)
+        _write_owner(descriptor)
         yield
     finally:
         with suppress(OSError):  # on Windows, where an open file stays
@@ -88,10 +88,10 @@ def hold_passing(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
 
 
 def _acquire(file: Path, patience: float) -> int:
-    """Return a descriptor of a file that nobody else has locked now."""
+    """Lock a file, and return its descriptor."""
     descriptor = private.open_file(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
     begun = time.monotonic()
-    pause, is_said = 0.002, announce is None
+    pause, is_announced = 0.002, announce is None
     while not private.try_lock(descriptor):
         waited = time.monotonic() - begun
         if waited > patience:
@@ -99,10 +99,10 @@ def _acquire(file: Path, patience: float) -> int:
             os.close(descriptor)
             raise MemctlError(
                 f"another memctl (process {owner}) has held the lock for {patience:.0f} s ({file})",
-                "wait for it to end, or end it; the lock goes with its process",
+                "wait for that process to end, or end it; the lock ends with its process",
             )
-        if announce and not is_said and waited > _SILENT:
-            is_said = True
+        if announce and not is_announced and waited > _ANNOUNCE_AFTER:
+            is_announced = True
             announce(f"waiting for another memctl (process {_owner(descriptor)}), at most {patience:.0f} s ({file})")
         time.sleep(pause)
         pause = min(pause * 1.5, 0.05)
@@ -110,13 +110,13 @@ def _acquire(file: Path, patience: float) -> int:
 
 
 def _owner(descriptor: int) -> str:
-    """Return the process that holds a lock, as its file says; "?" if that is not known."""
+    """Return the id of the process that holds a lock, as its file says; "?" if it is not known."""
     written = os.pread(descriptor, 20, 0).decode(errors="replace").strip() if hasattr(os, "pread") else ""
     return written or "?"
 
 
-def _sign(descriptor: int) -> None:
-    """Say in the lock's file who holds it."""
+def _write_owner(descriptor: int) -> None:
+    """Write this process's id into the lock's file."""
     os.ftruncate(descriptor, 0)
     os.write(descriptor, str(os.getpid()).encode())
 
@@ -128,9 +128,8 @@ def _is_at(descriptor: int, file: Path) -> bool:
         return False
 
 
-def _held_above(file: Path) -> bool:
-    """Return whether this runs in a hook of a commit that the holder of the lock is making: it waits until
-    we are done."""
+def _is_held_for_us(file: Path) -> bool:
+    """Return whether the lock's holder waits for this process, which runs in a Git hook of the holder's commit."""
     if git.COMMITTING not in os.environ:
         return False
     try:
@@ -141,13 +140,13 @@ def _held_above(file: Path) -> bool:
 
 @contextmanager
 def hold_interrupts(remarks: list[str]) -> Iterator[list[str]]:
-    """Hold back Ctrl-C during the block, and raise KeyboardInterrupt at its end.
+    """Delay Ctrl-C during the block, and raise KeyboardInterrupt at its end.
 
-    The reason is that an interrupted write would be finished by the next one, under an id that nobody has seen. The
+    The reason is that an interrupted write would be finished by the next command, under an id that nobody has seen. The
     block gets a list, to which it adds sentences about what it has done; after an interrupt these are added to
     `remarks`. If the block then raises MemctlError, the message and hint of the error are added instead, since a
-    terminal interrupts Git and its hooks, too. A second interrupt is not held back, because a hook of the user's may
-    hang. Outside of the main thread, and if interrupts have another handler or are ignored, nothing is held back.
+    terminal interrupts Git and its hooks, too. A second Ctrl-C takes effect at once, because a hook of the user's may
+    hang. Outside of the main thread, and if interrupts have another handler or are ignored, nothing is delayed.
     """
     import signal
     import threading
@@ -157,21 +156,21 @@ def hold_interrupts(remarks: list[str]) -> Iterator[list[str]]:
     if not is_ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield done
         return
-    came: list[int] = []
+    interrupts: list[int] = []
 
     def note(number: int, frame: object) -> None:
-        came.append(number)
+        interrupts.append(number)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     signal.signal(signal.SIGINT, note)
     try:
         yield done
     except MemctlError as error:
-        if not came:
+        if not interrupts:
             raise
         done[:] = [error.message.rstrip(":\n"), *([f"hint: {error.hint}"] if error.hint else [])]
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if came:
+    if interrupts:
         remarks += done
         raise KeyboardInterrupt

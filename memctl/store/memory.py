@@ -33,20 +33,18 @@ class Memory:
         self.prefix = folder.relative_to(repository.top).as_posix()
         self.config = config
         self.asked: StatusProcess | None = None  # the `git status` that was started before this memory was opened
-        self.differing: tuple[str, frozenset[str]] = (
-            "",
-            frozenset(),
-        )  # HEAD, and the files that differed from it when Git was asked
-        self.written: list[str] = []  # what was written so far, for a message if the answer can't be printed
-        self.by_hand = False  # whether a person reads the remarks; nobody does in a hook
+        # HEAD's commit, and the files that differed from it at the last `git status`.
+        self.differing: tuple[str, frozenset[str]] = ("", frozenset())
+        self.written: list[str] = []  # what the command has written, for a message if its output can't be printed
+        self.by_hand = False  # whether a person runs memctl; False in hooks
         self.by_agent = False  # whether an agent's program runs memctl, in its shell or as a hook
-        self.remarks: list[str] = []  # notes for whoever runs the command, beside its answer
+        self.remarks: list[str] = []  # warnings and notes that the command prints beside its output
 
     @property
     def now(self) -> str:
-        """The canonical time that operations record: MEMCTL_NOW, or the clock's."""
-        if self._fixed:
-            return self._fixed[0]
+        """The canonical time that operations record: MEMCTL_NOW if it is set, else that of the clock."""
+        if self._fixed_now:
+            return self._fixed_now[0]
         from memctl.text import timestamps  # only writes need the time
 
         return timestamps.from_epoch(int(time.time()))
@@ -54,10 +52,10 @@ class Memory:
     @property
     def commit_moment(self) -> int | None:
         """The date for commits in Unix seconds, if MEMCTL_NOW fixes it, or None."""
-        return self._fixed[1] if self._fixed else None
+        return self._fixed_now[1] if self._fixed_now else None
 
     @cached_property
-    def _fixed(self) -> tuple[str, int] | None:
+    def _fixed_now(self) -> tuple[str, int] | None:
         """MEMCTL_NOW in canonical form and in Unix seconds, if it is set."""
         if not self.environ.get("MEMCTL_NOW"):
             return None
@@ -69,7 +67,7 @@ class Memory:
 
     @cached_property
     def actor(self) -> str:
-        """The name of whoever makes changes: MEMCTL_AGENT, else Git's user name, else the system's."""
+        """The name of the author of changes: MEMCTL_AGENT, else Git's user name, else the system's."""
         return _clean(self.environ.get("MEMCTL_AGENT", "")) or self._person()
 
     @cached_property
@@ -95,17 +93,16 @@ class Memory:
     def new_memory_id(self, record_id: str) -> str:
         """Return a new UUIDv7.
 
-        Under MEMCTL_NOW it is derived from that time and the record's id, so that runs can be repeated.
+        If MEMCTL_NOW is set, it is derived from that time and the record's id, so that runs can be repeated.
         """
-        if self._fixed is None:
+        if self._fixed_now is None:
             return ids.uuid7(time.time_ns() // 1_000_000, os.urandom(10))
-        return ids.uuid7(self._fixed[1] * 1000, self._digest(record_id))
+        return ids.uuid7(self._fixed_now[1] * 1000, self._digest(record_id))
 
     def imported_memory_id(self, identity: str) -> str:
         """Return the UUIDv7 of an imported record, derived from `identity`, so that a second import recognises it.
 
-        The time in the UUID is 0, since the import is not the time at which somebody made the record (see
-        `Record.recorded`).
+        The time in the UUID is 0, since the record is older than its import (see `Record.recorded`).
         """
         return ids.uuid7(0, self._digest(identity))
 
@@ -127,12 +124,12 @@ class Memory:
     def refuse_untrusted_agent(self) -> None:
         """Raise MemctlError if an agent wants to write into a clone whose trust is unknown.
 
-        Agents record without asking, and a text in the clone itself might tell them to.
+        Agents write without asking the user, and a text in the clone might have told them to.
         """
         if self.by_agent and self.trust == trust.UNKNOWN:
             raise MemctlError(
-                "this clone is not trusted, so an agent records nothing in it",
-                f"the user can change that: `{trust.COMMAND}`",
+                "this clone is not trusted, so an agent may not write into its memory",
+                f"the user can trust it: `{trust.COMMAND}`",
             )
 
     def grant_trust(self) -> None:
@@ -151,7 +148,7 @@ class Memory:
             return
         try:
             trust.grant(self.repository)
-        except GitFailed:  # somebody else writes settings: no reason to refuse a record; the next write tries again
+        except GitFailed:  # another process has locked Git's settings; the next write tries again
             return
         self.trust = trust.TRUSTED
         if lasting == trust.UNKNOWN:
@@ -161,7 +158,7 @@ class Memory:
 
     @cached_property
     def private(self) -> Path:
-        """The folder in the Git directory for this memory in this worktree: cache, pending changes."""
+        """This memory's folder in the worktree's Git directory: cache, pending changes."""
         return self.repository.private_of(self.prefix)
 
     @cached_property
@@ -211,11 +208,11 @@ def _clean(text: str) -> str:
         return name
     import unicodedata
 
-    return unicodedata.normalize("NFC", name)  # keyboards differ in how they write é, in one character or two
+    return unicodedata.normalize("NFC", name)  # é may be typed as one character or as two
 
 
 def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | None = None) -> Memory:
-    """Return the memory nearest to `start`, upwards within its worktree; raises MemctlError if there is none.
+    """Return the memory of the nearest folder at or above `start` in its worktree; raises MemctlError if none has one.
 
     `asked` is a running `git status` of a memory, if one was started before; then that memory is opened without a
     search from `start`.
@@ -233,9 +230,9 @@ def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | 
 def open_for_agent(
     start: Path, environ: Mapping[str, str], agent: str, session: str, asked: StatusProcess | None = None
 ) -> Memory:
-    """Open the memory for a hook, with the agent and the session to which changes are attributed.
+    """Return the memory at or above `start` for a hook; changes are attributed to the agent and the session.
 
-    `asked` is a running `git status` of the memory, if it was started before.
+    `asked` is a running `git status` of the memory, if one was started before.
     """
     memory = open_memory(start, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": session}, asked)
     memory.by_agent = True

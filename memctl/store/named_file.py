@@ -1,4 +1,4 @@
-"""Write a file that the user named (`--out FILE`, `--svg FILE`), but not through a link that the repository made.
+"""Writing a file that the user named (`--out FILE`, `--svg FILE`), but not through a link that the repository contains.
 
 A foreign repository can contain a symbolic link with a name that users often choose, such as `context.md -> ~/.bashrc`,
 and a record whose text is a shell command. So links in a worktree are refused if Git tracks them, or if they lead out
@@ -35,7 +35,7 @@ def write(file: Path, text: str) -> None:
 def refuse(file: Path) -> None:
     """Raise MemctlError if a file must not or can't be written; write nothing.
 
-    `write` calls this, too. A caller that first takes a step that can't be undone calls it before that step.
+    `write` calls this, too. A caller with a step that can't be undone calls it before that step.
     """
     for link in _links(file):
         _refuse_link(file, link)
@@ -79,14 +79,14 @@ def _refuse_link(file: Path, link: Path) -> None:
         why = f"is tracked by Git, and leads to {target}"
     else:
         return
-    raise MemctlError(f"{file} is not written: the symbolic link {link} {why}", "name the file itself if you mean it")
+    raise MemctlError(f"{file} is not written: the symbolic link {link} {why}", "give the path of the file itself")
 
 
 def _refuse_gits_own(file: Path) -> None:
-    """Refuse what lies in a Git directory, of whatever name, or is the file that refers to one (`git worktree`)."""
+    """Raise MemctlError for a file in a Git directory, and for the file `.git` of a linked worktree."""
     target = Path(os.path.realpath(file))
     for place in (target, *target.parents):
         if place.name.casefold() == ".git" or all((place / name).exists() for name in ("HEAD", "objects", "refs")):
-            raise MemctlError(f"{file} is not written: {place} is Git's own", "name a file elsewhere")
+            raise MemctlError(f"{file} is not written: {place} belongs to Git", "give a path outside of Git's folder")
         if (place / ".git").exists():
             return  # a worktree, which may lie in a bare repository

@@ -30,7 +30,7 @@ Known = tuple[Cache, set[str]]  # a cache, and the paths whose files are differe
 
 def at_revision(memory: Memory, name: str) -> InGit:
     """Return the memory at a revision; raises MemctlError if there is no such revision."""
-    return at(memory, name, memory.repository.resolve(name), nothing)
+    return at(memory, name, memory.repository.resolve(name), empty_cache)
 
 
 def at(memory: Memory, name: str, commit: str, known: Callable[[], Known]) -> InGit:
@@ -52,7 +52,7 @@ def newest_with(memory: Memory, paths: Sequence[str]) -> Snapshot | None:
 
 
 def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
-    """Return the memory in the index, as it is staged.
+    """Return the staged memory, as Git's index has it.
 
     `known` returns a cache, and the paths of the files that are different in the index; all other files of the cache
     are not read from Git.
@@ -60,8 +60,8 @@ def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
     return InGit(memory, "index", index.entries(memory.repository, memory.prefix), "", known)
 
 
-def nothing() -> Known:
-    """Return an empty cache and no paths: with this as `known`, a memory is read from Git as a whole."""
+def empty_cache() -> Known:
+    """Return an empty cache and no paths: with this function as `known`, all files are read from Git."""
     return Cache.open(None), set()
 
 
@@ -106,7 +106,7 @@ class InGit:
         if not entry.is_regular:
             raise files.not_regular(path)
         if entry.blob not in self._contents:
-            folder, slash, _ = path.partition("/")  # a reader of one file will need its neighbours
+            folder, slash, _ = path.partition("/")  # the other files of the folder are mostly read next
             self._fetch(self.names(folder) if slash else [name for name in self._entries if "/" not in name])
         content = self._contents[entry.blob]
         if content is None:
@@ -132,15 +132,15 @@ class InGit:
         if self._commit:
             name, token = search_views.of_revision(self._memory, self._commit), self._commit
         else:
-            name, token = search_views.of_index(self._memory), self._mark()
+            name, token = search_views.of_index(self._memory), self._digest()
         return search_views.SearchSource(name, token, self._cache, lambda path, blob: self.read(path))
 
     def blobs(self) -> dict[str, str]:
         """Return the blob ids of all files of the kinds in the cache, by path."""
         return {path: entry.blob for path, entry in self._entries.items() if files.is_cached_path(path)}
 
-    def _mark(self) -> str:
-        """Return a digest of all that is staged."""
+    def _digest(self) -> str:
+        """Return a digest of all staged files."""
         from hashlib import blake2b
 
         return blake2b(repr(sorted(self.blobs().items())).encode(), digest_size=16).hexdigest()
@@ -168,7 +168,7 @@ class InGit:
         return cache
 
     def _fetch(self, paths: Sequence[str]) -> None:
-        """Read some files at once: each question to Git takes a process."""
+        """Read some files at once, which is faster than one by one."""
         entries = [self._entries[path] for path in paths]
         wanted = [entry.blob for entry in entries if entry.is_regular and entry.blob not in self._contents]
         self._contents |= trees.blobs(self._memory.repository, wanted, files.MAX_BYTES)
@@ -248,4 +248,4 @@ def _parse(path: str, read: Callable[[str], str], blob: str) -> ParsedFile:
     try:
         return cache_update.parse_file(read(path), path, "", blob)
     except InvalidRecord as error:
-        return cache_update.broken(path, error.faults)
+        return cache_update.invalid_file(path, error.faults)

@@ -1,4 +1,4 @@
-"""Where a memory is: in the nearest `.memory/` upwards, within the worktree."""
+"""Finding a memory: the nearest `.memory/` in a folder or above it, within the worktree."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ if TYPE_CHECKING:
 FOLDER = ".memory"
 CONFIG = "config.yaml"
 DOCUMENTS = "docs"  # the folder of the rendered documents
-JOBS = "undone"  # the folder, beside those of sessions, with what hooks have left to be done
-STEPS = "intents"  # the folder of two-phase steps
-MOVE = "move.json"  # a move of the worktree
-_FOREIGN = ("memory.db", "config.json")
+JOBS = "undone"  # the folder of the jobs that hooks left (`store.job_queue`), beside the folders of sessions
+STEPS = "intents"  # the folder of two-phase steps (`write.two_phase`)
+MOVE = "move.json"  # the file of a move of the worktree to another commit (`write.checkout_log`)
+_FOREIGN_FILES = ("memory.db", "config.json")
 
 
 def find(start: Path) -> tuple[Path, Path]:
-    """Return the worktree's top and the memory's folder for a folder to start from.
-
-    Raises MemctlError if there is no memory.
-    """
+    """Return the worktree's top, and the folder of the memory at or above `start`; raises MemctlError without one."""
     start = Path(os.path.realpath(start))
     if not start.is_dir():
         raise MemctlError(f"{start} is not a folder", exit_code=USAGE)
@@ -47,11 +44,11 @@ def find(start: Path) -> tuple[Path, Path]:
 
 
 def ask(start: Path, *, settings: bool = False) -> StatusProcess:
-    """Start a `git status` of the memory's files; raises MemctlError if there is no memory.
+    """Start a `git status` of the files of the memory at or above `start`; raises MemctlError if none exists.
 
-    It needs no other module of memctl, so that Git works while Python imports them.
+    It needs few modules, so that Git runs while Python imports the others.
     """
-    from memctl.git.status import StatusProcess  # most hooks ask Git nothing
+    from memctl.git.status import StatusProcess  # most hooks don't need it
 
     top, memory = find(start)
     return StatusProcess(open_repository(top), memory.relative_to(top).as_posix(), settings=settings)
@@ -67,9 +64,9 @@ def refuse_link(folder: Path) -> None:
 
 def refuse_foreign(folder: Path) -> None:
     """Raise MemctlError if a `.memory/` is another tool's."""
-    for name in _FOREIGN:
+    for name in _FOREIGN_FILES:
         if (folder / name).exists() and not (folder / CONFIG).exists():
             raise MemctlError(
                 f"{folder} belongs to another tool (it has {name})",
-                "memctl leaves it alone; move that tool's folder first",
+                "memctl does not change it; move that tool's folder away first",
             )

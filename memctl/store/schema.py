@@ -59,9 +59,9 @@ def create_tables(database: sqlite3.Connection) -> None:
 
 @contextmanager
 def without_indexes(database: sqlite3.Connection) -> Iterator[None]:
-    """Drop the indexes of the cache's tables for the time of the block, and make them again after it.
+    """Drop the indexes of the cache's tables during the block, and create them again after it.
 
-    This is for filling empty tables: making the indexes over all rows at the end is faster than row by row.
+    It is used to fill empty tables: creating the indexes at the end is faster than updating them with each row.
     """
     for statement in _statements(_INDEXES):
         database.execute(f"DROP INDEX {statement.split()[2]}")
@@ -71,5 +71,5 @@ def without_indexes(database: sqlite3.Connection) -> Iterator[None]:
 
 
 def _statements(script: str) -> list[str]:
-    """Return the statements of a script, one by one: `executescript` would end the transaction."""
+    """Return the single statements of a script, since `executescript` would end the caller's transaction."""
     return [statement for part in script.split(";") if (statement := part.strip())]

@@ -22,48 +22,50 @@ from memctl.text import timestamps
 _FILE = "sequence.json"
 _SLACK_DAYS = 2.0  # a clock may be wrong, and commit dates are another machine's
 _SINGLE_SEARCHES = 4  # an import may bring records of a thousand days
-_KEPT = 400  # series to remember: a year of days of one type
+_MOST_SERIES = 400  # series to remember: a year of days of one type
 
 
 class Sequence:
-    """Gives out ids. Numbers are used up only by `save`, so that a refused write uses none."""
+    """A generator of ids. Only `save` uses up the numbers, so that a refused write uses none."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._counters = _read(memory)
         self._searched = 0
-        self._found: dict[str, int] = {}
-        self._ever: dict[str, int] | None = None
-        self._taken = False
+        self._found_numbers: dict[str, int] = {}
+        self._all_highest: dict[str, int] | None = None
+        self._has_new = False
 
     def take(self, kind: Kind, day: str, count: int = 1) -> list[str]:
         """Return the next `count` ids of a type on a day (`YYYY-MM-DD`)."""
         series = f"{kind.prefix}-{day}"
         known = self._counters.get(series)
         if known is None:
-            if series not in self._found:
-                self._found[series] = self._search(kind, day)
-            known = self._found[series]
+            if series not in self._found_numbers:
+                self._found_numbers[series] = self._search(kind, day)
+            known = self._found_numbers[series]
         last = max(known, _highest(self._memory.folder / kind.folder / day[:7], series))
         if last + count >= ids.FIRST_DERIVED:
-            raise MemctlError(f"{series} has no {count:,} numbers left", "spread the records over several days")
+            raise MemctlError(f"{series} has fewer than {count:,} numbers left", "spread the records over several days")
         self._counters[series] = last + count
-        self._taken = True
+        self._has_new = True
         return [ids.record_id(kind, day, number) for number in range(last + 1, last + count + 1)]
 
     def _search(self, kind: Kind, day: str) -> int:
-        """Return the highest number that any worktree or branch has in a series; after some, by one look at
-        everything."""
+        """Return the highest number that any worktree or branch has in a series.
+
+        After four searches for single series, one search finds the numbers of all series.
+        """
         self._searched += 1
         if self._searched <= _SINGLE_SEARCHES:
             return _search(self._memory, kind, day)
-        if self._ever is None:
-            self._ever = _highest_ever(self._memory)
-        return self._ever.get(f"{kind.prefix}-{day}", 0)
+        if self._all_highest is None:
+            self._all_highest = _highest_ever(self._memory)
+        return self._all_highest.get(f"{kind.prefix}-{day}", 0)
 
     def save(self) -> None:
         """Store the counters, which uses up the numbers given out."""
-        if self._taken:
+        if self._has_new:
             _save(self._memory, self._counters)
 
 
@@ -75,7 +77,7 @@ def _read(memory: Memory) -> dict[str, int]:
 
 
 def _save(memory: Memory, counters: dict[str, int]) -> None:
-    newest = sorted(counters, key=lambda series: series[4:])[-_KEPT:]
+    newest = sorted(counters, key=lambda series: series[4:])[-_MOST_SERIES:]
     text = msgspec.json.encode({series: counters[series] for series in newest}).decode()
     files.replace_private(memory.repository.shared / _FILE, text)
 

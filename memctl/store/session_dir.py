@@ -1,8 +1,8 @@
-"""What memctl keeps of agents' sessions, in the Git directory that all worktrees share, in no commit.
+"""The data of agents' sessions, in the Git directory that all worktrees share, in no commit.
 
-Each session has a folder. Tool calls that end at once are counted by several processes without a lock: each appends a
-byte to a file, and its number is the file's size after that. A hint that is given once is a marker file, which only one
-process can create.
+Each session has a folder. Tool calls are counted without a lock, although several may end at the same time: each
+process appends a byte to a file, and the call's number is the file's size after that. For a hint that is given once
+there is a marker file, which only one process can create.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from memctl.git.repository import Repository
 
 _CALLS = "calls"
-_ODD = r"[^A-Za-z0-9._-]+"
-_SAID = "said-"
+_UNSAFE = r"[^A-Za-z0-9._-]+"
+_HINT = "said-"
 _SHOWN = "shown-"
 _EVENT = "event-"
 _MOST_SESSIONS = 200
-_SAME_EVENT = 10.0  # seconds: the time limit of our hooks; seen between two of one event: at most 0.03
+_SAME_EVENT = 10.0  # seconds: the time limit of our hooks; two hooks for one event were at most 0.03 s apart
 
 
 def key(session: str) -> str:
     """Return a session's id as the name of a file or folder: `../../x y` gives `x-y`."""
-    is_plain = session.isascii() and session.replace("-", "").isalnum()  # as hosts name them
-    name = session if is_plain else re.sub(_ODD, "-", session)
+    is_plain = session.isascii() and session.replace("-", "").isalnum()  # as the ids of all hosts are
+    name = session if is_plain else re.sub(_UNSAFE, "-", session)
     return name[:100].strip("-._").removesuffix(".md") or "session"
 
 
@@ -61,11 +61,8 @@ class SessionDir:
             return 0
 
     def claim_hint(self, what: str) -> bool:
-        """Note that the agent was given the hint named `what`.
-
-        Returns whether it is the first time since the last compaction.
-        """
-        return self.create_marker(f"{_SAID}{what}")
+        """Record that the agent gets the hint named `what`; return whether it is the first time since a compaction."""
+        return self.create_marker(f"{_HINT}{what}")
 
     def create_marker(self, name: str) -> bool:
         """Create an empty marker file, and return whether it did not exist yet in this session."""
@@ -76,22 +73,22 @@ class SessionDir:
             return False
 
     def claim_event(self, event: bytes, *, is_one_of_many: bool) -> bool:
-        """Note an event, and return whether this process is the first to note it.
+        """Create the marker of an event, and return whether this process is the first to do so.
 
         A host that has memctl's hook in two of its settings files (the user's and the project's) starts both hooks at
-        once with the same bytes, `event`. The note is a marker file. Its name is a format that all versions of memctl
-        share, since two of them may be hooked side by side: `event-` and the BLAKE2b digest of the bytes, 12 bytes in
-        hexadecimal digits.
+        once with the same bytes, `event`; only one of them must answer. The marker is a file called `event-` and the
+        BLAKE2b digest of the bytes, 12 bytes in hexadecimal digits. All versions of memctl share this format, since the
+        two hooks may be of different versions.
 
         The markers of earlier events are deleted, since the host goes on only when all hooks have answered. With
         `is_one_of_many` they stay, since several tool calls may end, or several sub-agents begin, at once. A marker
-        that is older than a hook may take does not count: it is of an earlier event with the same bytes, as when a
-        session is resumed, killed and resumed again.
+        that is older than the time limit of a hook does not count: it is of an earlier event with the same bytes, as
+        when a session is resumed, killed and resumed again.
         """
         from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more after every tool call
 
         name = f"{_EVENT}{blake2b(event, digest_size=12).hexdigest()}"
-        if not self.create_marker(name) and not self._take_over(self.path / name):
+        if not self.create_marker(name) and not self._renew_marker(self.path / name):
             return False
         if not is_one_of_many:
             for other in os.listdir(self.path):
@@ -99,35 +96,35 @@ class SessionDir:
                     (self.path / other).unlink(missing_ok=True)
         return True
 
-    def _take_over(self, mark: Path) -> bool:
-        """Make an old mark a new one; False if it is not old, or another process has just done so."""
-        descriptor = private.open_file(mark, os.O_RDWR)
+    def _renew_marker(self, marker: Path) -> bool:
+        """Set an old marker's time to now; return False if it is not old, or another process has just renewed it."""
+        descriptor = private.open_file(marker, os.O_RDWR)
         try:
             if not private.try_lock(descriptor) or time.time() - os.fstat(descriptor).st_mtime < _SAME_EVENT:
                 return False
-            os.utime(mark)
+            os.utime(marker)
             return True
         finally:
             os.close(descriptor)
 
     def offset(self, name: str) -> int:
-        """Return up to which byte a transcript was read for the purpose `name`; 0 if nothing is noted."""
+        """Return up to which byte a transcript was read for the purpose `name`; 0 if none is stored."""
         try:
             return max(0, int((self.path / name).read_text()))
         except (OSError, ValueError):
             return 0
 
     def note_offset(self, name: str, offset: int) -> None:
-        """Note up to which byte a transcript was read for the purpose `name`. Raises OSError."""
+        """Store up to which byte a transcript was read for the purpose `name`. Raises OSError."""
         with open(private.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
             stream.write(str(offset))
 
     def hints(self) -> list[str]:
         """Return the names of the hints given since the last compaction."""
-        return sorted(name[len(_SAID) :] for name in self._marks(_SAID))
+        return sorted(name[len(_HINT) :] for name in self._markers(_HINT))
 
     def mark_shown(self, identifier: str) -> bool:
-        """Note that the session was shown a record, page or file; return whether it is new since the last compaction.
+        """Record that the session was shown a record, page or file; return whether it was not since a compaction.
 
         `identifier` is the record's id, the page's marker or the file's path.
         """
@@ -135,14 +132,14 @@ class SessionDir:
 
     def shown(self) -> set[str]:
         """Return the ids of the records, pages and files shown since the last compaction, with `-` for each `/`."""
-        return {name[len(_SHOWN) :] for name in self._marks(_SHOWN)}
+        return {name[len(_SHOWN) :] for name in self._markers(_SHOWN)}
 
     def reset(self) -> None:
-        """Start counting tool calls at 0, and forget the hints given and the records shown."""
-        for name in (_CALLS, *self._marks(_SAID), *self._marks(_SHOWN)):
+        """Set the number of tool calls to 0, and delete the markers of the hints given and the records shown."""
+        for name in (_CALLS, *self._markers(_HINT), *self._markers(_SHOWN)):
             (self.path / name).unlink(missing_ok=True)
 
-    def _marks(self, start: str) -> list[str]:
+    def _markers(self, start: str) -> list[str]:
         try:
             return [name for name in os.listdir(self.path) if name.startswith(start)]
         except OSError:
@@ -163,10 +160,10 @@ class SessionDir:
 
 
 def find_root(start: Path) -> tuple[Repository, Path, Path] | None:
-    """Find the memory at or above `start` for a hook; None if there is none.
+    """Find the memory at or above `start` for a hook; return None if there is none.
 
     Returns the repository, the folder that contains the `.memory/`, and the folder of all sessions of this memory
-    (`SessionDir.root`). The memory is not opened: it may be broken, and a hook has no time for it.
+    (`SessionDir.root`). The memory is not opened, since that takes time and fails if it is broken.
     """
     from memctl.git.repository import open_repository
     from memctl.store import place

@@ -1,8 +1,8 @@
-"""Pages of sessions and checkpoints on a ref of their own, refs/memctl/sessions: on no branch, in no worktree or index.
+"""Session pages and checkpoints on the ref refs/memctl/sessions: on no branch, in no worktree or index.
 
 All memories of a clone share the ref. Its commits are a separate history with the usual messages and trailers; their
-trees have the files under the paths that they would have in the worktree. Readers look in both places; a file in the
-worktree wins.
+trees have the files at the paths that they would have in the worktree. Readers look in both places; a file in the
+worktree takes precedence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FOLDERS = (f"{SESSIONS}/", f"{CHECKPOINTS}/")
 
 
 def remote_ref(remote: str) -> str:
-    """Return the name of the local ref for the state in which a remote's refs/memctl/sessions was last fetched."""
+    """Return the name of the local ref to which a remote's refs/memctl/sessions is fetched."""
     return REF.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
 

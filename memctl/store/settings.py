@@ -13,7 +13,11 @@ from memctl.store.place import CONFIG
 def faults(memory: Memory) -> list[MemctlError]:
     """Return an error for each setting of the project or of Git with a value that has no meaning here."""
     found = []
-    for read in (lambda: _hook_commits(memory), lambda: batches.mode(memory), lambda: _branch(memory)):
+    for read in (
+        lambda: _check_hook_commits(memory),
+        lambda: batches.mode(memory),
+        lambda: _check_default_branch(memory),
+    ):
         try:
             read()
         except MemctlError as error:
@@ -21,16 +25,18 @@ def faults(memory: Memory) -> list[MemctlError]:
     return found
 
 
-def _hook_commits(memory: Memory) -> None:
+def _check_hook_commits(memory: Memory) -> None:
     try:
         hook_commits.mode(memory.repository)
     except hook_commits.UnknownValue as error:
-        raise MemctlError(f"hooks of agents commit nothing: {error.message}", error.hint) from None
+        raise MemctlError(f"agents' hooks commit nothing: {error.message}", error.hint) from None
 
 
-def _branch(memory: Memory) -> None:
-    """Raise MemctlError if documents belong to a default branch that does not exist; a clone of one branch can't
-    tell."""
+def _check_default_branch(memory: Memory) -> None:
+    """Raise MemctlError if documents are rendered on the default branch and no such branch exists.
+
+    Nothing is raised in a clone that may lack the branch because only one branch was fetched.
+    """
     name, repository = memory.config.default_branch, memory.repository
     if memory.config.docs != DEFAULT_BRANCH or not name:
         return
@@ -40,7 +46,7 @@ def _branch(memory: Memory) -> None:
     known = repository.default_branch("origin")
     if known or b'[remote "' not in repository.own_config().encode():
         raise MemctlError(
-            f"default_branch is {name[:40]!r} in {memory.tracked(CONFIG)}, and there is no such branch: documents are "
-            "rendered on none",
+            f"{memory.tracked(CONFIG)}: default_branch is {name[:40]!r}, but there is no such branch, so documents are "
+            "rendered on no branch",
             f"write `default_branch: {known or repository.branch()[0].removeprefix('refs/heads/')}`",
         )

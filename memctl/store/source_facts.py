@@ -1,7 +1,7 @@
-"""Facts computed from the repository's own files, kept in the cache by blob id, since a blob never changes.
+"""Facts computed from the repository's own files, stored in the cache by blob id, since a blob never changes.
 
-A key has the blob id and a `name` for what else the fact depends on, such as the file's suffix or a tokenizer. Facts of
-blobs that no file has any more are deleted once they outnumber the others.
+A key is a pair of the blob id and a name, which says on what else the fact depends, such as the file's suffix or a
+tokenizer. Facts about blobs that no file has any more are deleted once they outnumber the others.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import suppress
 from memctl.store.cache import Cache
 
 Key = tuple[str, str]  # blob and name
-_SPARE = 5_000  # facts to keep of blobs that no file has; another branch may have them
+_SPARE = 5_000  # facts to keep about blobs that no file has, since another branch may have them
 
 
 def recall(cache: Cache) -> dict[Key, bytes]:

@@ -18,7 +18,7 @@ from memctl.errors import MemctlError
 from memctl.git import private
 
 _FILE = "observations.db"
-MOST_KEPT = 1_000  # of a model; with a rate of .2 the older ones have no weight left
+MOST_KEPT = 1_000  # samples of a model; with a smoothing rate of .2 older ones would have no weight
 _CREATE = (
     "CREATE TABLE IF NOT EXISTS observations (number INTEGER PRIMARY KEY, model TEXT, digest BLOB, kinds TEXT,"
     " estimate INTEGER, reported INTEGER, UNIQUE (model, digest))"
@@ -76,10 +76,10 @@ def models(folder: Path) -> list[str]:
 
 def _read(folder: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
     file = folder / _FILE
-    if not os.path.exists(file):  # nor where only its owner may look
+    if not os.path.exists(file):  # or this user may not see it
         return []
     try:
-        database = sqlite3.connect(private.read_only(file), uri=True, timeout=1)
+        database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)
         try:
             return database.execute(query, values).fetchall()
         finally:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable
 from memctl.text.words import SHORTEST_GUESSED, nearest
 
 _LONGEST = 40  # letters; nobody types longer words
-_MANY = 1_000  # records: how many more than that have a word does not matter
-_OFFERED = 2  # of the nearest words
-# Slips that a changed letter counts as: most words that nobody has written yet are no slip, and differ by one from
-# another (weak and week, reaper and reader). On the first half of bench/labelled MRR is .869, with one slip .866.
-_CHANGED = 2
+_MANY = 1_000  # texts; words that occur in more than so many count as equally frequent
+_MOST_SUBSTITUTES = 2  # nearest words that are searched in place of one
+# The number of typing errors for which a changed letter counts. Most unknown words of a query are spelt correctly, and
+# differ by one letter from another word (weak and week, reaper and reader). On the first half of bench/labelled MRR is
+# .869, with 1 instead of 2 it is .866.
+_CHANGED_LETTER_SLIPS = 2
 
 Count = Callable[[str, int], int]  # how many texts have a word or phrase, at most so many
 
@@ -25,7 +26,7 @@ def add(database: sqlite3.Connection, words: Iterable[str]) -> None:
 def remove(database: sqlite3.Connection, words: Iterable[str]) -> None:
     """Remove those of some words from the vocabulary that no text contains any more.
 
-    A word is still contained if a text has another form of it with the same stem.
+    A text with another form of the word, with the same stem, counts as containing it.
     """
     find = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
     gone = [(word,) for word in _words_to_keep(words) if not database.execute(find, (f'"{word}"',)).fetchone()]
@@ -37,18 +38,18 @@ def _words_to_keep(words: Iterable[str]) -> list[str]:
 
 
 def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:
-    """Return the words to search in place of a misspelt one, () if the word occurs, is a number or resembles no other.
+    """Return the words to search in place of a misspelt one; () if the word occurs, is a number or resembles no other.
 
     They are the two words of which it is made ("read timeout" for "readtimeout"), or else words with a similar
-    spelling, the most frequent first. The first letter is taken to be right, or swapped with the second. `count`
-    returns in how many texts a word or phrase occurs, at most the number that it is given.
+    spelling, the most frequent first. Their first letter is the first or second one of `word`. `count` returns in how
+    many texts a word or phrase occurs, at most the number that is its second argument.
     """
     if len(word) < SHORTEST_GUESSED or len(word) > _LONGEST or word.isdigit() or count(word, 1):
         return ()
     split = [f"{word[:at]} {word[at:]}" for at in range(2, len(word) - 1)]
     together = [pair for pair in split if count(pair, 1)]
     if together or not word.isalpha():
-        return tuple(together[:_OFFERED])
+        return tuple(together[:_MOST_SUBSTITUTES])
     candidates: list[str] = []
     for first in dict.fromkeys(word[:2]):
         rows = database.execute(
@@ -56,5 +57,7 @@ def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[
             (first, chr(ord(first) + 1), len(word) - 2, len(word) + 2),
         )
         candidates += [row[0] for row in rows]
-    frequent = {near: found for near in nearest(word, candidates, _CHANGED) if (found := count(near, _MANY))}
-    return tuple(sorted(frequent, key=lambda near: (-frequent[near], near))[:_OFFERED])
+    frequent = {
+        near: found for near in nearest(word, candidates, _CHANGED_LETTER_SLIPS) if (found := count(near, _MANY))
+    }
+    return tuple(sorted(frequent, key=lambda near: (-frequent[near], near))[:_MOST_SUBSTITUTES])

@@ -42,8 +42,8 @@ def _merge_ref(memory: Memory, branch: str, theirs: str) -> str:
     repository, ref = memory.repository, batches.ref(memory, branch)
     with lock.hold(repository.shared / "lock"):
         ours = repository.tip(ref)
-        if batches.of_branch(memory, branch) or not theirs or (ours and refs.contains(repository, ours, theirs)):
-            return theirs if batches.of_branch(memory, branch) else ours
+        if batches.open_batch(memory, branch) or not theirs or (ours and refs.contains(repository, ours, theirs)):
+            return theirs if batches.open_batch(memory, branch) else ours
         goes_on = not ours or refs.contains(repository, theirs, ours)
         new = theirs if goes_on else batches.join(memory, ours, theirs)
         trailers = batches.trailers(memory, new)

@@ -75,7 +75,7 @@ class _Ours:
     def times_added(self, _: Collection[Origin]) -> Mapping[Origin, int]:
         return {}
 
-    def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
+    def visible_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
         return dict.fromkeys(writers, frozenset(things))
 
     def paths_ever(self, _: str) -> Collection[str]:

@@ -12,7 +12,7 @@ from memctl.git.remotes import Upstream
 from memctl.git.tree_merge import Leaf
 from memctl.pages import documents as comparing
 from memctl.pages.links import FOLDER, SOURCES
-from memctl.record.change import Change, Deed
+from memctl.record.change import Change, RecordAction
 from memctl.record.config import parse as parse_config
 from memctl.record.snapshot import Snapshot
 from memctl.store import commit_message, load, objects
@@ -114,7 +114,7 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
 def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
     """Return the merged tree of all files outside of the memory, and the paths of conflicts."""
     repository = memory.repository
-    trees = tree_merge.without(repository, [*bases, ours, theirs], memory.prefix)
+    trees = tree_merge.remove_folder(repository, [*bases, ours, theirs], memory.prefix)
     return tree_merge.merge(repository, trees[:-2], trees[-2], trees[-1])
 
 
@@ -156,11 +156,12 @@ def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Lea
 def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
     """Return the Change for the commit message, with a deed for each record about which the merge decided."""
     deeds = [
-        Deed("renumbered", one.name, f"now {one.now}; {upstream.name} has another {one.name}") for one in made.renamed
+        RecordAction("renumbered", one.name, f"now {one.now}; {upstream.name} has another {one.name}")
+        for one in made.renamed
     ]
-    deeds += [Deed("lost", item.id.replace(" ", "_"), describe(item)) for item in made.lost]
+    deeds += [RecordAction("lost", item.id.replace(" ", "_"), describe(item)) for item in made.lost]
     deeds += [
-        Deed("kept", merge_tree.name_of(path).replace(" ", "_"), "one side deleted it, the other used it")
+        RecordAction("kept", merge_tree.name_of(path).replace(" ", "_"), "one side deleted it, the other used it")
         for path in made.revived
     ]
     identifiers = (*merge_tree.record_ids(made.both), *(one.now for one in made.renamed))
@@ -218,4 +219,4 @@ def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
     cache = load.current_cache(memory)
     args = ["diff-index", "-z", "--name-only", "--no-renames", name, "--", memory.prefix]
     out = git.read(args, memory.repository.top)
-    return cache, {git.name(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path}
+    return cache, {git.decode_path(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path}

@@ -80,7 +80,7 @@ def _branch(memory: Memory, upstream: Upstream, report: Report, *, push: bool, d
     try:
         return _try_until_pushed(memory, upstream, report, turn, push=push, dry_run=dry_run)
     finally:
-        turn.give_back()
+        turn.release()
 
 
 def _try_until_pushed(
@@ -129,11 +129,11 @@ def _is_our_turn(memory: Memory, theirs: str, turn: SyncTurn, number: int) -> bo
 
     A clone with nothing to push never waits.
     """
-    if turn.is_anothers:
+    if turn.is_claimed_elsewhere:
         return refs.contains(memory.repository, theirs, memory.repository.branch()[1])
     if number > _LOST:
-        return turn.take(memory.actor)
-    turn.clear_away()
+        return turn.claim(memory.actor)
+    turn.end_stale_claim()
     return True
 
 

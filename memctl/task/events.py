@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.event import HANDED, WorkflowEvent, problems
+from memctl.record.event import AGENT_HANDOFF, WorkflowEvent, problems
 from memctl.record.required_text import LONGEST_LINE, InvalidFields, type_errors
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
@@ -95,7 +95,7 @@ def note_handoff(
     the event can't be added.
     """
     about = f"{identifier} was {became}" + (f": {some(sections, _SECTIONS)}" if sections else "")
-    values = {"event_type": HANDED, "action_taken": about, "target_agent": target, **more}
+    values = {"event_type": AGENT_HANDOFF, "action_taken": about, "target_agent": target, **more}
     try:
         emit(memory, workflow(memory, ""), values)
     except MemctlError as error:

@@ -138,7 +138,7 @@ def accept(state: State, given: Transfer, task: str, declined: Collection[str]) 
     return Step(state, "accept", title)
 
 
-def give_back(state: State, given: Transfer, op: str) -> Step:
+def release(state: State, given: Transfer, op: str) -> Step:
     """Return the step that gives back to a handoff's giver all sections that the taker still owns by this handoff.
 
     `op` is the operation that the commit names, such as `decline`. Raises MemctlError if the state

@@ -8,11 +8,13 @@ from contextlib import suppress
 import msgspec
 
 from memctl.git import git
+from memctl.record import frontmatter
 from memctl.record.content_fields import content
-from memctl.record.errors import InvalidRecord
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.search.readiness import OpenWork, is_started, next_status
+from memctl.search.readiness import OpenWork, is_started, next_status, open_work
+from memctl.store import batches
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.team import ref_state
@@ -25,6 +27,8 @@ _CRITICAL = "critical"
 # each looked for among those that could be begun when it was finished (mostly 37), 21 % were among the first five with
 # what goes on from yesterday's work first, 12 % by weight alone.
 _LATELY = 24 * 3_600
+_IMPORT = "import"  # the operation whose commits have many records that nobody worked on then
+_OWN_TIMES = ("closed_at", "updated_date")  # front matter from the tools that records are imported from
 
 
 class WorkItem(msgspec.Struct, frozen=True):
@@ -45,7 +49,7 @@ class NextWork(msgspec.Struct, frozen=True):
     """The open records that an agent can begin: the chosen ones, best first, and what is not chosen.
 
     `total` counts the records that can be begun, chosen or not. `elsewhere` are records that another agent has, each
-    with the reason; `blocked` counts records that wait for other records; `everywhere` are the blockers of all work, in
+    with the reason; `blocked` counts records that have blockers; `everywhere` are the blockers of all work, in
     words.
     """
 
@@ -61,7 +65,7 @@ def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = Tru
 
     Ownership, assignments and blockers of all work count only if `is_now`: they are not known for an earlier snapshot.
     """
-    work = OpenWork(snapshot.open_records)
+    work = open_work(snapshot)
     state = ref_state.read(memory).state if is_now else State()
     elsewhere = {record.memory_id: who for record in work.ready if (who := _elsewhere(memory, snapshot, state, record))}
     free = [record for record in work.ready if record.memory_id not in elsewhere]
@@ -141,11 +145,33 @@ def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) 
         return {}
     since = timestamps.to_epoch(memory.now) - _LATELY
     when = {path: one.seconds for path, one in commits.items() if one.seconds >= since}
+    imported = {commit for path in when if _IMPORT in batches.trailers(memory, commit := commits[path].commit).ops}
     found = {}
     for name, some in beside.items():
-        if lately := [one for one in some if memory.tracked(one.path) in when]:
+        lately = [one for one in some if memory.tracked(one.path) in when]
+        lately = [
+            one
+            for one in lately
+            if commits[memory.tracked(one.path)].commit not in imported or _closed(snapshot, one) >= since
+        ]
+        if lately:
             found[name] = max(lately, key=lambda one: (when[memory.tracked(one.path)], one.id))
     return found
+
+
+def _closed(snapshot: Snapshot, record: Record) -> int:
+    """Return when an imported record was last worked on, by its own times and those of the tool that it comes from.
+
+    The result is in seconds since 1970. The commit of an import says nothing of that.
+    """
+    values: Mapping[str, object] = {}
+    with suppress(FrontMatterError, OSError):
+        values = frontmatter.read(snapshot.read(record.path))[0]
+    times = [timestamps.to_epoch(record.timestamp)]
+    for name in _OWN_TIMES:
+        with suppress(ValueError):
+            times.append(timestamps.to_epoch(timestamps.parse(str(values.get(name) or ""))))
+    return max(times)
 
 
 def _choice(

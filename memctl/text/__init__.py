@@ -1,4 +1,4 @@
-"""Texts that need not be of a record: words, times, Markdown, globs, XML, credentials.
+"""Functions for texts of any kind: words, times, Markdown, globs, XML, credentials.
 
-`lazy_regex` and `light_typing` make the start of memctl quick.
+`lazy_regex` and `light_typing` make memctl start faster.
 """

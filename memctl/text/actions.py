@@ -1,4 +1,4 @@
-"""What can be done to a file, by the words that states of tasks, pages of sessions and answers of hooks use for it."""
+"""The words for what was done to a file, in the states of tasks, the pages of sessions and the answers of hooks."""
 
 from __future__ import annotations
 

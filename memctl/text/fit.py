@@ -1,17 +1,17 @@
-"""Fit a text into limited room: cut it, or find how much of it fits. It also has the hosts' limits for hook output."""
+"""Fitting a text into limited room: cutting it, or finding how much of it fits; the limit of hooks' output."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-# Of a hook's output Claude Code shows all up to 10,000 characters, else a preview of 2 kB (seen in version 2.1.329).
+# If a hook's output has more than 10,000 characters, Claude Code shows a preview of 2 kB (seen in version 2.1.329).
 LIMIT = 9_500
-_ABBREVIATED = 160  # characters of a text that stands for the whole
+_ABBREVIATED = 160  # characters at most of a first sentence
 
 
 def length(text: str) -> int:
-    """Return the length of a text in UTF-16 units, as the hosts count, which are written in JavaScript."""
+    """Return the length of a text in UTF-16 units, as hosts that are written in JavaScript count it."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -21,7 +21,7 @@ def cut(text: str, longest: int) -> str:
 
 
 def cut_at_word(text: str, longest: int, mark: str = " …") -> str:
-    """Return a text cut to about `longest` characters where a word ends, with `mark` behind it: "the beginning …".
+    """Return a text cut after a word to fewer than `longest` characters, followed by `mark`: "the beginning …".
 
     A text of at most `longest` characters is returned unchanged.
     """
@@ -40,9 +40,9 @@ def first_sentence(text: str) -> str:
 
 
 def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:
-    """Return the largest number from `least` to `greatest` for which `fits` is true, `least` if there is none.
+    """Return the largest number from `least` to `greatest` for which `fits` is true; `least` if there is none.
 
-    It searches by halves: if a number fits, every smaller one must fit.
+    It is found by binary search: if a number fits, every smaller one must fit, too.
     """
     while least < greatest:
         middle = (least + greatest + 1) // 2

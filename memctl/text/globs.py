@@ -1,8 +1,8 @@
-"""Match paths with patterns as in `.gitignore`, in time linear in the pattern and the path.
+"""Matching paths with patterns as in `.gitignore`, in time linear in the pattern and the path.
 
 A pattern becomes a regular expression that never backtracks: between two `*` the leftmost match is as good as any
-other, and a lookahead with a back reference keeps it, as in `fnmatch`. The characters mean what gitignore(5) and Git's
-wildmatch.c say. One thing differs, for the lists of globs of pages: a file below an excluded folder can be included
+other, and a lookahead with a back reference keeps it, as in `fnmatch`. Patterns have the meaning that gitignore(5) and
+Git's wildmatch.c define, with one exception for the globs of pages: a file below an excluded folder can be included
 again (`!src/made.py`).
 """
 
@@ -14,10 +14,10 @@ from itertools import count
 
 from memctl.text.lazy_regex import lazy_regex
 
-# A pattern with more matches nothing. What it costs grows with its stars times the folders of a path; with these, a
-# path of 4096 characters takes at most some milliseconds. Patterns that people write have under 100 characters.
+# A pattern with more characters or stars matches nothing. The time grows with the stars times the folders of a path;
+# within these limits a path of 4096 characters takes a few milliseconds. People write patterns of under 100 characters.
 MAX_LENGTH, MAX_STARS = 1024, 32
-_MAX_FOLDERS = 100  # a folder deeper than that takes its files with it no more; the deepest that people make are at 30
+_MAX_FOLDERS = 100  # patterns for deeper folders do not match the files in them; people make folders up to 30 deep
 _CLASSES = {
     "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "blank": " \t", "cntrl": "\x00-\x1f\x7f", "digit": "0-9",
     "graph": "!-~", "lower": "a-z", "print": " -~", "punct": "!-/:-@\\[-`{-~", "space": " \t-\r",
@@ -25,12 +25,12 @@ _CLASSES = {
 }  # fmt: skip
 _FOLDERS = lazy_regex(r"\*{2,}(?=/|\Z)")  # `**` where it matches folders
 _RANGE = lazy_regex(r"-(?!\])(?:\\(.)|([^\\]))", re.DOTALL)
-_MEMBER = lazy_regex(r"\[:(?P<named>[^\]]*):\]|\\(?P<kept>.)|(?P<plain>[^\\])", re.DOTALL)
+_MEMBER = lazy_regex(r"\[:(?P<class_name>[^\]]*):\]|\\(?P<escaped>.)|(?P<plain>[^\\])", re.DOTALL)
 _ANY_FOLDERS, _ANY, _SLASH = "(?:[^/]+/)*?", "[^/]*?", "/"
 
 
 class Globs:
-    """A list of patterns as in `.gitignore`; of the patterns that match a path, the last one decides."""
+    """A list of patterns as in `.gitignore`; the last pattern that matches a path decides."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._patterns = [_Pattern(line) for line in lines]
@@ -54,8 +54,10 @@ class Globs:
         return None
 
     def _above(self, folder: str) -> tuple[int, ...]:
-        """Return the last pattern of each folder from `folder` upwards, as long as each comes after those of the inner
-        folders."""
+        """Return the last matching pattern of `folder` and of each folder above it.
+
+        Patterns that come before those of an inner folder are left out, since they decide nothing.
+        """
         missing = []
         while folder not in self._folders:
             missing.append(folder)
@@ -67,7 +69,7 @@ class Globs:
         return above
 
     def _last(self, path: str, name: str, is_folder: bool = False) -> tuple[int, ...]:
-        """Return the last pattern for a path itself, not for the folders above it; () if there is none."""
+        """Return the index of the last pattern that matches a path itself, not a folder above it; () if none does."""
         if self._names.fullmatch(name) is None and self._paths.fullmatch(path) is None:
             return ()
         for place in range(len(self._patterns) - 1, -1, -1):
@@ -82,7 +84,7 @@ class _Pattern:
     __slots__ = ("_is_for_folders", "expression", "is_exception", "is_for_names")
 
     def __init__(self, line: str) -> None:
-        text = _trimmed(line)
+        text = _strip_line(line)
         self.is_exception = text.startswith("!")
         text = text.removeprefix("!")
         self._is_for_folders = text.endswith("/")
@@ -97,9 +99,9 @@ class _Pattern:
 
 
 def _union(patterns: Iterable[_Pattern]) -> re.Pattern[str]:
-    """Return an expression for everything that some patterns match, by which most paths are rejected at once.
+    """Return an expression for all paths that some patterns match, by which most paths are rejected with one match.
 
-    It matches everything if a pattern has a back reference, since the names of groups would collide.
+    It matches every path if a pattern has a back reference, since the names of groups would collide.
     """
     texts = [one.expression.pattern for one in patterns if one.expression is not None]
     return re.compile("(?s:.*)" if any("(?P=" in text for text in texts) else "|".join(texts) or "(?!)")
@@ -110,17 +112,17 @@ def is_pattern(line: str) -> bool:
     return _Pattern(line).expression is not None
 
 
-def _trimmed(line: str) -> str:
+def _strip_line(line: str) -> str:
     """Return a line without trailing blanks, unless a backslash keeps one; "" for a comment."""
     if line.startswith("#"):
         return ""
-    kept = line.rstrip(" ")
-    is_kept = len(kept) < len(line) and (len(kept) - len(kept.rstrip("\\"))) % 2
-    return f"{kept} " if is_kept else kept
+    stripped = line.rstrip(" ")
+    is_escaped = len(stripped) < len(line) and (len(stripped) - len(stripped.rstrip("\\"))) % 2
+    return f"{stripped} " if is_escaped else stripped
 
 
 def _expression(pattern: str, is_for_names: bool) -> re.Pattern[str] | None:
-    """Return the expression for a whole path, or a whole name; None if nothing can match the pattern."""
+    """Return the expression of a pattern for a whole path or a whole name; None if the pattern can't match."""
     if not 0 < len(pattern) <= MAX_LENGTH or pattern.count("*") > MAX_STARS:
         return None
     try:
@@ -138,9 +140,9 @@ def _expression(pattern: str, is_for_names: bool) -> re.Pattern[str] | None:
 
 
 def _join(choice: str, pieces: list[str], numbers: Iterator[int]) -> str:
-    """Join pieces with a choice before each but the first, which is kept once the piece behind it has matched.
+    """Join pieces with the expression `choice` between them, so that no choice is tried again once its piece matched.
 
-    The last one needs no keeping: a name, or the path, ends behind it.
+    The last choice needs no such guard, since the name or the path ends behind its piece.
     """
     joined, *rest = pieces
     for piece in rest[:-1]:
@@ -178,7 +180,7 @@ def _parts(pattern: str, is_for_names: bool) -> Iterator[str]:
             place = end
             yield expression
         elif pattern[place:] == "\\":
-            raise ValueError(f"{pattern}: it ends with a backslash")
+            raise ValueError(f"{pattern} must not end with a backslash")
         else:
             place += 2 if sign == "\\" else 1
             yield {"?": "[^/]", "/": _SLASH}.get(sign) or re.escape(pattern[place - 1])
@@ -194,10 +196,10 @@ def _bracket(pattern: str, place: int) -> tuple[int, str]:
             last = match[1] or match[2]
             found += f"{re.escape(before)}-{re.escape(last)}" if before <= last else ""
             before = ""
-        elif (match := _MEMBER.match(pattern, place)) and match["named"] in (None, *_CLASSES):
-            before = match["kept"] or match["plain"] or ""
-            found += re.escape(before) or _CLASSES[match["named"]]
+        elif (match := _MEMBER.match(pattern, place)) and match["class_name"] in (None, *_CLASSES):
+            before = match["escaped"] or match["plain"] or ""
+            found += re.escape(before) or _CLASSES[match["class_name"]]
         else:
-            raise ValueError(f"{pattern}: its set of characters is not closed, or names an unknown class")
+            raise ValueError(f"{pattern} has a set of characters without `]`, or with an unknown class")
         place = match.end()
     return place + 1, f"(?!/)[{'^' if is_negated else ''}{found}]"

@@ -1,4 +1,4 @@
-"""Find headings and code in a Markdown text, as CommonMark defines them."""
+"""Finding headings and code in a Markdown text, as CommonMark defines them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ CODE_SPAN = lazy_regex(r"(?<!`)(`+)(?!`)(?:.*?[^`])?\1(?!`)")
 _FENCE = lazy_regex(r"(`{3,}|~{3,})(.*)")
 _FENCES = lazy_regex(r"^(?:`{3}|~{3}).*", re.MULTILINE)
 _FENCES_AND_HEADINGS = lazy_regex(r"^(?:(#{1,6})(?![^ \t\n])|`{3}|~{3}).*", re.MULTILINE)
-# What only a parser of Markdown can tell the meaning of: a line that may begin HTML, a heading or a fence that is
-# indented (in a list item, perhaps), and what may be the underline of a heading. All else of a heading is in its line.
+# Lines whose meaning only a parser of Markdown finds out: a line that may begin HTML, an indented heading or fence,
+# which may be in a list item, and a line that may be the underline of a heading.
 _ODD = lazy_regex(r"\n(?: {0,3}<[A-Za-z/!?]| {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*(?=\n|\Z))")
-_CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # of HTML that goes on over empty lines
+_CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # for HTML that does not end at an empty line
 _COMMENTS_BEFORE = lazy_regex(r"\A(?:\s*<!--.*?-->)+\s*", re.DOTALL)
-_STAND_IN = lazy_regex(r"<!--.*?-->|\{[^{}]*\}|[\s*+>#-]", re.DOTALL)  # a comment or stand-in, and marks around it
-_BRACKETS = lazy_regex(r"\[[^\[\]]*\](?!\()|<[^<>]*>")  # stand-ins of titles alone: in a text they may be anything
+_PLACEHOLDER = lazy_regex(r"<!--.*?-->|\{[^{}]*\}|[\s*+>#-]", re.DOTALL)  # comments and placeholders
+_BRACKETS = lazy_regex(r"\[[^\[\]]*\](?!\()|<[^<>]*>")  # placeholders in titles only: elsewhere they may be real text
 _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class Heading(NamedTuple):
-    """A heading: its level, its text as Markdown, its offset in the text, and the offset of what follows its lines."""
+    """A heading: its level, its text as Markdown, and the offsets of its start and of the line behind it."""
 
     level: int
     title: str
@@ -38,7 +38,7 @@ class Heading(NamedTuple):
 
 
 class HeadedPart(NamedTuple):
-    """A part of a Markdown text: its heading ("" before the first one), its text with the heading, and without it."""
+    """A part of a Markdown text: its heading ("" before the first heading), its whole text, and its text below that."""
 
     heading: str
     text: str
@@ -56,7 +56,7 @@ class HeadedPart(NamedTuple):
 
 
 def _is_odd(text: str) -> bool:
-    return _ODD.search("\n" + text) is not None  # `^` would be tried at each character, which takes three times as long
+    return _ODD.search("\n" + text) is not None  # a pattern with `^` would take three times as long
 
 
 def of(text: str) -> list[Heading]:
@@ -68,8 +68,7 @@ def of(text: str) -> list[Heading]:
 
 
 def _by_lines(text: str) -> list[Heading]:
-    """Return the headings of a text whose only headings are lines that begin with `#`: ten times as fast as a
-    parser."""
+    """Return the headings of a text in which all headings begin with `#`, ten times as fast as a parser."""
     found = []
     fence = ""
     for match in _FENCES_AND_HEADINGS.finditer(text):
@@ -111,7 +110,7 @@ def _title(line: str) -> str:
     return (text if text[-1:] in ("", " ", "\t") else title).strip()
 
 
-@lru_cache(maxsize=8)  # a page is asked for its parts by many rules and documents, one after the other
+@lru_cache(maxsize=8)  # many rules and documents split the same page, one after the other
 def split(body: str) -> tuple[HeadedPart, ...]:
     """Split a Markdown text at its headings of level 2; the joined texts of the parts are the whole text."""
     sections = [heading for heading in of(body) if heading.level == 2]
@@ -131,7 +130,7 @@ def take_title(text: str) -> tuple[str, str]:
 
 
 def close_fence(text: str) -> str:
-    """Return a text with its open code fence or comment closed, so that it does not swallow what follows."""
+    """Return a text with its open code fence or comment closed, so that text behind it is not part of that."""
     if not _is_odd(text):
         fence = ""
         for match in _FENCES.finditer(text):
@@ -212,14 +211,14 @@ def _fence_after(line: str, fence: str) -> str:
 
 
 def is_unfilled(text: str) -> bool:
-    """Return whether a text is a template: its title is a stand-in such as `{title}` or `[short title]`, or there is
-    nothing under its headings but comments and stand-ins in braces."""
+    """Return whether a text is a template: its title is a placeholder such as `{title}` or `[short title]`, or below
+    its headings there are only comments and placeholders in braces."""
     title, body = take_title(_COMMENTS_BEFORE.sub("", text))
     parts = split(body)
-    is_empty = len(parts) > 1 and not any(_STAND_IN.sub("", part.body) for part in parts)
-    return is_empty or (bool(title) and is_stand_in(title))
+    is_empty = len(parts) > 1 and not any(_PLACEHOLDER.sub("", part.body) for part in parts)
+    return is_empty or (bool(title) and is_placeholder(title))
 
 
-def is_stand_in(title: str) -> bool:
-    """Return whether a title is empty or stands for one to be written, such as `{title}` and `[short title]`."""
-    return not _STAND_IN.sub("", _BRACKETS.sub("", title))
+def is_placeholder(title: str) -> bool:
+    """Return whether a title is empty or a placeholder, such as `{title}` and `[short title]`."""
+    return not _PLACEHOLDER.sub("", _BRACKETS.sub("", title))

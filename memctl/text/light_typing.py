@@ -17,17 +17,20 @@ def cast(_: object, value: Any) -> Any:
 
 
 class _NamedTupleType(type):
-    """Makes a class below `NamedTuple` a named tuple of its annotations, which have to be strings (`from __future__
-    import annotations`): evaluating them would cost more than the class."""
+    """The metaclass that turns a subclass of `NamedTuple` into a named tuple with the annotated fields.
+
+    The annotations must be strings (`from __future__ import annotations`), since evaluating them would take longer than
+    making the class.
+    """
 
     def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, object]) -> type:
         if not bases:
             return super().__new__(cls, name, bases, members)
         fields = members["__annotations__"]
-        made = namedtuple(name, fields, defaults=[members.pop(field) for field in fields if field in members])
+        result = namedtuple(name, fields, defaults=[members.pop(field) for field in fields if field in members])
         for key, value in members.items():
-            setattr(made, key, value)
-        return made
+            setattr(result, key, value)
+        return result
 
 
 class NamedTuple(metaclass=_NamedTupleType):

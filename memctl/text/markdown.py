@@ -1,4 +1,4 @@
-"""Embed a text in other Markdown, within a line or below a heading, so that it can't change what is around it."""
+"""Embedding a text in other Markdown, within a line or below a heading, so that it can't change the text around it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from memctl.text.headings import CODE_SPAN
 from memctl.text.lazy_regex import lazy_regex
 
 _HEADING = lazy_regex(r"^#{1,6}(?=[ \t]|$)", re.MULTILINE)
-# HTML, an indented heading, the underline of one, a fence that does not begin its line.
+# HTML, an indented heading, the underline of a heading, a fence that does not begin its line.
 _ODD = lazy_regex(
     r"^(?: {0,3}<| {1,3}#{1,6}(?:[ \t]|$)| {0,3}(?:=+|-+)[ \t]*$|(?:[ \t>*+-]|\d{1,9}[.)])+(?:`{3}|~{3}))", re.MULTILINE
 )
-# Markdown lets it close a fence, `headings` does not.
+# In Markdown such a line may close a fence, in `headings` it does not.
 _INDENTED_FENCE = lazy_regex(r"^ {1,3}(?:`{3}|~{3})", re.MULTILINE)
-# What would begin something in a line (code, emphasis, a link, HTML, an entity, a cell of a table) or end a heading.
+# Characters that begin code, emphasis, a link, HTML, an entity or a cell of a table in a line, or that end a heading.
 _SPECIAL = lazy_regex(r"[\\`*\[\]<|~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|(?<!\S)#")
-_ESCAPE = lazy_regex(CODE_SPAN.pattern + r"|\\([!-/:-@\[-`{-~])")  # in a code span a backslash is one
-_OPENING = lazy_regex(r"(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+>=]))")  # what would begin a block if it began its line
+_ESCAPE = lazy_regex(CODE_SPAN.pattern + r"|\\([!-/:-@\[-`{-~])")  # a backslash in a code span escapes nothing
+_OPENING = lazy_regex(
+    r"(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+>=]))"
+)  # a mark that begins a block at the beginning of a line
 _LINKING = lazy_regex(r"^.*\]\(.*", re.MULTILINE)
 _TARGET = lazy_regex(r"(?<!\\)\]\([^()\s]*\)")
 _LINK_BEFORE_COLON = lazy_regex(r"(?<![\\!])\[([^\[\]]*)\]\([^()\s]*\)(?=:)")
@@ -58,13 +60,13 @@ def in_cell(line: str) -> str:
 
 def target(path: str) -> str:
     """Return a relative path as the target of a Markdown link."""
-    from urllib.parse import quote  # 2 ms, which what makes no link has no time for
+    from urllib.parse import quote  # 2 ms, and hooks that make no link must be fast
 
     return quote(path, safe="/")
 
 
 def code(text: str) -> str:
-    """Return a text as a code span, with enough backticks around it for those that it contains."""
+    """Return a text as a code span, in more backticks than it contains in a row."""
     text = one_line(text)
     ticks = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     return f"{ticks}{text}{ticks}" if len(ticks) == 1 else f"{ticks} {text} {ticks}"
@@ -73,14 +75,14 @@ def code(text: str) -> str:
 def slug(heading: str, *, literal: bool = False) -> str:
     """Return the anchor that hosting sites and editors give a heading: lower case, no punctuation, spaces as dashes.
 
-    If the heading is `literal`, it is plain text and not Markdown, and what looks like a link in it stays.
+    A `literal` heading is plain text and not Markdown, so that text in it that looks like a link stays.
     """
     shown = heading if literal else _LINK.sub(r"\1", heading)
     return re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
 
 
 def visible(text: str) -> str:
-    """Return a text with each link replaced by its words: a model finds places by § markers and ids, not by targets."""
+    """Return a text without the targets of its links: a model finds places by § markers and ids, not by targets."""
     if "](" not in text:
         return text
 
@@ -104,7 +106,7 @@ def outside_code(line: str, change: Callable[[str], str]) -> str:
 
 
 _HREF = lazy_regex(r"""(?<=\]\()(<?)([^()<>\s]+)(?=>?(?:[ \t]+["'][^"'\n]*["'])?\))""")
-_ABSOLUTE = lazy_regex(r"[a-zA-Z][\w+.-]*:|[#/]|§")  # an address, a heading of the same text, a path of the site's own
+_ABSOLUTE = lazy_regex(r"[a-zA-Z][\w+.-]*:|[#/]|§")  # an address, a heading of the same text, an absolute path
 
 
 def rewrite_links(text: str, rewrite: Callable[[str], str]) -> str:
@@ -122,10 +124,10 @@ def rewrite_links(text: str, rewrite: Callable[[str], str]) -> str:
 
 
 def embed(body: str, *, lowered_by: int = 2, lowered_to: int = 4) -> str:
-    """Return a record's text so that it neither adds headings beside those around it nor swallows what follows.
+    """Return a record's text as part of another text, whose structure it can't change.
 
     Its headings are lowered by `lowered_by` levels, and at least to level `lowered_to`. A text with Markdown that could
-    change what stands around it (raw HTML, underlined headings, indented or unclosed code fences) becomes a quotation.
+    change the text around it (raw HTML, underlined headings, indented or unclosed code fences) becomes a quotation.
     """
     stretches = list(headings.stretches(body))
     is_odd = any((_ODD if outside else _INDENTED_FENCE).search(text) for text, outside in stretches)

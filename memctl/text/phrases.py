@@ -1,4 +1,4 @@
-"""Phrases for messages: a number or an article with its noun, and the first of many names."""
+"""Phrases for messages: numbers and articles with their nouns, the first of many names, failed steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def indefinite(noun: str) -> str:
 def some(names: Sequence[str], most: int, mark: str = ", ", last: str = " and ") -> str:
     """Return at most `most` names and the number of others: "a, b and 3 more".
 
-    `mark` is what stands between two names, `last` what stands before the number.
+    `mark` separates the names, and `last` comes before the number.
     """
     more = f"{last}{len(names) - most:,} more" if len(names) > most else ""
     return mark.join(names[:most]) + more

@@ -1,4 +1,4 @@
-"""Remove lines that a program printed, such as logs, traces and diffs, and no person wrote."""
+"""Removing lines that a program printed, such as logs, traces and diffs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find files that must not reach a model: binary ones, and those with secrets in their text or their name."""
+"""Finding files that must not reach a model: binary files, and files with secrets in their text or by their name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memctl.text.credentials import find
 
 BINARY, SECRET_NAME = "binary", "its name is typical of files with secrets"
 _CREDENTIAL = "it looks like it contains a credential"
-_LOOKED_AT = 8_000  # bytes in which a binary file shows itself, as Git looks
+_LOOKED_AT = 8_000  # bytes at the beginning of a file in which a zero byte is searched, as Git does
 _SECRET_NAMES = re.compile(
     r"\.env(?:\.(?!(?:dist|example|sample|template|defaults?)$).+|rc)?|.+\.env|.*id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
     r"|.+\.(?:pem|key|p12|pfx|pkcs12|jks|keystore|kdbx?|ppk|asc|gpg|tfstate|tfvars|ovpn|age)(?:\.backup)?"
@@ -20,20 +20,20 @@ _SECRET_NAMES = re.compile(
 
 
 def refusal(path: str, content: bytes, text: str) -> str:
-    """Return why a file must not reach a model, by its path, its bytes or its text; "" if it may."""
+    """Return the reason why a file must not reach a model, by its path, its bytes or its text; "" if it may."""
     if has_secret_name(path):
         return SECRET_NAME
     return BINARY if is_binary(content) else refusal_of_text(text)
 
 
 def refusal_of_text(text: str) -> str:
-    """Return why a text must not reach a model; "" if it may."""
+    """Return the reason why a text must not reach a model; "" if it may."""
     spans = find(text)
     return f"{_CREDENTIAL} ({spans[0].rule})" if spans else ""
 
 
 def is_credential(reason: str) -> bool:
-    """Return whether a reason of `refusal` is a credential in the text; the file's name may still be shown then."""
+    """Return whether a reason from `refusal` is a credential in the text, so that the file's name may be shown."""
     return reason.startswith(_CREDENTIAL)
 
 

@@ -1,8 +1,8 @@
-"""Compare texts: find duplicates, repeated lines, and shared words.
+"""Comparing texts: finding duplicates, repeated lines, and shared words.
 
-Two texts are duplicates if they differ only in times, or are more than 85 % similar, and the most recent one is kept
-(rules.md#compaction). Texts with different numbers are not: two test runs with different counts of failures are two
-facts.
+Two texts are duplicates if they differ only in times, or are more than 85 % similar; the most recent one is kept
+(rules.md#compaction). Texts with different numbers are no duplicates: two test runs with different counts of failures
+are two facts.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import STOP_WORDS
 
 SIMILARITY = 0.85  # above this, a duplicate; rules.md#compaction
-_SKETCH = 8  # hashes by which texts that may be alike find each other: two that share none are never compared
-_RUN = 3  # words
+_SKETCH = 8  # hashes of a text; only texts that share one of them are compared
+_RUN = 3  # words in a run
 _LONG = 400  # characters; longer texts are compared word by word, which takes a hundredth of the time
-_SHORT = 8  # words: what is shorter recurs without being repetition
-_LEAST = 3  # equal lines in a row that are worth a count
+_SHORT = 8  # words; shorter texts often recur by chance
+_LEAST = 3  # equal lines in a row from which on they are replaced by one and their number
 
-# What says nothing of a task either, though in a question it may.
+# Further words without meaning in the description of a task; in a question they may have one.
 _TASK_WORDS = """
 after all also because being just make most must need needs one only other out over please such use used using work
 """
@@ -37,7 +37,7 @@ _WORD = lazy_regex(r"\w+")
 
 
 def normalise(text: str) -> str:
-    """Return a text without what may differ between duplicates: times, UUIDs, white space, case."""
+    """Return a text without times, UUIDs, runs of white space and case, in which duplicates may differ."""
     return " ".join(_UUID.sub("", _TIME.sub("", text)).casefold().split())
 
 
@@ -57,9 +57,9 @@ def similarity(one: str, other: str) -> float:
 
 
 def duplicates(texts: Sequence[str]) -> dict[int, int]:
-    """Return the duplicates among texts in the order of time: the index of each -> the index of the later text to keep.
+    """Return the duplicates among texts, oldest first: index of a duplicate -> index of the later text to keep.
 
-    Texts with different numbers in them are duplicates only if they are equal.
+    Texts with different numbers in them are no duplicates.
     """
     plain = [normalise(text) for text in texts]
     exact: dict[str, int] = {}
@@ -86,7 +86,7 @@ def duplicates(texts: Sequence[str]) -> dict[int, int]:
 def consolidate(text: str) -> str:
     """Return a text in which three or more lines in a row that differ only in times become one: "line (3 times)".
 
-    The last of these lines stays.
+    The one line is the last of them.
     """
     lines = []
     for _, group in groupby(text.split("\n"), key=lambda line: normalise(line) or line):

@@ -1,6 +1,6 @@
-"""Times as text: `YYYY-MM-DDTHH:MM:SSZ`, in UTC, is the canonical form of every time that memctl stores.
+"""Times as text: every time that memctl stores has the canonical form `YYYY-MM-DDTHH:MM:SSZ`, in UTC.
 
-Such texts sort as the times do, so most code compares them directly and never builds a datetime.
+Such texts sort in the order of time, so most code compares them directly and builds no datetime.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def parse(text: str) -> str:
     """
     text = text.strip()
     if text[19:20] == "." and text[20:-1].isdecimal() and text.endswith("Z") and text.isascii():
-        text = f"{text[:19]}Z"  # as programs write it; a transcript has it on every line
+        text = f"{text[:19]}Z"  # a fast path for the form on every line of a transcript
     if CANONICAL.fullmatch(text):
-        _naive(text)  # the 31st of February has the right shape
+        _naive(text)  # raises ValueError for the 31st of February
         return text
-    if _ACCEPTED.fullmatch(text) is None:  # Python 3.11 reads more forms than 3.10 does
+    if _ACCEPTED.fullmatch(text) is None:  # Python 3.11 would accept more forms than 3.10
         raise ValueError(text)
     # Python 3.10 reads neither a bare Z nor fractions of other lengths than 3 and 6.
     iso = re.sub(r"[Zz]$", "+00:00", text)
@@ -60,7 +60,7 @@ def days_between(earlier: str, later: str) -> float:
 
 
 def days_before(moment: str, days: float) -> str:
-    """Return the canonical time `days` before `moment`, not before the year 1."""
+    """Return the canonical time `days` before `moment`, but at least the beginning of the year 1."""
     try:
         return shift(moment, timedelta(days=-days))
     except OverflowError:

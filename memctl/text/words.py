@@ -1,10 +1,10 @@
-"""Split a text and its identifiers into words, as search and the ranking of files compare them.
+"""Splitting a text and its identifiers into words, as search and the ranking of files compare them.
 
 This is FTS5's tokenizer `unicode61` in Python: a word is a run of letters and digits, in lower case, without
-diacritics, so that `snake_case`, `kebab-case`, `dotted.names` and `paths/of/files` are split. What unicode61 leaves
-whole is split here: `camelCase`, letters from digits, and runs of Chinese, Japanese or Korean characters, which have no
-spaces, into pairs (the usual way to search them without a dictionary). Thai, Lao and Khmer have no spaces either and
-stay whole. Words keep their endings here.
+diacritics, so that `snake_case`, `kebab-case`, `dotted.names` and `paths/of/files` are split. Three kinds of words that
+unicode61 leaves whole are split, too: `camelCase`, letters followed by digits, and runs of Chinese, Japanese or Korean
+characters, which have no spaces, into pairs (the usual way to search them without a dictionary). Thai, Lao and Khmer
+have no spaces either, but stay whole. Words keep their endings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 
 from memctl.text.lazy_regex import lazy_regex
 
-# Words of English that say nothing of what a query is about.
+# English words that do not say what a query is about.
 _STOP_WORDS = """
 a about am an and any are as at be been before being but by can could d did do does doing don for from get gets had has
 have he her hers him his how i if in into is it its ll m many me more much my no not of often on or our re s she should
@@ -23,7 +23,7 @@ so some t than that the their them then there these they this to too up us ve ve
 while who whom whose why will with would you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-_STEM = 6  # letters after which words count as the same: "connection" and "connected", not "connect" and "contact"
+_STEM = 6  # first letters in which equal words agree: "connection" and "connected", but not "connect" and "contact"
 _WORD = lazy_regex(r"[^\W_]+")
 _ASCII_PART = lazy_regex("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # HTTPServer2 is HTTP, Server, 2
 _NOT_ASCII = lazy_regex("[^\\x00-\\x7f]+")
@@ -33,7 +33,7 @@ _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in their order; an identifier of several words is followed by each of them.
+    """Return the words of a text in lower case, in their order; a compound word is followed by its parts.
 
     `CardClient.pay_all` gives cardclient, card, client, pay, all.
     """
@@ -51,7 +51,7 @@ def whole_words(text: str) -> list[str]:
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the beginning of a text that has `most` different meaningful words.
+    """Return the beginning of a text up to `most` different words, without counting stop words.
 
     Parts of identifiers count as words.
     """
@@ -70,13 +70,13 @@ class InnerWords:
     """
 
     def __init__(self) -> None:
-        self._plain: set[bytes] = set()  # words without parts that were met
-        self._parts: dict[bytes, str] = {}  # those of the others, with spaces between
+        self._plain: set[bytes] = set()  # the words so far that have no parts
+        self._parts: dict[bytes, str] = {}  # the parts of all other words so far, joined by spaces
 
     def of(self, text: str) -> str:
         """Return the parts of each compound word of a text, joined by spaces."""
         words = set(text.encode().translate(_SPACED).split()) - self._plain
-        found = [self._parts.get(word) or self._take_apart(word) for word in sorted(words)]
+        found = [self._parts.get(word) or self._split_word(word) for word in sorted(words)]
         return " ".join(filter(None, found))
 
     def all_words(self) -> set[str]:
@@ -85,8 +85,8 @@ class InnerWords:
         found = {each for word in odd for each in words_of(word.decode())}
         return found.union(b" ".join(self._plain.difference(odd)).decode().lower().split())
 
-    def _take_apart(self, word: bytes) -> str:
-        """Return the words in the UTF-8 text between two ASCII characters that belong to no word."""
+    def _split_word(self, word: bytes) -> str:
+        """Return the parts of the words in a piece of UTF-8 text without ASCII separators, joined by spaces."""
         parts = " ".join(part for whole in whole_words(word.decode()) for part in parts_of(whole))
         if parts:
             self._parts[word] = parts
@@ -133,8 +133,8 @@ def _pairs(unspaced: str, other: str) -> Iterator[str]:
         yield from (unspaced[at : at + 2] for at in range(max(len(unspaced) - 1, 1)))
 
 
-SHORTEST_GUESSED = 4  # letters; a shorter word has too many neighbours to guess from
-_TWO_SLIPS = 8  # letters from which on two slips are forgiven; measured on bench/labelled against 6 and 7
+SHORTEST_GUESSED = 4  # letters; too many words are similar to a shorter one
+_TWO_SLIPS = 8  # letters from which on two typing errors are allowed; on bench/labelled better than 6 and 7
 
 
 def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]:

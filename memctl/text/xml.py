@@ -1,6 +1,6 @@
-"""Write XML: elements with text, serialised by the standard library.
+"""Writing XML: elements with text, serialised by the standard library.
 
-No text can break out of its element. Characters that XML 1.0 can't contain, not even escaped, are replaced.
+No text can break out of its element. Characters that XML 1.0 does not allow, not even escaped, are replaced.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def _inside(path: str) -> None:
-    """Files of the project only: a path that leads out of it is refused."""
+    """Raise ValueError for a path that leads out of the project."""
     parts = PurePosixPath(path.replace("\\", "/"))
     if not path.strip() or parts.is_absolute() or ".." in parts.parts or path[1:2] == ":":
         raise ValueError(f"{path!r} is not a path inside the project")

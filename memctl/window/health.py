@@ -140,8 +140,10 @@ class HealthMetric(msgspec.Struct, frozen=True):
         return self.alert(self.level, self.says, measured[-1], limit) if holds else None
 
     def _spike(self, history: Sequence[HealthSnapshot]) -> Alert | None:
-        """Return the mean of the last turns against what it was before: a loop that steadily takes a large file every
-        so often alarms nobody. Before there is a mean of as many turns as it takes, nothing is usual."""
+        """Return an alarm if the mean of the last turns is above 3 times the mean before them.
+
+        Means are compared so that a loop which regularly reads a large file raises no alarm.
+        """
         value = history[-1].value(self.name)
         before = [found for one in history[:-1] if (found := one.value(self.name)) is not None][BURN_TURNS:]
         usual = sum(before) / len(before) if len(before) >= FEWEST else 0.0

@@ -174,7 +174,7 @@ class ContextWindowManager:
             self._log("checkpoint", decision, reason=saved.why_not or why, details={"checkpoint": saved.id})
         if made is not None:
             return self._manage(conversation, start, made)
-        self._see(conversation, before)
+        self._remember(conversation, before)
         return (
             start if reading.zone is not PressureZone.YELLOW else msgspec.structs.replace(start, action=Action.EVALUATE)
         )
@@ -220,7 +220,7 @@ class ContextWindowManager:
             late = "older results make room for it at the start of the next turn"
             shown = ToolResult(result, tokens, tokens, note=verdict.warning if verdict.allowed else late)
         else:
-            whole = plan.rest(tool_name, arguments, result, tokens, self._room.free)
+            whole = plan.range_hint(tool_name, arguments, result, tokens, self._room.free)
             made = self.compression_engine.compress_tool_result(tool_name, result, arguments, whole=whole)
             note = made.refused or verdict.reason or f"the window has no room for {tokens:,} tokens more"
             is_allowed = not made.refused and self._room.holds(made.compressed_tokens, is_again=True)
@@ -314,12 +314,12 @@ class ContextWindowManager:
         engine.about(succession.task_goal or succession.task(conversation.blocks))
         done = engine.run_steps(conversation, made.target, made.steps, self.eviction_engine)
         if made.is_emergency:
-            done = cascade.unread(engine, done, made.most)
+            done = cascade.shorten_unread(engine, done, made.most)
         if SUB_AGENT in made.steps:
             done = cascade.delegate(engine, done, succession.task_goal, self._delegated)
         least, cleared = self.config.eviction.clear_at_least, conversation.tokens - done.tokens
         if not made.is_emergency and cleared < least:
-            self._see(conversation, start.utilization_before)
+            self._remember(conversation, start.utilization_before)
             self._fruitless_at = conversation.tokens
             why = f"it would free {cleared:,} tokens, fewer than clear_at_least, {least:,}"
             return msgspec.structs.replace(start, reason=why)
@@ -332,7 +332,7 @@ class ContextWindowManager:
         return after
 
     def _after(self, before: Conversation, done: Cascade, start: TurnStart) -> TurnStart:
-        """Take a managed conversation over: budgets, pressure, health, audit."""
+        """Bring budgets, pressure, health and audit up to date with a managed conversation, and return the result."""
         after, gained = done.conversation, before.tokens - done.tokens
         is_fruitless = gained < LEAST_GAIN * before.tokens and not done.is_reached
         self._fruitless_at = before.tokens if is_fruitless else 0
@@ -349,7 +349,7 @@ class ContextWindowManager:
             after={"tokens": after.tokens, "utilization": round(utilization, 3)},
             details={"steps": [step.name for step in done.steps]},
         )  # fmt: skip
-        self._see(after, utilization)
+        self._remember(after, utilization)
         changed: dict[str, Any] = {"utilization_after": utilization, "evicted_blocks": done.evicted}
         return msgspec.structs.replace(start, messages=after.given, steps=done.steps, **changed)
 
@@ -387,8 +387,8 @@ class ContextWindowManager:
             start, action=Action.CROSS_WINDOW_SAVE, checkpoint=saved.id, bootstrap=bootstrap, reason=saved.why_not
         )
 
-    def _see(self, conversation: Conversation, utilization: float) -> None:
-        """Keep the conversation as the model is sent it: results that come next are judged by it."""
+    def _remember(self, conversation: Conversation, utilization: float) -> None:
+        """Store the conversation as it is sent to the model; the room for the next results follows from it."""
         self._conversation = conversation
         size = token_budget.window(conversation, utilization) if utilization else self.config.max_context_tokens
         self._room = Room.beside(conversation, int(size * token_budget.answer_line(self.budget_manager)))
@@ -401,7 +401,7 @@ class ContextWindowManager:
                 self.on_status_change(before, self.status)
 
     def _watch(self) -> None:
-        """Have alarms, spikes, budget events and failures of the model in the audit; the host's watchers stay."""
+        """Log alarms, spikes, budget events and failures of the model; the host's own watchers are called first."""
         pressure, budget, health = self.pressure_monitor, self.budget_manager, self.health_monitor
         exceeded: dict[BudgetComponent, str] = {}
 
@@ -418,20 +418,20 @@ class ContextWindowManager:
         def alarm(alert: Alert) -> None:
             self._log("alert", alert.level.value, reason=alert.message, details={"metric": alert.metric})
 
-        pressure.on_velocity_spike = _both(pressure.on_velocity_spike, spike)
-        budget.on_soft_warning = _both(budget.on_soft_warning, partial(limit, "soft"))
-        budget.on_hard_violation = _both(budget.on_hard_violation, partial(limit, "hard"))
-        health.on_alert = _both(health.on_alert, alarm)
+        pressure.on_velocity_spike = _chained(pressure.on_velocity_spike, spike)
+        budget.on_soft_warning = _chained(budget.on_soft_warning, partial(limit, "soft"))
+        budget.on_hard_violation = _chained(budget.on_hard_violation, partial(limit, "hard"))
+        health.on_alert = _chained(health.on_alert, alarm)
         if (model := self.compression_engine.model) is not None:
             self.eviction_engine.merge = self.eviction_engine.merge or model.merge_texts
-            model.watch = _both(model.watch, lambda why: self._log("model", "failed", reason=f"{model.name}: {why}"))
+            model.watch = _chained(model.watch, lambda why: self._log("model", "failed", reason=f"{model.name}: {why}"))
 
     def _log(self, event: str, decision: str, **more: Any) -> None:
         if self.audit is not None:
             self.audit.attempt(event, decision, turn=self.turn_count, window_id=self.windows_created, **more)
 
 
-def _both(first: Callable[..., None] | None, second: Callable[..., None]) -> Callable[..., None]:
+def _chained(first: Callable[..., None] | None, second: Callable[..., None]) -> Callable[..., None]:
     """Return a watcher that calls the host's own first."""
 
     def both(*given: Any) -> None:

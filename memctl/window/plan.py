@@ -137,7 +137,7 @@ def key_of(tool: str, arguments: Mapping[str, Any] | None) -> str:
         return f"{tool} {arguments!r}"
 
 
-def rest(tool: str, arguments: Mapping[str, Any] | None, output: str, tokens: int, room: int) -> str:
+def range_hint(tool: str, arguments: Mapping[str, Any] | None, output: str, tokens: int, room: int) -> str:
     """Return a sentence that says how to get the rest of a shortened result: by a call for a range of its lines.
 
     It also says whether the same call, repeated, gives the whole result. `tokens` is the size of the whole `output`,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memctl.window.compression.model import Ask
     from memctl.window.compression.notes import Notes
     from memctl.window.compression.sub_agent import Dispatcher
-    from memctl.window.eviction.similarity import Embed
+    from memctl.window.eviction.references import Embed
     from memctl.window.state.store import StateKeeper
 
 LOG = "window.jsonl"  # the audit log of a memory's windows, beside its cache in the Git directory

@@ -27,7 +27,7 @@ _SHOWN = 3  # files that a remark names
 def base(memory: Memory) -> str:
     """Return the commit on which the batch of the next change is based: the open batch's base, or else HEAD's."""
     branch, head = memory.repository.branch()
-    batch = batches.of_branch(memory, branch)
+    batch = batches.open_batch(memory, branch)
     return batch.base if batch else head
 
 
@@ -39,7 +39,7 @@ def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepare
     """
     repository = memory.repository
     branch, head = repository.branch()
-    batch = batches.of_branch(memory, branch)
+    batch = batches.open_batch(memory, branch)
     name = batches.ref(memory, branch)
     try:
         parent = batch.tip if batch else _start(memory, head, repository.tip(name))
@@ -96,7 +96,7 @@ def restore_files(memory: Memory, batch: Batch) -> None:
     repository = memory.repository
     clean = sorted(set(batches.paths(memory, batch)) - set(entry_state.differing_from_head(memory, ignored=True)))
     tracked = [memory.tracked(path) for path in clean]
-    sides = [trees.blobs_of(repository, one, tracked) for one in (batch.base, "HEAD", batch.tip)] if clean else []
+    sides = [trees.blob_ids(repository, one, tracked) for one in (batch.base, "HEAD", batch.tip)] if clean else []
     writes, deletes, stuck = [], [], []
     for path in clean:
         before, now, wanted = (side.get(memory.tracked(path), "") for side in sides)
@@ -146,7 +146,7 @@ def unstage(memory: Memory) -> None:
         return
     staged = {entry.path: entry.blob for entry in index.entries(repository, memory.prefix)}
     tracked = [memory.tracked(path) for path in batches.paths(memory, batch)]
-    wanted, there = (trees.blobs_of(repository, one, tracked) for one in (batch.tip, "HEAD"))
+    wanted, there = (trees.blob_ids(repository, one, tracked) for one in (batch.tip, "HEAD"))
     ours = [path for path in tracked if staged.get(path) == wanted.get(path) != there.get(path)]
     if ours and set(differences.changed_below(repository, ".", "HEAD", staged=True)) - set(ours):
         index.stage_blobs(repository, {path: there.get(path, "") for path in ours})
@@ -159,7 +159,7 @@ def leave_branch(memory: Memory, branch: str) -> None:
     the batch is squashed on `branch`, and its files are removed from the worktree.
     """
     here, head = memory.repository.branch()
-    batch = batches.of_branch(memory, branch)
+    batch = batches.open_batch(memory, branch)
     if batch is None:
         batches.set_branch_here(memory, "")
     elif _can_take_over(memory, batch, here, head):
@@ -224,10 +224,10 @@ def _reset_files(memory: Memory, batch: Batch) -> None:
     """Set the files of a batch back to HEAD, except those that were edited or staged since."""
     repository = memory.repository
     tracked = {memory.tracked(path): path for path in batches.paths(memory, batch)}
-    wanted, there = (trees.blobs_of(repository, one, tracked) for one in (batch.tip, "HEAD"))
+    wanted, there = (trees.blob_ids(repository, one, tracked) for one in (batch.tip, "HEAD"))
     staged = {entry.path: entry.blob for entry in index.entries(repository, memory.prefix)}
     found = [name for name in tracked if os.path.isfile(repository.top / name)]
-    here = trees.blobs_on_disk(repository, found)
+    here = trees.worktree_blob_ids(repository, found)
     writes, deletes = [], []
     for name, path in tracked.items():
         if here.get(name) != wanted.get(name) or staged.get(name) != there.get(name):

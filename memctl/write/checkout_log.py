@@ -85,7 +85,7 @@ def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
 
     `what` is the beginning of the error's message.
     """
-    if conflicts := index.in_conflict(memory.repository):
+    if conflicts := index.conflicting_paths(memory.repository):
         _refuse(f"{what}: these files are in conflict", conflicts, "`git add` those that are resolved, and commit them")
     try:
         found = checkout.blocking_files(memory.repository, move.old, move.new)
@@ -110,7 +110,7 @@ def carry_out(memory: Memory, move: Move) -> None:
     Raises MemctlError if Git fails half-way; the log is kept then, so that a later write can finish the move.
     """
     try:
-        checkout.follow(memory.repository, move.new)
+        checkout.fast_forward(memory.repository, move.new)
     except git.GitFailed as error:
         raise _git_error(memory, move, error) from None
     _follow(memory, move)

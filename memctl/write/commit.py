@@ -296,12 +296,12 @@ def _commit_on_branch(
                 by_agent=memory.by_agent,
             )
             break
-        except commits.Overtaken:
+        except commits.BranchMoved:
             if not left:
                 raise
             is_fresh, prepared = False, None
     if made.parent is not None:
-        cache_update.follow(memory, contents, made.parent, made.commit)
+        cache_update.advance(memory, contents, made.parent, made.commit)
     if not made.branch and _DETACHED not in memory.remarks:
         memory.remarks.append(_DETACHED)
     return made.commit
@@ -326,7 +326,7 @@ def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
         memory.asked = None
         if not batches.branch_here(memory) and not batches.is_wanted(memory):
             return None
-    open_batch = batches.of_branch(memory, branch)
+    open_batch = batches.open_batch(memory, branch)
     batches.set_branch_here(memory, branch if open_batch else "")
     if open_batch is None:
         return None

@@ -15,7 +15,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, OTHER_END, Kind
 from memctl.record.parser import parse, problems
 from memctl.record.record import ORDER, Record
-from memctl.record.required_text import refuse_stand_in
+from memctl.record.required_text import refuse_placeholder
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, load
 from memctl.store.memory import Memory
@@ -53,7 +53,7 @@ class Draft(msgspec.Struct, kw_only=True):
 
 def add(memory: Memory, draft: Draft, options: WriteOptions) -> Outcome:
     """Create a record from a draft, in one commit, and return the outcome. Raises MemctlError if the draft is wrong."""
-    refuse_stand_in(str(draft.values["title"]), "TITLE")
+    refuse_placeholder(str(draft.values["title"]), "TITLE")
     refers = any(draft.values.get(name) for name in (*OTHER_END, "parent_memory_id", "section", TASK_ID))
 
     def plan(sequence: Sequence) -> Change:

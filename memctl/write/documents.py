@@ -312,6 +312,10 @@ def refresh(
     try:
         instead = {} if committed is None or kept_out else _committed_texts(memory, asked.differing(), committed)
         found = affected_by(memory, changes, written, instead)
+        if instead:  # what is shown in their place can be read
+            read = load.disk(memory, written=written)
+            broken = errors.summary(memory.prefix, (*read.catalogue.faults(), *read.outline.faults))
+            found = replace(found, warning="; ".join(filter(None, (broken, found.warning))))
         write_documents(memory, found.texts)
     except MemctlError as error:
         return (), f"the documents are not rendered: {error.message}"
@@ -339,7 +343,7 @@ def _committed_texts(memory: Memory, differing: Iterable[str], committed: Collec
     edited = [path for path in entry_state.uncommitted(memory) if _is_shown(path) and path not in committed]
     tip = batches.head(memory) or "HEAD"
     try:
-        blobs = trees.blobs_of(memory.repository, tip, map(memory.tracked, edited))
+        blobs = trees.blob_ids(memory.repository, tip, map(memory.tracked, edited))
     except GitFailed:  # there is no commit yet
         blobs = {}
     contents = trees.blobs(memory.repository, blobs.values(), files.MAX_BYTES)

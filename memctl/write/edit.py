@@ -16,7 +16,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
 from memctl.record.parser import disallowed, parse, problems, refuse_transition
 from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record
-from memctl.record.required_text import refuse_stand_in
+from memctl.record.required_text import refuse_placeholder
 from memctl.record.snapshot import Snapshot
 from memctl.text.markdown import one_line
 from memctl.text.phrases import indefinite
@@ -98,7 +98,7 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
     if new.section and new.section != record.section:
         refuse_missing_section(snapshot.outline, new.section)
     if new.title != record.title:
-        refuse_stand_in(new.title, "title")
+        refuse_placeholder(new.title, "title")
     if new.title != record.title or body != parse(old, record.path)[1]:
         _protect(record, allow_accepted)
     return Change(
@@ -257,7 +257,7 @@ def _apply(
     """Set, add or remove one value of a field, in `values` (front matter) or `content`; raises MemctlError."""
     field = _content_field(record, name)
     if action != "remove" and (field is not None or name == "title"):
-        refuse_stand_in(value, name)
+        refuse_placeholder(value, name)
     if field is not None:
         content[field.name] = _change_content(field, content.get(field.name), action, value)
         return

@@ -84,7 +84,7 @@ def answer(
         task = printable_line(who.task)[:LONGEST_LINE]  # perhaps written by hand
         plan = partial(handoffs.accept, given=given, task=task or one.record.title, declined=declined)
     else:
-        plan = partial(handoffs.give_back, given=given, op=_OPS[status])
+        plan = partial(handoffs.release, given=given, op=_OPS[status])
     values: dict[str, Any] = {"status": status, "answered_by": memory.actor, "answered_at": memory.now}
     values |= {"declined": list(declined)} if declined else {}
 

@@ -148,7 +148,7 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
             why = "the existing hook depends on the name of its file, so it can't be kept under another name"
             steps.append(_manual_step(repository, place, name, where, why))
         else:
-            steps.append(_install_step(hook, place / (name + hooks.KEPT), f"hook {name}", text))
+            steps.append(_install_step(hook, place / (name + hooks.BACKUP), f"hook {name}", text))
     _refuse_unwritable(repository, steps)
     return [*steps, *_set_drivers(repository, program)]
 
@@ -224,7 +224,7 @@ def _removal_step(place: Path, name: str) -> InstallStep:
 
     Other tools may have moved the script to a file beside the hook; it is removed there, too.
     """
-    part, hook, backup = f"hook {name}", hooks.inspect(place / name), place / (name + hooks.KEPT)
+    part, hook, backup = f"hook {name}", hooks.inspect(place / name), place / (name + hooks.BACKUP)
     beside = [hooks.inspect(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != backup]
     ours = {file_hook.file: file_hook for file_hook in (hook, *beside) if file_hook.whose == "ours"}
     changed = [file_hook.file for file_hook in (hook, *beside) if file_hook.whose == "ours, changed"]

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from memctl.errors import MemctlError
 from memctl.git import commits
 from memctl.record import checkpoint, mentions
-from memctl.record.change import Change, Deed, Delete, WriteOptions
+from memctl.record.change import Change, Delete, RecordAction, WriteOptions
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.config import Lifecycle
 from memctl.record.errors import InvalidRecord
@@ -129,9 +129,9 @@ def change(
     for verdict in judged.due:
         if verdict.action != "delete":
             values.setdefault(verdict.record.path, {}).update({"is_archived": True, "archived_at": now})
-    deeds = [Deed(verdict.action, verdict.record.id, verdict.reason) for verdict in judged.due]
+    deeds = [RecordAction(verdict.action, verdict.record.id, verdict.reason) for verdict in judged.due]
     deeds += _unlink(snapshot, gone, values)
-    deeds += [Deed("delete", one.id, one.reason) for one in checkpoints]
+    deeds += [RecordAction("delete", one.id, one.reason) for one in checkpoints]
     records = {record.path: record for record in snapshot.records if record.path in values}
     paths = [*(record.path for record in gone), *(path for one in checkpoints for path in one.paths)]
     return Change(
@@ -144,7 +144,7 @@ def change(
     )
 
 
-def _unlink(snapshot: Snapshot, deleted: list[Record], values: Values) -> list[Deed]:
+def _unlink(snapshot: Snapshot, deleted: list[Record], values: Values) -> list[RecordAction]:
     """Remove links to deleted records from all others, in `values`; return the deeds."""
     if not deleted:
         return []
@@ -159,7 +159,7 @@ def _unlink(snapshot: Snapshot, deleted: list[Record], values: Values) -> list[D
             linked = {name for field in changed if field != "parent_memory_id" for name in getattr(record, field)}
             linked |= {memory_ids[record.parent_memory_id or ""]} if "parent_memory_id" in changed else set()
             targets = sorted(linked & (names | set(memory_ids.values())))
-            deeds.append(Deed("unlink", record.id, f"{', '.join(targets)} deleted"))
+            deeds.append(RecordAction("unlink", record.id, f"{', '.join(targets)} deleted"))
     return deeds
 
 

@@ -230,7 +230,7 @@ def _staged_files(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, .
     forms = [form for secret in plan.secrets for form in redact_file.forms(secret)]
     replaced = {memory.tracked(path) for path in plan.writes} if dry_run else set()
     return tuple(
-        path for path in history_search.staged(memory.repository, forms, memory.prefix) if path not in replaced
+        path for path in history_search.staged_files(memory.repository, forms, memory.prefix) if path not in replaced
     )
 
 

@@ -84,13 +84,15 @@ class Rewriting:
             return {}
         holders = [holder for sharing in self._by_name.values() for holder in sharing]
         things = [holder.origin for holder in holders]
-        knew = history.known_to({writer for writer, _ in uses}, {*things, *(one.until for one in holders if one.until)})
+        knew = history.visible_to(
+            {writer for writer, _ in uses}, {*things, *(one.until for one in holders if one.until)}
+        )
         near = {
             (w, n): [h for h in self._by_name[n] if h.origin in knew[w] and h.until not in knew[w]] for w, n in uses
         }
         early = {writer for (writer, _), candidates in near.items() if not candidates}
         if early:
-            later = history.known_to(things, early)
+            later = history.visible_to(things, early)
             for writer, name in (key for key, candidates in near.items() if not candidates):
                 near[writer, name] = [one for one in self._by_name[name] if writer in later[one.origin]]
         return near

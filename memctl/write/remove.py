@@ -80,7 +80,7 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     """
     if version := checkpoint.version_in(reference.strip()):
         return _restore_checkpoint(memory, version, revision)
-    if checkpoint.is_begun(reference.strip()):
+    if checkpoint.is_id_prefix(reference.strip()):
         raise MemctlError(
             f"{reference!r} is only the beginning of a checkpoint's id",
             "`memctl checkpoint list --all` names the deleted ones too: give the whole id",

@@ -23,7 +23,7 @@ from memctl.git import commits, index, trees
 from memctl.git.authorship import Authorship, History
 from memctl.git.index import Sides
 from memctl.record import checkpoint, handoff, session_page
-from memctl.record.change import RENUMBER, Change, Deed, Delete, Write, WriteOptions
+from memctl.record.change import RENUMBER, Change, Delete, RecordAction, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.handoff import package_path
@@ -137,7 +137,7 @@ def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateReco
     returned with `base` set; the record itself has a file elsewhere.
     """
     homes = {record.memory_id for record in snapshot.records}
-    unmerged = index.unmerged(memory.repository, memory.prefix)
+    unmerged = index.conflicting_files(memory.repository, memory.prefix)
     wanted = {blob for sides in unmerged.values() for blob in (sides.base, sides.ours, sides.theirs) if blob}
     contents = trees.blobs(memory.repository, wanted, files.MAX_BYTES)
     found: list[SeparateRecord] = []
@@ -230,7 +230,7 @@ def _commit_change(holders: Sequence[Holder]) -> Change:
         meant = ", ".join(dict.fromkeys(holder.now for holder in holders if holder.now != holder.name))
         title = f"references to {meant}" if meant else "records that a merge had put into one file"
     deeds = tuple(
-        Deed(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}, which is {kept[holder.name]!r} now")
+        RecordAction(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}, which is {kept[holder.name]!r} now")
         for holder in renamed
     )
     named = [*(holder.now for holder in renamed), *(holder.name for holder in renamed)]
@@ -269,7 +269,7 @@ def stage_merge(memory: Memory) -> StagedMerge | None:
             journal.drop(entry)
         warning = _render(memory)
         memory.asked = None
-    return StagedMerge(paths, conflicts=index.in_conflict(memory.repository), warning=warning)
+    return StagedMerge(paths, conflicts=index.conflicting_paths(memory.repository), warning=warning)
 
 
 def _staged_texts(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | None]:

@@ -39,8 +39,8 @@ def undo(memory: Memory, revision: str | None) -> Change:
         raise MemctlError(f"{name} waits for its commit", "`memctl commit` makes it, then it can be undone")
     commit = _resolve_commit(memory, revision) if revision else _latest_change(memory)
     _refuse_irreversible(memory, commit)
-    before = trees.blobs_of(memory.repository, f"{commit.commit}^", commit.paths)
-    after = trees.blobs_of(memory.repository, commit.commit, commit.paths)
+    before = trees.blob_ids(memory.repository, f"{commit.commit}^", commit.paths)
+    after = trees.blob_ids(memory.repository, commit.commit, commit.paths)
     texts = trees.blobs(memory.repository, {*before.values(), *after.values()}, files.MAX_BYTES)
     writes, deletes = [], []
     for tracked in commit.paths:

@@ -162,8 +162,8 @@ def test_agent_in_default_mode_may_only_record_and_search(
     expect_recorded_and_found(memctl, [results[f"call_{number}"] for number in (1, 2, 3)])
     for number, command in enumerate(commands[4:], 4):  # in its sandbox it may write the project's files
         assert "evil" in command or "error: " in results[f"call_{number}"], command
-    assert "--out is not for an agent's shell" in results["call_8"]
-    assert "--file is not for an agent's shell" in results["call_10"]
+    assert "an agent may not use --out" in results["call_8"]
+    assert "an agent may not use --file" in results["call_10"]
     assert told(api, 0).count("# Memory of shop") == 1
 
 

@@ -81,7 +81,7 @@ def test_clean_texts_are_searched_once(memctl: Memctl, repo: Path, monkeypatch: 
     assert found(memctl) == [(".memory/templates/decision.md", 3)]
 
 
-def test_a_credential_in_the_name_of_a_record_is_found_and_not_committed_by_hand(memctl: Memctl, repo: Path) -> None:
+def test_credential_in_a_records_file_name_is_found_and_not_committed(memctl: Memctl, repo: Path) -> None:
     memctl("learn", "Ask", "--lesson", "x")
     (made,) = (repo / ".memory" / "learnings").rglob("*-ask.md")
     bad = made.with_name(f"{made.stem}-{TOKEN}.md")
@@ -98,7 +98,7 @@ def test_the_first_credentials_of_a_file_are_listed_and_the_rest_counted(memctl:
     assert "4,983 more places with what looks like a credential" in memctl("check", code=1).out
 
 
-def test_a_false_alarm_in_an_edit_by_hand_is_committed_with_the_option(memctl: Memctl, repo: Path, page: Path) -> None:
+def test_false_alarm_in_a_manual_edit_is_committed_with_allow_secret(memctl: Memctl, repo: Path, page: Path) -> None:
     refused = memctl("commit", code=1)
     assert "--allow-secret" in refused.out + refused.err
     memctl("commit", "--allow-secret")

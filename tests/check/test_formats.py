@@ -124,7 +124,7 @@ def test_the_worst_findings_are_listed_and_the_others_counted(
     assert memctl("check", *SPOILT, code=1).out == ""
 
 
-def test_an_unknown_format_is_wrong_usage(memctl: Memctl) -> None:
+def test_unknown_format_is_a_usage_error(memctl: Memctl) -> None:
     assert "xml" in memctl("check", "--format", "xml", code=2).err
 
 
@@ -231,7 +231,7 @@ def test_every_rule_fits_into_sarif() -> None:
     assert len(check_sarif(msgspec.json.decode(formats.as_sarif(report, in_memory, "1", home())))) == len(RULES)
 
 
-def test_sarif_has_any_file_name_as_a_uri(hand: Hand, memctl: Memctl) -> None:
+def test_file_name_of_any_characters_is_a_uri_in_sarif(hand: Hand, memctl: Memctl) -> None:
     for name in ODD_NAMES:
         hand.write(name, "")
     paths = {f".memory/{name}" for name in ODD_NAMES}
@@ -275,7 +275,7 @@ def test_finding_is_one_line_for_any_file_content(hand: Hand, memctl: Memctl, pa
     assert [line for line in lines if not line.startswith((".memory/", "    hint: "))] == [""]
 
 
-def test_a_terminal_gets_no_control_characters(hand: Hand) -> None:
+def test_report_has_no_control_characters(hand: Hand) -> None:
     hand.write("\x1b[31mred\u202e.txt", "")
     ours, theirs = pty.openpty()
     with process(hand.repo, "check", stdout=theirs) as checking:

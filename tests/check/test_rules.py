@@ -1193,14 +1193,14 @@ def cases(table: dict[str, dict[str, Any]]) -> Iterator[Any]:
             yield pytest.param(code, case, id=f"{code}-{name.replace(' ', '-')}" if name else code, marks=marks)
 
 
-def test_every_rule_has_a_breach_and_a_near_miss() -> None:
+def test_every_rule_has_a_violation_and_a_near_miss() -> None:
     assert set(PLANTED) == set(NEAR) == set(RULES) - OF_STAGED
     assert all(PLANTED.values())
     assert all(NEAR.values())
 
 
 @pytest.mark.parametrize(("code", "fault"), list(cases(PLANTED)))
-def test_a_breach_is_found_at_its_line(hand: Hand, memctl: Memctl, code: str, fault: Fault) -> None:
+def test_violation_is_found_at_its_line(hand: Hand, memctl: Memctl, code: str, fault: Fault) -> None:
     fault.plant(hand, memctl)
     line = fault.at if isinstance(fault.at, int) else hand.line(fault.path, fault.at)
     findings = found(memctl)
@@ -1210,7 +1210,7 @@ def test_a_breach_is_found_at_its_line(hand: Hand, memctl: Memctl, code: str, fa
 
 
 @pytest.mark.parametrize(("code", "near"), list(cases(NEAR)))
-def test_a_near_miss_is_not_a_finding(hand: Hand, memctl: Memctl, code: str, near: Near) -> None:
+def test_near_miss_is_not_a_finding(hand: Hand, memctl: Memctl, code: str, near: Near) -> None:
     near.plant(hand, memctl)
     codes = {one.code for one in found(memctl)}
     assert code not in codes

@@ -626,7 +626,7 @@ def test_fix_makes_all_unambiguous_corrections_in_one_commit(hand: Hand, memctl:
     memctl("render")
     before = commits(hand.repo)
     result = memctl("check", "--fix", code=0)
-    assert f"mend {identifier(OLD)}, {identifier(ISSUE)}\n" in result.out
+    assert f"fix {identifier(OLD)}, {identifier(ISSUE)}\n" in result.out
     assert result.err.endswith("nothing found\n")
     assert commits(hand.repo) == before + 1
     assert sorted(changed_in(hand.repo)) == [f".memory/{OLD}", f".memory/{ISSUE}"]
@@ -759,7 +759,7 @@ def test_a_dry_run_shows_what_fix_would_correct(hand: Hand, memctl: Memctl) -> N
     head = hand.git("rev-parse", "HEAD")
     before = everything(hand.repo)
     result = memctl("check", "--fix", "--dry-run", code=1)
-    assert f"would mend {identifier(OLD)}, {identifier(ISSUE)}\n" in result.out
+    assert f"would fix {identifier(OLD)}, {identifier(ISSUE)}\n" in result.out
     assert "\n-status: accepted\n+status: superseded\n" in result.out
     assert "\n+  - DEC-2025-10-02-001\n" in result.out
     assert "would render the documents\n" in result.out

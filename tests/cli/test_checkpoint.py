@@ -503,7 +503,7 @@ def test_credentials_and_texts_too_long_are_refused(memctl: Memctl) -> None:
     secret = "ghp_" + "a1B2" * 9
     assert "credential" in memctl(*SAVE, "--task", "x", "--next", secret, code=1).err
     assert (
-        "next_actions: number 1 has more than 500 characters (--next)"
+        "next_actions: item 1 must have at most 500 characters (--next)"
         in memctl(*SAVE, "--task", "x", "--next", "y" * 501, code=1).err
     )
 

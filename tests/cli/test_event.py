@@ -35,14 +35,15 @@ def test_an_event_gets_the_next_number_and_touches_neither_tree_nor_history(repo
 
 def test_an_incomplete_event_is_refused_with_the_missing_field(repo: Path, memctl: Memctl) -> None:
     err = memctl("event", "emit", "--type", "phase_start", "--phase", "build", "--to", "codex", code=1).err
-    assert all(f"{name}: is needed" in err for name in ("mission", "inputs", "expected_outputs", "constraints"))
-    assert "deliverables: is needed" in memctl("event", "emit", "--type", "phase_complete", "--phase", "x", code=1).err
-    assert "target_agent: is needed" in memctl("event", "emit", "--type", "escalation", "--action", "x", code=1).err
+    assert all(f"{name}: is required" in err for name in ("mission", "inputs", "expected_outputs", "constraints"))
+    refused = memctl("event", "emit", "--type", "phase_complete", "--phase", "x", code=1)
+    assert "deliverables: is required" in refused.err
+    assert "target_agent: is required" in memctl("event", "emit", "--type", "escalation", "--action", "x", code=1).err
     assert "'TBD' is only a placeholder" in memctl(*START, "--constraint", "TBD", code=1).err
     assert not stream(repo).exists()
 
 
-@pytest.mark.parametrize(("sizes", "why"), [((), "before and after"), (("100", "100"), "not less than 100")])
+@pytest.mark.parametrize(("sizes", "why"), [((), "before and after"), (("100", "100"), "but 100 >= 100")])
 def test_a_compression_makes_the_working_set_strictly_smaller(memctl: Memctl, sizes: tuple[str, ...], why: str) -> None:
     options = [f"--aws-{when}={size}" for when, size in zip(("before", "after"), sizes, strict=False)]
     assert why in memctl(*COMPRESSION, *options, code=1).err

@@ -116,7 +116,7 @@ def test_true_conflict_is_left_to_a_person(driven: Path, memctl: Memctl) -> None
     assert "CONFLICT" in git(driven, "merge", "side", "-m", "both", check=False)
     file = driven / made.out.split()[1]
     assert "<<<<<<< ours\ntitle: Main\n=======\ntitle: Side\n>>>>>>> theirs\n" in file.read_text()
-    assert "merge conflict is not resolved" in memctl("show", made.id, code=1).err + memctl("list", code=1).err
+    assert "unresolved merge conflict" in memctl("show", made.id, code=1).err + memctl("list", code=1).err
     decide(file, against="title: Side")
     commit(driven, "both")
     assert (record(memctl, made.id)["title"], record(memctl, made.id)["tags"]) == ("Main", ["x", "m", "s"])

@@ -185,3 +185,35 @@ def test_next_writes_nothing_and_agents_may_run_it_unasked(
     monkeypatch.setenv("CLAUDECODE", "1")
     assert agent_env.may_run_unasked("next", {"CLAUDECODE": "1"})
     assert "memctl next" in memctl("guide").out + memctl("guide", "searching").out
+
+
+def test_state_with_a_stated_blocker_is_blocked_everywhere(memctl: Memctl) -> None:
+    blocked = memctl("state", "Launch", "--blocker", "waiting for legal", "--next", "ship").id
+    part = issue(memctl, "Part of it", "--parent", blocked)
+    issue(memctl, "Other")
+    assert order(memctl) == ["Other"]
+    assert "2 blocked: `memctl list --blocked`" in memctl("next").err
+    assert "blocked: waiting for legal" in memctl("list", "--blocked").out
+    data = memctl("list", "--blocked", "--json").data
+    assert data["stated_blockers"] == {blocked: ["waiting for legal"], part: ["waiting for legal"]}
+    assert "1 ready, 2 blocked" in memctl("status").out
+    assert titles(memctl, "--ready") == ["Other"]
+    memctl("edit", blocked, "--set", "blockers=")
+    assert titles(memctl, "--blocked") == []
+
+
+def test_import_of_closed_work_does_not_count_as_work_of_today(memctl: Memctl) -> None:
+    whole = memctl("issue", "Whole", "--severity", "low").id
+    lines = [
+        '{"memory_type": "issue", "title": "Closed", "severity": "medium", "status": "resolved", '
+        f'"parent": "{whole}", "timestamp": "2025-04-25"}}',
+        f'{{"memory_type": "issue", "title": "Medium", "severity": "medium", "parent": "{whole}"}}',
+        '{"memory_type": "issue", "title": "High", "severity": "high"}',
+    ]
+    memctl("import", "-", stdin="\n".join(lines))
+    assert order(memctl) == ["High", "Medium"]
+    assert because(memctl, "Medium") == ["importance 6"]
+    done = issue(memctl, "Second part", "--parent", whole, "--severity", "low")
+    memctl("resolve", done, "--resolution", "done")
+    assert order(memctl) == ["Medium", "High"]
+    assert because(memctl, "Medium") == [f"goes on from {done}"]

@@ -416,9 +416,9 @@ def test_an_empty_place_is_wrong_usage(memctl: Memctl, place: str) -> None:
 def test_span_with_a_sign_is_refused(memctl: Memctl, option: str, text: str) -> None:
     memctl("section", "add", "Payment")
     err = memctl("own", "acquire", "2.1", option, text, code=2).err
-    assert f"{text!r} has a sign" in err
-    assert "give 4h without a sign: a span is always counted from now on" in err
-    assert "a span is always counted back from now" in memctl("log", "--since", "-7d", code=2).err
+    assert f"{text!r} must not have a sign" in err
+    assert "give 4h: a span always counts from now on" in err
+    assert "a span always counts back from now" in memctl("log", "--since", "-7d", code=2).err
 
 
 def test_a_closed_output_does_not_stop_the_change(repo: Path, memctl: Memctl) -> None:

@@ -352,7 +352,7 @@ def test_a_broken_page_is_reported_and_others_are_listed(repo: Path, memctl: Mem
     assert len(memctl("session", "list", "--json", code=1).json["faults"]) == 4
     shown = memctl("session", "show", "odd", code=1)
     assert shown.out == "no front matter"
-    assert "warning: .memory/sessions/odd.md:1: the file does not begin with front matter" in shown.err
+    assert "warning: .memory/sessions/odd.md:1: the file must begin with front matter" in shown.err
     assert memctl("session", "show", "odd", "--json", code=1).out == ""
     assert memctl("session", "show", "fine").err == ""
 
@@ -364,7 +364,7 @@ def test_a_missing_or_broken_list_of_files_is_reported(repo: Path, memctl: Memct
     assert {row["path"] for row in shown["Files Modified"]} == set().union(*touched.values()) - touched["read"]
     trail = repo / f".memory/sessions/files/{made.session}.md"
     trail.write_text("broken")
-    assert f"sessions/files/{made.session}.md:1: the file does not begin" in memctl("session", "show", "5f", code=1).err
+    assert f"sessions/files/{made.session}.md:1: the file must begin" in memctl("session", "show", "5f", code=1).err
     assert (
         memctl("session", "show", "5f", "--json", code=1).json["faults"][0]["path"].endswith(f"files/{made.session}.md")
     )

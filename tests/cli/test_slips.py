@@ -15,10 +15,10 @@ from tests.conftest import Memctl, commits, git
 
 @pytest.mark.parametrize("reference", ["src/pay.py:0", "src/pay.py:9-3"])
 def test_lines_that_no_file_has_are_refused(memctl: Memctl, reference: str) -> None:
-    assert "there are no such lines" in memctl("issue", "Slow", "--code", reference, code=2).err
+    assert "lines must count from 1" in memctl("issue", "Slow", "--code", reference, code=2).err
     made = memctl("issue", "Slow").id
-    assert "there are no such lines" in memctl("edit", made, "--add", f"code_refs={reference}", code=2).err
-    assert "there are no such lines" in memctl("edit", made, "--code", reference, code=2).err
+    assert "lines must count from 1" in memctl("edit", made, "--add", f"code_refs={reference}", code=2).err
+    assert "lines must count from 1" in memctl("edit", made, "--code", reference, code=2).err
 
 
 def test_an_empty_text_that_has_to_say_something_is_refused(memctl: Memctl) -> None:
@@ -31,7 +31,7 @@ def test_an_empty_text_that_has_to_say_something_is_refused(memctl: Memctl) -> N
 def test_a_time_before_those_of_git_is_named(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMCTL_NOW", "1800-01-01T00:00:00Z")
     told = memctl("learn", "Old", "--lesson", "It was long ago", code=2).err
-    assert "MEMCTL_NOW: '1800-01-01T00:00:00Z' is before 1970" in told
+    assert "MEMCTL_NOW: '1800-01-01T00:00:00Z' must be in 1970 or later" in told
 
 
 def test_agent_name_after_handoff_is_refused_with_its_option(memctl: Memctl) -> None:
@@ -179,7 +179,7 @@ def test_line_zero_of_a_file_is_refused_by_why(repo: Path, memctl: Memctl) -> No
     git(repo, "add", ".")
     git(repo, "commit", "-qm", "feat: sessions")
     assert (
-        "sessions.py:0: there are no such lines\nhint: lines count from 1" in memctl("why", "sessions.py:0", code=2).err
+        "sessions.py:0: lines must count from 1" in memctl("why", "sessions.py:0", code=2).err
     )
     memctl("why", "sessions.py:1")
 

@@ -135,3 +135,15 @@ def test_long_intent_of_the_last_session_is_shortened(repo: Path, memctl: Memctl
     plan = f"Implement the plan. {'Add a helper and call it everywhere. ' * 30}"
     file.write_text(f"---\nsession_id: one\nended: 2025-11-03T12:00:00Z\n---\n\n## Session Intent\n\n- {plan}\n")
     assert "  session   2025-11-03T12:00:00Z Implement the plan.\n" in memctl("status").out
+
+
+def test_last_session_is_one_short_line_without_escapes(memctl: Memctl, tmp_path: Path) -> None:
+    chat = tmp_path / "chat.txt"
+    chat.write_text(
+        f"USER: Fix #12 and [the cart]: {'look at every part of it, ' * 40}please.\nASSISTANT: Next: test it.\n"
+    )
+    memctl("session", "summarize", "-t", str(chat), "--id", "cart")
+    line = next(one for one in memctl("status").out.split("\n") if one.strip().startswith("session"))
+    assert "Fix #12 and [the cart]" in line
+    assert "\\" not in line
+    assert len(line) < 140

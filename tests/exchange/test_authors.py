@@ -63,4 +63,4 @@ def test_imported_records_do_not_count_as_the_last_session(memctl: Memctl) -> No
     ]
     lines.append({"memory_type": "learning", "title": "Nobody knows when"})
     memctl("import", "-", stdin="\n".join(map(json.dumps, lines)))
-    assert "so far" not in memctl("rehydrate").out
+    assert " session" not in memctl("rehydrate").out

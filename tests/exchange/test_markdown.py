@@ -91,7 +91,7 @@ def test_heading_of_a_known_field_gives_no_warning(memctl: Memctl) -> None:
 
 def test_a_nul_character_is_refused_as_text_that_cannot_be_recorded(memctl: Memctl) -> None:
     refused = memctl("learn", "Gates", "--lesson", "They close.", "--file", "-", stdin="a\0b", code=1)
-    assert refused.err.startswith("error: Gates: a NUL character is here")
+    assert refused.err.startswith("error: Gates: the line contains a NUL character")
 
 
 def test_a_text_in_the_form_of_records_stays_as_it_is(memctl: Memctl, tmp_path: Path) -> None:

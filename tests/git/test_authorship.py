@@ -39,30 +39,30 @@ def history(repo: Path, revision: str = "") -> Authorship:
 
 
 @pytest.mark.parametrize("revision", ["", "main"])
-def test_writer_knows_the_texts_in_the_history_of_its_commit(sides: Path, revision: str) -> None:
-    knew = history(sides, revision).known_to([LINE, LATER, ONE, TWO], [ONE, TWO])
+def test_writer_sees_the_texts_in_the_history_of_its_commit(sides: Path, revision: str) -> None:
+    knew = history(sides, revision).visible_to([LINE, LATER, ONE, TWO], [ONE, TWO])
     assert knew == {LINE: {TWO}, LATER: {ONE, TWO}, ONE: {ONE}, TWO: {TWO}}
 
 
-def test_files_are_dated_by_the_first_commit_that_has_them_so(sides: Path) -> None:
+def test_file_has_the_date_of_the_first_commit_with_its_mark(sides: Path) -> None:
     added = history(sides).times_added([ONE, TWO, LINE, NEW])
     assert added[ONE] - added[TWO] == 1
     assert added[LINE] - added[TWO] == 2
     assert NEW not in added
 
 
-def test_uncommitted_text_knows_all_and_is_known_only_to_itself(sides: Path) -> None:
+def test_uncommitted_text_sees_all_and_is_visible_only_to_itself(sides: Path) -> None:
     (sides / ".memory" / "new.md").write_text("new\n")
     (sides / ".memory" / "notes.md").write_text("of two\nof both\nnow\n")
     last = Origin("notes.md", 3)
-    knew = history(sides).known_to([last, LINE, NEW], [ONE, NEW])
+    knew = history(sides).visible_to([last, LINE, NEW], [ONE, NEW])
     assert knew == {last: {ONE, NEW}, LINE: frozenset(), NEW: {ONE, NEW}}
 
 
-def test_during_a_merge_both_sides_are_looked_at(sides: Path) -> None:
+def test_both_sides_are_searched_during_a_merge(sides: Path) -> None:
     git(sides, "reset", "-q", "--hard", "main~1^1")
     git(sides, "merge", "-q", "--no-commit", "side", "-X", "ours")
-    assert history(sides).known_to([LINE], [ONE, TWO]) == {LINE: {TWO}}
+    assert history(sides).visible_to([LINE], [ONE, TWO]) == {LINE: {TWO}}
 
 
 def test_paths_ever_includes_deleted_paths(sides: Path) -> None:
@@ -71,8 +71,8 @@ def test_paths_ever_includes_deleted_paths(sides: Path) -> None:
     assert {"x.md", "notes.md"} <= set(history(sides).paths_ever(""))
 
 
-def test_without_any_commit_nothing_is_known(tmp_path: Path) -> None:
+def test_repository_without_commits_has_no_origins(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
-    assert history(tmp_path).known_to([LINE], [ONE]) == {LINE: {ONE}}
+    assert history(tmp_path).visible_to([LINE], [ONE]) == {LINE: {ONE}}
     assert history(tmp_path).times_added([LINE, ONE]) == {}
     assert history(tmp_path).paths_ever("details") == set()

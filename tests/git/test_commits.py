@@ -107,7 +107,7 @@ class TestOwnHook:
 
 @pytest.mark.usefixtures("lane")
 class TestBothLanes:
-    def test_leaves_staged_dirty_and_untracked_files_alone(self, repo: Path, memctl: Memctl) -> None:
+    def test_commit_leaves_staged_dirty_and_untracked_files_alone(self, repo: Path, memctl: Memctl) -> None:
         (repo / "app.py").write_text("print('staged')\n")
         git(repo, "add", "app.py")
         (repo / "app.py").write_text("print('and dirty')\n")
@@ -129,12 +129,12 @@ class TestBothLanes:
         assert git(repo, "status", "--porcelain") == ""
         assert not (repo / ".memory" / "learnings").exists()
 
-    def test_works_in_a_subfolder(self, repo: Path, memctl: Memctl) -> None:
+    def test_record_is_committed_in_a_subfolder(self, repo: Path, memctl: Memctl) -> None:
         (repo / "src" / "deep").mkdir(parents=True)
         made = memctl("decide", "From below", where=repo / "src" / "deep")
         assert changed_in(repo) == [made.out.split()[1]]
 
-    def test_works_in_a_linked_worktree(self, repo: Path, memctl: Memctl) -> None:
+    def test_record_is_committed_in_a_linked_worktree(self, repo: Path, memctl: Memctl) -> None:
         other = repo.parent / "other tree"
         git(repo, "worktree", "add", "-q", "-b", "side", str(other))
         one = memctl("decide", "Here")
@@ -143,7 +143,7 @@ class TestBothLanes:
         assert git(repo, "log", "-1", "--format=%s", "side").startswith("docs(memory): decide DEC-2025-11-04-002")
         assert git(other, "status", "--porcelain") == git(repo, "status", "--porcelain") == ""
 
-    def test_works_on_a_detached_head(self, repo: Path, memctl: Memctl) -> None:
+    def test_record_is_committed_on_a_detached_head(self, repo: Path, memctl: Memctl) -> None:
         git(repo, "checkout", "-q", "--detach")
         main = git(repo, "rev-parse", "main")
         memctl("decide", "Nowhere")
@@ -151,13 +151,13 @@ class TestBothLanes:
         assert git(repo, "rev-parse", "HEAD^") == main
         assert git(repo, "status", "--porcelain") == ""
 
-    def test_works_with_an_index_of_version_4(self, repo: Path, memctl: Memctl) -> None:
+    def test_record_is_committed_with_an_index_of_version_4(self, repo: Path, memctl: Memctl) -> None:
         git(repo, "update-index", "--index-version", "4")
         memctl("decide", "Compressed")
         assert git(repo, "status", "--porcelain") == ""
         assert (repo / ".git" / "index").read_bytes()[7] == 4
 
-    def test_works_in_a_sparse_checkout(self, repo: Path, memctl: Memctl) -> None:
+    def test_record_is_committed_in_a_sparse_checkout(self, repo: Path, memctl: Memctl) -> None:
         (repo / "big").mkdir()
         (repo / "big" / "file").write_text("x\n")
         git(repo, "add", "big")
@@ -169,13 +169,13 @@ class TestBothLanes:
         assert not (repo / "big").exists()
         assert "big/file" in git(repo, "ls-tree", "-r", "--name-only", "HEAD")
 
-    def test_works_where_line_ends_are_converted(self, repo: Path, memctl: Memctl) -> None:
+    def test_record_is_committed_with_converted_line_ends(self, repo: Path, memctl: Memctl) -> None:
         git(repo, "config", "core.autocrlf", "true")
         made = memctl("decide", "Windows", "--rationale", "one\ntwo")
         assert git(repo, "status", "--porcelain") == ""
         assert "\r" not in git(repo, "show", f"HEAD:{made.out.split()[1]}")
 
-    def test_works_where_paths_have_spaces_and_letters(self, repo: Path, memctl: Memctl) -> None:
+    def test_record_is_committed_below_paths_with_spaces_and_accents(self, repo: Path, memctl: Memctl) -> None:
         folder = repo / 'Größe "x" [a] ノート'
         folder.mkdir()
         memctl("init", "--here", where=folder)
@@ -215,7 +215,7 @@ class TestBothLanes:
         assert [s.split()[1] for s in subjects] == ["issue", "decide"]
         assert "Memctl-Reason: because" in git(repo, "log", "-1", "--skip=1", "--format=%b")
 
-    def test_inside_a_hook_nothing_is_committed(
+    def test_write_inside_a_hook_leaves_the_record_pending(
         self, repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before = commits(repo)
@@ -227,7 +227,7 @@ class TestBothLanes:
         memctl("commit")
         assert commits(repo) == before + 1
 
-    def test_an_ignored_memory_is_not_forced_in(self, repo: Path, memctl: Memctl) -> None:
+    def test_ignored_memory_is_not_committed(self, repo: Path, memctl: Memctl) -> None:
         (repo / ".gitignore").write_text(".memory/decisions/\n")
         git(repo, "add", ".gitignore")
         git(repo, "commit", "-qnm", "ignore")
@@ -238,7 +238,7 @@ class TestBothLanes:
         assert [r["title"] for r in memctl("list", "--json").data["records"]] == ["Hidden"]
 
 
-def test_a_rule_that_another_takes_back_ignores_nothing(repo: Path, memctl: Memctl) -> None:
+def test_negated_ignore_rule_ignores_nothing(repo: Path, memctl: Memctl) -> None:
     (repo / ".gitignore").write_text("*.md\n!.memory/**\n")
     assert "commit pending" not in memctl("decide", "Seen").err
 
@@ -251,7 +251,7 @@ def test_tracked_record_is_committed_despite_an_ignore_rule(repo: Path, memctl: 
     assert commits(repo) == before + 1
 
 
-def test_works_before_the_first_commit(tmp_path: Path, memctl: Memctl) -> None:
+def test_record_is_committed_before_the_first_commit(tmp_path: Path, memctl: Memctl) -> None:
     fresh = tmp_path / "fresh"
     fresh.mkdir()
     git(fresh, "init", "-q", "-b", "trunk")
@@ -264,7 +264,7 @@ def test_works_before_the_first_commit(tmp_path: Path, memctl: Memctl) -> None:
 
 
 @pytest.mark.parametrize("hooked", [False, True])
-def test_works_in_a_sha256_repository(tmp_path: Path, memctl: Memctl, hooked: bool) -> None:
+def test_record_is_committed_in_a_sha256_repository(tmp_path: Path, memctl: Memctl, hooked: bool) -> None:
     fresh = tmp_path / "sha256"
     fresh.mkdir()
     git(fresh, "init", "-q", "--object-format=sha256", "-b", "main")
@@ -299,7 +299,7 @@ def test_bare_repository_is_refused_and_left_unchanged(memctl: Memctl, tmp_path:
     assert sorted(bare.iterdir()) == before
 
 
-def test_a_hook_that_refuses_keeps_the_record(repo: Path, memctl: Memctl) -> None:
+def test_refusal_of_a_hook_leaves_the_record_on_the_disk(repo: Path, memctl: Memctl) -> None:
     hook(repo, "commit-msg", "echo 'we only take haiku' >&2; exit 1")
     (repo / "mine.txt").write_text("x\n")
     git(repo, "add", "mine.txt")
@@ -316,7 +316,7 @@ def test_a_hook_that_refuses_keeps_the_record(repo: Path, memctl: Memctl) -> Non
     assert git(repo, "diff", "--cached", "--name-only") == "mine.txt\n"
 
 
-def test_hooks_run_and_see_only_our_file(repo: Path, memctl: Memctl) -> None:
+def test_user_hooks_see_only_the_record(repo: Path, memctl: Memctl) -> None:
     hook(repo, "pre-commit", "git diff --cached --name-only > seen")
     (repo / "mine.txt").write_text("x\n")
     git(repo, "add", "mine.txt")
@@ -325,7 +325,7 @@ def test_hooks_run_and_see_only_our_file(repo: Path, memctl: Memctl) -> None:
     assert [path for path in seen if "/docs/" not in path] == [made.out.split()[1]]
 
 
-def test_signing_is_honoured(repo: Path, memctl: Memctl) -> None:
+def test_commit_is_signed_if_git_is_set_to_sign(repo: Path, memctl: Memctl) -> None:
     signer = repo.parent / "signer"
     signer.write_text("#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho 'a signature'\n")
     signer.chmod(0o755)
@@ -336,7 +336,7 @@ def test_signing_is_honoured(repo: Path, memctl: Memctl) -> None:
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen here")
-def test_a_real_signature_verifies(repo: Path, memctl: Memctl) -> None:
+def test_signature_of_a_commit_verifies(repo: Path, memctl: Memctl) -> None:
     key = repo.parent / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     (repo.parent / "allowed").write_text(f"ada@example.org {key.with_suffix('.pub').read_text()}")
@@ -348,7 +348,7 @@ def test_a_real_signature_verifies(repo: Path, memctl: Memctl) -> None:
     assert git(repo, "log", "-1", "--format=%G?") == "G\n"
 
 
-def test_a_filter_is_applied(repo: Path, memctl: Memctl) -> None:
+def test_filter_of_gitattributes_is_applied(repo: Path, memctl: Memctl) -> None:
     git(repo, "config", "filter.upper.clean", "tr a-z A-Z")
     git(repo, "config", "filter.upper.smudge", "cat")
     (repo / ".gitattributes").write_text("*.md filter=upper\n")
@@ -356,7 +356,7 @@ def test_a_filter_is_applied(repo: Path, memctl: Memctl) -> None:
     assert "TITLE: FILTERED" in git(repo, "show", f"HEAD:{made.out.split()[1]}")
 
 
-def test_a_branch_that_moves_meanwhile_is_never_rewound(repo: Path) -> None:
+def test_branch_that_moves_meanwhile_is_never_rewound(repo: Path) -> None:
     repository = open_repository(repo)
     branch, parent = repository.branch()
     git(repo, "commit", "-q", "--allow-empty", "-m", "somebody else's")
@@ -369,7 +369,7 @@ def test_a_branch_that_moves_meanwhile_is_never_rewound(repo: Path) -> None:
     assert git(repo, "rev-parse", "HEAD") == tip
 
 
-def test_a_locked_index_is_waited_for(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commit_waits_for_a_locked_index(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memctl.git.commits._LOCK_PATIENCE", 0.2)
     lock = repo / ".git" / "index.lock"
     lock.touch()
@@ -397,7 +397,7 @@ def test_eight_writers_make_eight_commits(repo: Path) -> None:
     assert git(repo, "fsck", "--strict") == ""
 
 
-def test_a_write_beside_the_users_own_commits_loses_nothing(repo: Path) -> None:
+def test_writes_beside_the_users_commits_lose_nothing(repo: Path) -> None:
     before = commits(repo)
     running = [process(repo, "learn", f"Lesson {number}") for number in range(6)]
     for number in range(6):
@@ -415,7 +415,7 @@ def test_a_write_beside_the_users_own_commits_loses_nothing(repo: Path) -> None:
     assert commits(repo) >= before + 7
 
 
-def test_git_is_run_without_the_variables_of_a_hook(
+def test_git_runs_without_a_hooks_environment_variables(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_DIR", os.devnull)

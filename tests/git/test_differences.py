@@ -24,7 +24,7 @@ def test_renames_are_found_between_commits_and_in_the_index(repo: Path) -> None:
     assert differences.changed_between(repository, "HEAD~2", "HEAD") == [FileChange("moved.txt", ADDED)]
 
 
-def test_the_worktree_is_compared_with_head(repo: Path) -> None:
+def test_worktree_changes_are_found_against_head(repo: Path) -> None:
     (repo / "app.py").write_text("changed\n")
     (repo / "new.txt").write_text("new\n")
     blob = git(repo, "rev-parse", "HEAD:.memory/config.yaml").strip()
@@ -37,7 +37,7 @@ def test_the_worktree_is_compared_with_head(repo: Path) -> None:
     }
 
 
-def test_before_the_first_commit_everything_staged_is_new(tmp_path: Path) -> None:
+def test_staged_files_before_the_first_commit_are_added(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     (tmp_path / "a.txt").write_text("a\n")
     git(tmp_path, "add", "a.txt")

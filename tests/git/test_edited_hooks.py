@@ -81,7 +81,7 @@ def set_up_index_hook(repo: Path) -> str:
 
 
 @pytest.mark.parametrize("set_up", [set_up_husky, set_up_folder, set_up_pre_commit, set_up_lefthook, set_up_index_hook])
-def test_an_edited_hook_leaves_an_agents_record_pending_until_a_person_writes(
+def test_edited_hook_leaves_an_agents_record_pending_until_a_person_writes(
     repo: Path, memctl: Memctl, agent: Memctl, set_up: Callable[[Path], str]
 ) -> None:
     edited = set_up(repo)
@@ -95,7 +95,7 @@ def test_an_edited_hook_leaves_an_agents_record_pending_until_a_person_writes(
     git(repo, "update-index", "--assume-unchanged", edited)  # Git says no more what differs
     write(repo / edited, f"{original}touch {RAN}\n")
     err = agent("decide", "An edited hook does not run").err
-    assert f"{edited} differs from HEAD, and the commit would run it" in err
+    assert f"{edited} differs from HEAD: an agent may not run" in err
     assert commits(repo) == before + 1
     assert not (repo / RAN).exists()
     assert "An edited hook does not run" in agent("list").out
@@ -107,12 +107,12 @@ def test_an_edited_hook_leaves_an_agents_record_pending_until_a_person_writes(
     assert commits(repo) == before + 4
 
 
-def test_a_new_hook_beside_unchanged_ones_leaves_the_commit_pending(repo: Path, memctl: Memctl, agent: Memctl) -> None:
+def test_new_hook_beside_unchanged_ones_leaves_the_commit_pending(repo: Path, memctl: Memctl, agent: Memctl) -> None:
     set_up_folder(repo)
     commit(repo)
     write(repo / ".githooks/post-commit", f"#!/bin/sh\ntouch {RAN}\n")
     before = commits(repo)
-    assert ".githooks/post-commit is not in HEAD, and the commit would run it" in agent("decide", "One").err
+    assert ".githooks/post-commit is not in HEAD: an agent may not run" in agent("decide", "One").err
     assert (commits(repo), (repo / RAN).exists()) == (before, False)
     git(repo, "config", "core.hooksPath", ".git/hooks")
     agent("decide", "Two")
@@ -167,7 +167,7 @@ def test_page_on_the_sessions_ref_waits_for_an_edited_transaction_hook(
     assert not (repo / RAN).exists()
 
 
-def test_commit_without_edited_hooks_asks_git_nothing_more(
+def test_commit_without_hooks_in_the_worktree_starts_no_further_git(
     repo: Path, memctl: Memctl, agent: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: set[str] = set()

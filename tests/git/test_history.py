@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memctl.git import history, introductions
-from memctl.git.history import LastKnown
+from memctl.git.history import LastState
 from memctl.git.repository import open_repository
 from tests.conftest import Memctl, git
 
@@ -24,7 +24,7 @@ def test_deleted_file_has_its_last_version_and_deleting_commit(repo: Path) -> No
     git(repo, "rm", "-q", "app.py")
     git(repo, "commit", "-qm", "gone")
     gone = git(repo, "rev-parse", "HEAD").strip()
-    assert history.last_known(repository, "app.py", "HEAD") == LastKnown(f"{gone}^", blob, gone)
+    assert history.last_state(repository, "app.py", "HEAD") == LastState(f"{gone}^", blob, gone)
     last = history.last_version(repository, "app.py")
     assert last is not None
     assert last[1] == blob
@@ -33,14 +33,14 @@ def test_deleted_file_has_its_last_version_and_deleting_commit(repo: Path) -> No
     assert "app.py" in history.paths_ever(repository, ".")
 
 
-def test_a_repository_without_a_commit_has_no_history(tmp_path: Path) -> None:
+def test_repository_without_a_commit_has_no_history(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     repository = open_repository(tmp_path)
     assert history.commits(repository, ["."]) == history.paths_ever(repository, ".") == []
     assert introductions.last_changes(repository, ["a"]) == introductions.last_commits(repository, ["a"]) == {}
 
 
-def test_a_name_that_begins_as_the_head_of_a_commit_is_a_path(repo: Path) -> None:
+def test_file_name_with_a_record_separator_is_read_as_a_path(repo: Path) -> None:
     names = ("\x01a", "\x1e1 b")
     for name in names:
         (repo / name).write_text("x\n")

@@ -39,7 +39,7 @@ def found(folder: Path, name: str = "a", revision: str = "HEAD") -> str:
     return last_commits(open_repository(folder), [name], revision).get(name, "")
 
 
-def test_a_merge_of_a_branch_without_the_file_keeps_the_commit_of_the_side_that_has_it(work: Path) -> None:
+def test_merge_of_a_branch_without_the_file_introduces_nothing(work: Path) -> None:
     git(work, "branch", "side")
     made = put(work, "a", "1")
     git(work, "checkout", "-q", "side")
@@ -52,7 +52,7 @@ def test_a_merge_of_a_branch_without_the_file_keeps_the_commit_of_the_side_that_
     assert found(work) == made
 
 
-def test_a_merge_without_a_move_of_main_keeps_the_commit_of_the_branch(work: Path) -> None:
+def test_merge_into_an_unmoved_main_introduces_nothing(work: Path) -> None:
     git(work, "checkout", "-q", "-b", "side")
     made = put(work, "a", "1")
     git(work, "checkout", "-q", "main")
@@ -73,9 +73,7 @@ def test_merge_with_a_text_of_its_own_introduces_the_text(work: Path) -> None:
 
 
 @pytest.mark.parametrize(("option", "kept"), [("ours", "3"), ("theirs", "2")])
-def test_a_merge_that_takes_one_side_of_a_conflict_keeps_the_commit_of_that_side(
-    work: Path, option: str, kept: str
-) -> None:
+def test_merge_that_takes_one_side_of_a_conflict_introduces_nothing(work: Path, option: str, kept: str) -> None:
     put(work, "a", "1")
     git(work, "checkout", "-q", "-b", "side")
     commits = {"2": put(work, "a", "2")}
@@ -86,7 +84,7 @@ def test_a_merge_that_takes_one_side_of_a_conflict_keeps_the_commit_of_that_side
     assert found(work) == commits[kept]
 
 
-def test_an_octopus_merge_keeps_the_commit_of_the_side_that_has_the_text(work: Path) -> None:
+def test_octopus_merge_introduces_nothing(work: Path) -> None:
     made = []
     for name in ("a", "b", "c"):
         git(work, "checkout", "-q", "-b", f"side-{name}", "main")
@@ -98,7 +96,7 @@ def test_an_octopus_merge_keeps_the_commit_of_the_side_that_has_the_text(work: P
     assert [found(work, name) for name in ("a", "b", "c")] == made
 
 
-def test_criss_cross_merges_keep_the_commits_of_the_sides(work: Path) -> None:
+def test_criss_cross_merges_introduce_nothing(work: Path) -> None:
     git(work, "branch", "side")
     one = put(work, "a", "1")
     git(work, "checkout", "-q", "side")
@@ -172,7 +170,7 @@ def test_restored_file_is_introduced_by_the_restoring_commit(work: Path) -> None
     assert put(work, "a", "1") == found(work) != made
 
 
-def test_a_change_of_mode_alone_is_not_the_commit(work: Path) -> None:
+def test_mode_change_introduces_nothing(work: Path) -> None:
     made = put(work, "a", "1")
     (work / "a").chmod(0o755)
     assert put(work, "other", "1") != found(work) == made
@@ -190,13 +188,13 @@ def test_user_log_settings_do_not_change_the_result(work: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", ["é ü", ":100644 a", " a", "-a", "[a]*", "\x1ea", "a\nb"])
-def test_unusual_names_are_found(work: Path, name: str) -> None:
+def test_files_with_unusual_names_are_found(work: Path, name: str) -> None:
     made = put(work, name, "1")
     put(work, "a", "1")
     assert found(work, name) == made
 
 
-def test_a_text_is_dated_by_the_commit_that_brought_it(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_has_the_date_of_the_commit_that_introduced_it(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(work, "branch", "side")
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2025-11-04T10:00:00Z")
     put(work, "a", "1")
@@ -207,7 +205,7 @@ def test_a_text_is_dated_by_the_commit_that_brought_it(work: Path, monkeypatch: 
     assert last_changes(open_repository(work), ["a", "never"]) == {"a": "2025-11-04T10:00:00Z"}
 
 
-def test_a_revision_that_does_not_exist_fails(work: Path) -> None:
+def test_missing_revision_fails(work: Path) -> None:
     with pytest.raises(GitFailed):
         list(introductions(open_repository(work), ["a"], "0" * 40))
 

@@ -38,7 +38,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("lane")
 @pytest.mark.parametrize("name", ["refs/heads/main.lock", "HEAD.lock", "index.lock"])
-def test_a_lock_that_is_left_is_named_with_its_age_and_how_to_remove_it(repo: Path, memctl: Memctl, name: str) -> None:
+def test_leftover_lock_is_reported_with_its_age_and_the_command_that_removes_it(
+    repo: Path, memctl: Memctl, name: str
+) -> None:
     lock = repo / ".git" / name
     lock.touch()
     os.utime(lock, (time.time() - 90, time.time() - 90))
@@ -58,20 +60,20 @@ def test_a_lock_that_is_left_is_named_with_its_age_and_how_to_remove_it(repo: Pa
 
 
 @pytest.mark.parametrize("name", ["packed-refs", "config"])
-def test_a_lock_that_stops_no_commit_is_named_by_status(repo: Path, memctl: Memctl, name: str) -> None:
+def test_status_reports_a_lock_that_prevents_no_commit(repo: Path, memctl: Memctl, name: str) -> None:
     lock = repo / ".git" / f"{name}.lock"
     lock.touch()
     assert f"rm '{lock}'" in memctl("status").out
     assert memctl("learn", "Not locked out").err == ""
 
 
-def test_a_setting_that_is_locked_is_named_with_the_lock(repo: Path, memctl: Memctl) -> None:
+def test_locked_config_file_is_reported_with_its_lock(repo: Path, memctl: Memctl) -> None:
     lock = repo / ".git" / "config.lock"
     lock.touch()
     assert f"rm '{lock}'" in memctl("install", "git", code=1).err
 
 
-def test_a_lock_in_a_linked_worktree_is_named(repo: Path, memctl: Memctl) -> None:
+def test_lock_in_a_linked_worktree_is_reported(repo: Path, memctl: Memctl) -> None:
     other = repo.parent / "other"
     git(repo, "worktree", "add", "-q", "-b", "side", str(other))
     for lock in (repo / ".git/worktrees/other/index.lock", repo / ".git/refs/heads/side.lock"):
@@ -96,7 +98,7 @@ def test_ref_lock_of_another_process_is_waited_for(repo: Path, memctl: Memctl, m
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_lock_file_named_by_a_hook_is_not_taken_for_a_git_lock(repo: Path, memctl: Memctl) -> None:
+def test_lock_file_in_a_hooks_message_is_not_taken_for_a_git_lock(repo: Path, memctl: Memctl) -> None:
     hook(repo, "pre-commit", f"echo \"'{repo}/poetry.lock' is out of date\" >&2; exit 1")
     said = memctl("learn", "Refused").err
     assert "poetry.lock' is out of date" in said
@@ -119,7 +121,7 @@ def test_lock_file_is_parsed_from_the_git_message(stderr: str, found: str | None
 
 
 @pytest.mark.parametrize(("times", "is_made"), [(1, True), (3, True), (4, False)])
-def test_a_commit_that_lost_the_race_is_tried_again_three_times(
+def test_commit_that_lost_a_race_is_tried_again_three_times(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, times: int, is_made: bool
 ) -> None:
     before, left = commits(repo), [times]
@@ -143,7 +145,7 @@ def test_a_commit_that_lost_the_race_is_tried_again_three_times(
 
 
 @pytest.mark.parametrize(("times", "is_made"), [(3, True), (4, False)])
-def test_a_commit_through_the_users_hooks_that_lost_the_race_is_tried_again(
+def test_commit_with_user_hooks_that_lost_a_race_is_tried_again(
     repo: Path, memctl: Memctl, times: int, is_made: bool
 ) -> None:
     hook(repo, "pre-commit", MOVING.format(repo=repo, times=times))

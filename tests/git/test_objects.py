@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memctl.errors import MemctlError
 from memctl.git import git as git_calls
 from memctl.git import trees
-from memctl.git.coprocess import _portions
+from memctl.git.coprocess import _batches
 from memctl.git.git import GitFailed
 from memctl.git.objects import Object, Objects
 from memctl.git.repository import open_repository
@@ -25,7 +25,7 @@ def data(found: list[Object | None]) -> list[bytes | None]:
     return [item and item.data for item in found]
 
 
-def test_objects_are_read_in_order_and_missing_ones_are_none(repo: Path) -> None:
+def test_objects_are_read_in_order_with_none_for_missing_ones(repo: Path) -> None:
     commit = git(repo, "rev-parse", "HEAD").strip()
     objects = open_repository(repo).objects
     names = [f"{commit}:app.py", f"{commit}:app.py blob", f"{commit}^{{tree}}", "0" * 40, f"{commit}:app.py"]
@@ -58,7 +58,7 @@ def test_object_stored_after_the_first_read_is_found(repo: Path) -> None:
     assert data(objects.read(["HEAD:app.py"])) == [b"print('shop')\n"]
 
 
-def test_a_process_that_ended_is_started_anew(repo: Path) -> None:
+def test_process_that_ended_is_started_again(repo: Path) -> None:
     objects = open_repository(repo).objects
     before = objects.read(["HEAD:app.py"])
     assert objects.process is not None
@@ -69,7 +69,7 @@ def test_a_process_that_ended_is_started_anew(repo: Path) -> None:
 def test_interrupted_read_does_not_affect_the_next_one(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = open_repository(repo).objects
     with monkeypatch.context() as patch:
-        patch.setattr("memctl.git.objects._exactly", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("memctl.git.objects._read_exactly", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             objects.read(["HEAD:app.py"])
     assert data(objects.read(["HEAD:.memory/config.yaml"]))[0] != b"print('shop')\n"
@@ -85,7 +85,7 @@ def test_damaged_object_is_none_and_raises_when_required(repo: Path) -> None:
         trees.blobs(open_repository(repo), [blob], 10)
 
 
-def test_git_that_can_not_start_says_why(tmp_path: Path) -> None:
+def test_failure_to_start_git_has_a_reason(tmp_path: Path) -> None:
     with pytest.raises(GitFailed, match="not a git repository"):
         Objects(tmp_path).read(["HEAD"])
 
@@ -127,7 +127,7 @@ def test_process_ends_with_its_objects_instance(repo: Path) -> None:
 
 
 @given(st.lists(st.text("abc", min_size=1, max_size=3_000)))
-def test_portions_hold_all_names_in_order_and_no_more_than_a_pipe_does(names: list[str]) -> None:
-    portions = list(_portions(names))
-    assert [name.decode() for some in portions for name in some] == names
-    assert all(len(some) == 1 or sum(len(name) + 1 for name in some) <= 4096 for some in portions)
+def test_batches_hold_all_names_in_order_and_fit_into_a_pipe(names: list[str]) -> None:
+    batches = list(_batches(names))
+    assert [name.decode() for some in batches for name in some] == names
+    assert all(len(some) == 1 or sum(len(name) + 1 for name in some) <= 4096 for some in batches)

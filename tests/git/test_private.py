@@ -64,14 +64,14 @@ def test_worktree_files_keep_the_mode_of_the_umask(memctl: Memctl, repo: Path, u
     assert stat.S_IMODE(file.stat().st_mode) == 0o666 & ~umask
 
 
-def test_a_folder_of_an_earlier_version_is_closed_at_the_next_command(memctl: Memctl, repo: Path) -> None:
+def test_readable_folder_of_an_earlier_version_becomes_private(memctl: Memctl, repo: Path) -> None:
     folder = repo / ".git/memctl"
     folder.chmod(0o755)
     memctl("list")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_a_linked_worktree_has_its_own_folder_closed(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+def test_readable_folder_of_a_linked_worktree_becomes_private(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     git(repo, "worktree", "add", "-q", str(tmp_path / "other"))
     memctl("list", where=tmp_path / "other")
     folder = repo / ".git/worktrees/other/memctl"
@@ -80,7 +80,7 @@ def test_a_linked_worktree_has_its_own_folder_closed(memctl: Memctl, repo: Path,
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_a_repository_shared_with_a_group_stays_open_to_it(memctl: Memctl, repo: Path) -> None:
+def test_folders_in_a_group_repository_are_open_to_the_group(memctl: Memctl, repo: Path) -> None:
     import shutil
 
     shutil.rmtree(repo / ".git/memctl")
@@ -94,7 +94,7 @@ def test_a_repository_shared_with_a_group_stays_open_to_it(memctl: Memctl, repo:
     assert not any(mode & 0o007 for path, mode in found.items() if "/templates/" not in path)
 
 
-def test_a_folder_that_cannot_be_changed_is_left_alone(tmp_path: Path) -> None:
-    private.close_to_others(tmp_path / "absent")
+def test_folder_whose_mode_cannot_change_is_left_alone(tmp_path: Path) -> None:
+    private.make_private(tmp_path / "absent")
     (tmp_path / "file").write_text("")
-    private.close_to_others(tmp_path / "file" / "memctl")
+    private.make_private(tmp_path / "file" / "memctl")

@@ -36,7 +36,7 @@ def test_process_without_input_has_no_stdin() -> None:
     assert (process.communicate(), process.returncode) == ((b"", b""), 0)
 
 
-def test_process_answers_before_its_input_ends() -> None:
+def test_process_answers_while_its_input_is_open() -> None:
     process = python("import sys\nfor line in sys.stdin: print(line.upper(), end='', flush=True)", has_stdin=True)
     assert process.stdin is not None
     for word in (b"one\n", b"two\n"):

@@ -28,18 +28,18 @@ def test_branch_without_a_commit_is_found(tmp_path: Path) -> None:
     assert open_repository(tmp_path).branch() == ("refs/heads/trunk", "")
 
 
-def test_a_detached_head_is_on_no_branch(repo: Path) -> None:
+def test_detached_head_is_on_no_branch(repo: Path) -> None:
     git(repo, "checkout", "-q", "--detach")
     assert open_repository(repo).branch() == ("", git(repo, "rev-parse", "HEAD").strip())
 
 
-def test_a_linked_worktree_has_a_branch_of_its_own(repo: Path) -> None:
+def test_linked_worktree_has_its_own_branch(repo: Path) -> None:
     other = repo.parent / "other"
     git(repo, "worktree", "add", "-q", "-b", "side/way", str(other))
     assert open_repository(other).branch()[0] == "refs/heads/side/way"
 
 
-def test_all_worktrees_are_known_from_each_of_them(repo: Path) -> None:
+def test_each_worktree_lists_all_worktrees(repo: Path) -> None:
     other, gone = repo.parent / "ot her", repo.parent / "gone"
     for place in (other, gone):
         git(repo, "worktree", "add", "-q", "--detach", str(place))
@@ -50,7 +50,7 @@ def test_all_worktrees_are_known_from_each_of_them(repo: Path) -> None:
         assert set(open_repository(place).worktrees()) == expected
 
 
-def test_remotes_are_those_that_git_lists(repo: Path) -> None:
+def test_remotes_equal_those_that_git_lists(repo: Path) -> None:
     assert open_repository(repo).remotes() == []
     for name in ("origin", "a.b", "team/fork"):
         git(repo, "remote", "add", name, "nowhere")

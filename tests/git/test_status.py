@@ -17,7 +17,7 @@ FULL = ("status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--
 @pytest.fixture(autouse=True)
 def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an index of any size count as large."""
-    monkeypatch.setattr(status, "_LARGE", 0)
+    monkeypatch.setattr(status, "_LARGE_INDEX", 0)
 
 
 def asked(repository: Repository) -> tuple[bool, list[str]]:
@@ -32,7 +32,7 @@ def by_git(repository: Repository) -> list[str]:
     return sorted(item[3:] for item in git(repository.top, "--no-optional-locks", *FULL).split("\0") if item)
 
 
-def test_untracked_names_are_asked_for_anew_only_after_a_change(repo: Path) -> None:
+def test_untracked_names_are_listed_again_only_after_a_change(repo: Path) -> None:
     repository, memory = open_repository(repo), repo / ".memory"
     tracked, new, deep = memory / "project.md", memory / "learnings/new.md", memory / "learnings/2025-11/deep.md"
     tracked.write_text("tracked\n", encoding="utf-8")
@@ -60,7 +60,7 @@ def test_untracked_names_are_asked_for_anew_only_after_a_change(repo: Path) -> N
         assert asked(repository) == (True, by_git(repository)), name
 
 
-def test_a_rule_outside_of_the_folder_tells_which_untracked_names_are_ignored(repo: Path) -> None:
+def test_gitignore_outside_of_the_folder_decides_which_names_are_ignored(repo: Path) -> None:
     repository = open_repository(repo)
     (repo / ".memory/learnings").mkdir(exist_ok=True)
     (repo / ".memory/learnings/new.tmp").write_text("new\n", encoding="utf-8")
@@ -73,7 +73,7 @@ def test_a_rule_outside_of_the_folder_tells_which_untracked_names_are_ignored(re
 
 
 @pytest.mark.parametrize("damage", [b"", b"1:2:3:4", b"1:2:3:4\0\0\0\0", b"\0\0\0\0nothing"])
-def test_a_damaged_file_of_untracked_names_counts_for_nothing(repo: Path, damage: bytes) -> None:
+def test_damaged_file_of_untracked_names_is_ignored(repo: Path, damage: bytes) -> None:
     repository = open_repository(repo)
     asked(repository)
     file = UntrackedNames(repository, ".memory").file
@@ -83,7 +83,7 @@ def test_a_damaged_file_of_untracked_names_counts_for_nothing(repo: Path, damage
     assert file.read_bytes() == before
 
 
-def test_the_names_of_a_folder_are_kept_two_seconds_after_its_last_change(repo: Path) -> None:
+def test_names_are_stored_only_two_seconds_after_a_folders_last_change(repo: Path) -> None:
     file = repo / ".memory/new.md"
     file.write_text("new\n", encoding="utf-8")
     changed = max(one.stat().st_ctime_ns for one in (file.parent, repo / ".git/index"))
@@ -95,14 +95,14 @@ def test_the_names_of_a_folder_are_kept_two_seconds_after_its_last_change(repo: 
 
 
 def test_small_index_writes_no_cache_of_untracked_names(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(status, "_LARGE", 1_000_000)
+    monkeypatch.setattr(status, "_LARGE_INDEX", 1_000_000)
     repository = open_repository(repo)
     assert [asked(repository), asked(repository)] == [(False, []), (False, [])]
     assert not UntrackedNames(repository, ".memory").file.exists()
 
 
 @pytest.mark.parametrize("lines", ["[memctl]\n\thookCommits = none\n", "[include]\n\tpath = ../more\n"])
-def test_settings_come_with_the_answer_as_git_reads_them(repo: Path, lines: str) -> None:
+def test_status_process_also_returns_memctls_settings(repo: Path, lines: str) -> None:
     (repo / "more").write_text("[memctl]\n\thookCommits = none\n")
     (repo / ".git" / "config").open("a").write(lines)
     repository = open_repository(repo)
@@ -110,7 +110,7 @@ def test_settings_come_with_the_answer_as_git_reads_them(repo: Path, lines: str)
     assert StatusProcess(repository, ".memory").settings() is None
 
 
-def test_settings_of_a_git_that_a_hook_runs_elsewhere_do_not_count(repo: Path, tmp_path: Path) -> None:
+def test_settings_of_a_git_started_in_another_repository_are_ignored(repo: Path, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "other")
     git(tmp_path / "other", "config", "memctl.commits", "batch")
     monitor = tmp_path / "monitor"
@@ -122,16 +122,14 @@ def test_settings_of_a_git_that_a_hook_runs_elsewhere_do_not_count(repo: Path, t
     assert StatusProcess(open_repository(repo), ".memory", settings=True).settings() == {"memctl.commits": "each"}
 
 
-def test_a_setting_without_a_value_costs_one_more_question(repo: Path) -> None:
+def test_setting_without_a_value_is_read_by_another_git_command(repo: Path) -> None:
     (repo / ".git" / "config").open("a").write("[memctl]\n\tcommits\n")
     process = StatusProcess(open_repository(repo), ".memory", settings=True)
     assert process.commit() == git(repo, "rev-parse", "HEAD").strip()  # Git 2.39 ends by a signal
     assert process.settings() in (None, {"memctl.commits": ""})
 
 
-def test_events_that_the_user_sends_elsewhere_stay_there(
-    repo: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_trace_target_of_the_user_is_not_changed(repo: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GIT_TRACE2_EVENT", str(tmp_path / "events"))
     assert StatusProcess(open_repository(repo), ".memory", settings=True).settings() is None
     assert (tmp_path / "events").stat().st_size

@@ -50,25 +50,28 @@ def test_folder_can_be_replaced_by_a_file_and_vice_versa(repo: Path, repository:
 
 
 @pytest.mark.parametrize("folder", [".memory", "deep/er/.memory"])
-def test_a_folder_is_grafted_and_cut_off_again(repo: Path, repository: Repository, folder: str) -> None:
+def test_folder_is_added_to_a_tree_and_removed_again(repo: Path, repository: Repository, folder: str) -> None:
     whole = tree_merge.tree_at(repository, "HEAD")
     memory = tree_merge.tree_at(repository, "HEAD", ".memory")
-    (rest,) = tree_merge.without(repository, [whole], ".memory")
+    (rest,) = tree_merge.remove_folder(repository, [whole], ".memory")
     assert tree_merge.tree_at(repository, rest, ".memory") == ""
     grafted = tree_merge.edit_tree(repository, rest, {folder: Leaf(FOLDER, memory)})
     assert tree_merge.tree_at(repository, grafted, folder) == memory
-    assert tree_merge.without(repository, [grafted, "HEAD"], folder) == [rest, rest if folder == ".memory" else whole]
+    assert tree_merge.remove_folder(repository, [grafted, "HEAD"], folder) == [
+        rest,
+        rest if folder == ".memory" else whole,
+    ]
     assert tree_merge.edit_tree(repository, rest, {".memory": Leaf(FOLDER, memory)}) == whole
 
 
 def test_tree_without_its_only_folder_is_empty(repo: Path, repository: Repository) -> None:
     memory = tree_merge.tree_at(repository, "HEAD", ".memory")
     tree = tree_merge.edit_tree(repository, "", {"deep/er": Leaf(FOLDER, memory)})
-    assert tree_merge.without(repository, [tree], "deep/er") == [git(repo, "mktree", stdin="").strip()]
+    assert tree_merge.remove_folder(repository, [tree], "deep/er") == [git(repo, "mktree", stdin="").strip()]
     assert tree_merge.tree_at(repository, tree, "app.py") == ""
 
 
-def test_a_folder_is_put_in_with_changes_in_it(repo: Path, repository: Repository) -> None:
+def test_folder_and_changes_inside_it_are_set_at_once(repo: Path, repository: Repository) -> None:
     (blob,) = tree_merge.store(repository, [b"x"])
     memory = tree_merge.tree_at(repository, "HEAD", ".memory")
     tree = tree_merge.edit_tree(
@@ -97,7 +100,7 @@ def test_tree_with_a_missing_object_is_refused_with_its_id(repository: Repositor
         tree_merge.edit_tree(repository, "1" * 40, {"a": None})
 
 
-def test_trees_merge_as_git_merges_them_and_conflicts_are_named(repo: Path, repository: Repository) -> None:
+def test_merged_tree_equals_gits_merge_and_conflicting_paths_are_returned(repo: Path, repository: Repository) -> None:
     base = commit(repo, one="1\n2\n3\n", two="same\n")
     ours = commit(repo, one="ours\n2\n3\n")
     git(repo, "checkout", "-q", base)
@@ -112,7 +115,7 @@ def test_trees_merge_as_git_merges_them_and_conflicts_are_named(repo: Path, repo
     assert tree_merge.merge(repository, trees[:1], trees[0], trees[2]) == (trees[2], ())
 
 
-def test_a_checkout_that_stopped_half_way_is_settled(repo: Path, repository: Repository) -> None:
+def test_interrupted_checkout_stages_whole_files_and_deletes_torn_ones(repo: Path, repository: Repository) -> None:
     old = commit(repo, a="a\n", b="b\n", gone="gone\n", edited="old\n")
     new = commit(repo, a="a of new\n", b="b of new\n", c="c of new\n", edited="new\n")
     git(repo, "rm", "-q", "gone")
@@ -128,8 +131,8 @@ def test_a_checkout_that_stopped_half_way_is_settled(repo: Path, repository: Rep
     assert git(repo, "status", "--porcelain").splitlines() == ["M  a", " D b", "A  c", " M edited", "D  gone"]
     assert checkout.blocking_files(repository, old, new) == ["edited"]
     with pytest.raises(GitFailed):
-        checkout.follow(repository, new)
+        checkout.fast_forward(repository, new)
     assert (repo / "edited").read_text() == "by hand\n"
     git(repo, "checkout", "-q", "edited")
-    checkout.follow(repository, new)
+    checkout.fast_forward(repository, new)
     assert git(repo, "status", "--porcelain") == ""

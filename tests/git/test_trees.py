@@ -12,7 +12,7 @@ from memctl.git.repository import open_repository
 from tests.conftest import git
 
 
-def test_files_are_listed_with_their_blobs_and_links_as_such(repo: Path) -> None:
+def test_listed_files_have_blobs_and_links_are_not_regular(repo: Path) -> None:
     (repo / "new").mkdir()
     (repo / "new" / "long.txt").write_text("x" * 100)
     (repo / "new" / "link").symlink_to("long.txt")
@@ -27,7 +27,7 @@ def test_files_are_listed_with_their_blobs_and_links_as_such(repo: Path) -> None
     assert trees.blobs(repository, [], 50) == {}
 
 
-def test_files_at_commits_are_found_in_folders_only(repo: Path) -> None:
+def test_blob_ids_in_commits_exclude_folders_and_submodules(repo: Path) -> None:
     first = git(repo, "rev-parse", "HEAD").strip()
     (repo / "a").mkdir()
     (repo / "a" / "b.py").write_text("b = 1\n")
@@ -42,7 +42,7 @@ def test_files_at_commits_are_found_in_folders_only(repo: Path) -> None:
         (second, "a"),
         (second, "c/d"),
     ]
-    found = trees.blobs_at(open_repository(repo), asked)
+    found = trees.blob_ids_at(open_repository(repo), asked)
     blobs = {path: git(repo, "rev-parse", f"{second}:{path}").strip() for path in ("app.py", "a/b.py")}
     assert found == {(second, path): blob for path, blob in blobs.items()}
 
@@ -52,11 +52,11 @@ def test_files_of_any_name_are_hashed_by_one_process(repo: Path) -> None:
     for number, name in enumerate(names):
         (repo / name).write_text(f"{number}\n")
     repository = open_repository(repo)
-    found = trees.blobs_on_disk(repository, names[:4])
+    found = trees.worktree_blob_ids(repository, names[:4])
     process = repository.hashes.process
-    found |= trees.blobs_on_disk(repository, names[4:])
+    found |= trees.worktree_blob_ids(repository, names[4:])
     assert repository.hashes.process is process
     expected = [git(repo, "hash-object", "--stdin", stdin=f"{number}\n").strip() for number in range(len(names))]
     assert [found[name] for name in names] == expected
     with pytest.raises(GitFailed, match="gone"):
-        trees.blobs_on_disk(repository, ["gone"])
+        trees.worktree_blob_ids(repository, ["gone"])

@@ -45,22 +45,22 @@ def clone(source: Path, target: Path) -> Path:
     return target
 
 
-def test_a_clone_is_not_trusted(foreign: Path) -> None:
+def test_fresh_clone_is_not_trusted(foreign: Path) -> None:
     assert look(foreign) == trust.UNKNOWN
 
 
-def test_looking_at_a_clone_changes_nothing(foreign: Path) -> None:
+def test_read_commands_do_not_trust_a_clone(foreign: Path) -> None:
     before = (foreign / ".git" / "config").read_bytes()
     look(foreign)
     assert (foreign / ".git" / "config").read_bytes() == before
 
 
-def test_a_repository_is_trusted_after_init(repo: Path) -> None:
+def test_repository_is_trusted_after_init(repo: Path) -> None:
     assert look(repo) == trust.TRUSTED
     assert setting(repo, trust.SETTING) == "true"
 
 
-def test_a_clone_is_trusted_after_install(foreign: Path, memctl: Memctl) -> None:
+def test_clone_is_trusted_after_install(foreign: Path, memctl: Memctl) -> None:
     memctl("install", "git", "--dry-run", where=foreign)
     assert look(foreign) == trust.UNKNOWN
     memctl("install", "git", where=foreign)
@@ -119,7 +119,7 @@ def test_locked_git_settings_do_not_prevent_a_write(
     lock.unlink()
 
 
-def test_a_refused_write_does_not_trust_the_clone(foreign: Path, memctl: Memctl) -> None:
+def test_refused_write_does_not_trust_the_clone(foreign: Path, memctl: Memctl) -> None:
     memctl("edit", "LRN", "--set", "importance=99", where=foreign, code=None)
     assert look(foreign) == trust.UNKNOWN
 
@@ -131,13 +131,13 @@ def test_worktrees_share_the_trust(foreign: Path, memctl: Memctl, tmp_path: Path
     assert look(foreign) == trust.TRUSTED
 
 
-def test_a_submodule_has_a_trust_of_its_own(repo: Path, foreign: Path) -> None:
+def test_submodule_has_its_own_trust(repo: Path, foreign: Path) -> None:
     git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(foreign), "vendored")
     assert look(repo) == trust.TRUSTED
     assert look(repo / "vendored") == trust.UNKNOWN
 
 
-def test_a_write_under_the_variable_leaves_a_setting_of_false(
+def test_write_with_memctl_trust_leaves_a_setting_of_false(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git(foreign, "config", trust.SETTING, "false")
@@ -147,12 +147,12 @@ def test_a_write_under_the_variable_leaves_a_setting_of_false(
 
 
 @pytest.mark.parametrize(("value", "is_trusted"), [("1", True), ("true", True), ("0", False), ("", False)])
-def test_a_variable_trusts_everything(foreign: Path, value: str, is_trusted: bool) -> None:
+def test_memctl_trust_variable_trusts_everything(foreign: Path, value: str, is_trusted: bool) -> None:
     assert (look(foreign, MEMCTL_TRUST=value) == trust.TRUSTED) is is_trusted
     assert setting(foreign, trust.SETTING) == ""
 
 
-def test_remotes_are_trusted_by_patterns_of_the_user(
+def test_clone_whose_remotes_match_the_users_patterns_is_trusted(
     foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = tmp_path / "gitconfig"
@@ -164,12 +164,12 @@ def test_remotes_are_trusted_by_patterns_of_the_user(
     assert look(foreign) == trust.UNKNOWN  # what is here may come from there
 
 
-def test_a_pattern_in_the_clones_own_settings_does_not_count(foreign: Path) -> None:
+def test_trust_pattern_in_the_clones_own_settings_is_ignored(foreign: Path) -> None:
     git(foreign, "config", "memctl.trust", "*")
     assert look(foreign) == trust.UNKNOWN
 
 
-def test_a_repository_in_which_memctl_has_committed_stays_trusted_at_the_upgrade(
+def test_repository_with_commits_of_an_earlier_memctl_is_trusted(
     old: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMCTL_NOW")  # a commit of memctl's is as old as the line in the reflog about it
@@ -239,7 +239,7 @@ def test_imported_history_under_our_name_gives_no_trust(foreign: Path, monkeypat
     assert look(foreign) == trust.UNKNOWN
 
 
-def test_trust_is_read_without_git_where_it_is_set(repo: Path) -> None:
+def test_trust_setting_is_read_without_starting_git(repo: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from memctl.git import trust, repository;"
         f"assert trust.state(repository.open_repository(Path({str(repo)!r})), {{}}) == 'trusted';"
@@ -271,7 +271,7 @@ def test_rewritten_foreign_history_gives_no_trust(foreign: Path, monkeypatch: py
     assert look(foreign) == trust.UNKNOWN
 
 
-def test_patterns_of_the_user_are_asked_before_the_reflogs(
+def test_trust_patterns_are_checked_before_the_reflogs(
     foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
@@ -306,7 +306,7 @@ def test_first_write_under_the_trust_variable_keeps_the_default_for_records(
     assert hook_commits.decide(open_repository(foreign)) == hook_commits.RECORDS
 
 
-def test_a_line_of_a_reflog_that_was_cut_is_passed_over(foreign: Path) -> None:
+def test_cut_reflog_line_is_skipped(foreign: Path) -> None:
     log = foreign / ".git" / "logs" / "HEAD"
     log.write_text(f"+0000\tfast-import\n{log.read_text()}")
     assert look(foreign) == trust.UNKNOWN

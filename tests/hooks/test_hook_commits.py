@@ -240,7 +240,7 @@ def test_unknown_value_is_refused_with_the_known_ones(session: Session, memctl: 
     session.send("SessionEnd", reason="exit")
     assert "memctl.hookCommits is 'sometimes'" in session.faults()[0]["fault"]
     for told in (memctl("status").out, memctl("check").err):
-        assert "memctl.hookCommits is 'sometimes'; set it to all, records or none: `git config" in told.replace(
+        assert "memctl.hookCommits is 'sometimes'; it must be all, records or none; run `git config" in told.replace(
             "\nhint:", ";"
         )
     git(session.repo, "config", "memctl.hookCommits", "all")

@@ -61,7 +61,7 @@ def test_options_that_reach_beyond_the_memory_are_refused_in_an_agents_shell(
     for name in sorted(reaching):
         value = () if found[name].is_flag else (str(repo / "evil"),)
         err = memctl(*command.split(), *WORDS.get(command, ()), name, *value, code=1).err
-        assert f"{name} is not for an agent's shell (Claude Code)" in err
+        assert f"an agent may not use {name} (this is a shell of Claude Code)" in err
     assert not (repo / "evil").exists()
 
 
@@ -71,11 +71,11 @@ def test_an_agent_signs_with_no_other_name_and_overrides_no_owner(
     memctl("section", "add", "Payment")
     bob("own", "acquire", "2.1", "--for", "4h")
     monkeypatch.setenv("CLAUDECODE", "1")
-    assert "--agent is not for an agent's shell" in memctl("decide", "One", "--agent", "bob", code=1).err
+    assert "an agent may not use --agent" in memctl("decide", "One", "--agent", "bob", code=1).err
     refused = memctl("decide", "One", "--section", "2.1", code=1).err
     assert "or ask the user to write with --allow-owned" in refused
     given = ("--section", "2.1", "--allow-owned", "--reason", "it is urgent")
-    assert "--allow-owned is not for an agent's shell" in memctl("decide", "One", *given, code=1).err
+    assert "an agent may not use --allow-owned" in memctl("decide", "One", *given, code=1).err
     monkeypatch.delenv("CLAUDECODE")
     memctl("decide", "One", *given, "--agent", "elena")
 
@@ -227,5 +227,5 @@ def test_an_agent_reads_no_file_of_the_repository_through_memctl(
     monkeypatch.setenv("CLAUDECODE", "1")
     refused = memctl("show", "§4.app.py", code=1)
     assert refused.out == ""
-    assert "not for an agent's shell" in refused.err
+    assert "an agent may not use" in refused.err
     memctl("show", "§4")

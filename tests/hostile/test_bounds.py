@@ -207,7 +207,7 @@ from memctl.text import credentials
 from memctl.session import extraction, shell
 from memctl.statements import reader
 from memctl.transcript import events, plain_text
-from memctl.window.results import forms
+from memctl.window.results import rows
 resource.setrlimit(resource.RLIMIT_CPU, ({seconds},) * 2)
 resource.setrlimit(resource.RLIMIT_AS, ({megabytes} << 20,) * 2)
 n = 100_000
@@ -216,7 +216,7 @@ plain_text.read("you: a\\n\\nagent: b\\n● Read(a)\\n" + " " * n + "● Read(")
 for text in ('"$(cat <<A\\n' * (n // 10), "echo {{" + "," * n, '"$(cat <<A\\n' + "\\n " * n):
     list(shell.commands(text))
 for text in ("./" * n, "a.a." * n, "/" * n, "a/1-" * n, "= 1 passed " * n, "Tests:" + " " * n, "ok" + "\\n" * n):
-    forms.HIT.match(text), forms.RAN.search(text)
+    rows.HIT.match(text), rows.RAN.search(text)
 extraction.of_events([events.Event(events.ANSWER, "We " + "chose " * n + ".")])
 for text in ("DECISION: " * n, "> " * n, "| Next " * n, "2025-01-01 " * n, "Attempted: " + "a (b), " * n, "**a" * n):
     reader.read(text)

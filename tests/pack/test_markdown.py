@@ -166,7 +166,7 @@ def test_pack_without_omissions_has_no_omission_note() -> None:
 
 
 def test_records_that_are_not_listed_are_counted() -> None:
-    assert packed({}, unlisted=3).endswith("## Left out\n\n- 3\n")
+    assert packed({}, unlisted=3).endswith("## Left out\n\n- 3 items\n")
 
 
 def test_a_file_is_fenced_longer_than_any_fence_in_it() -> None:

@@ -381,3 +381,63 @@ def test_partial_clone_without_its_remote_names_the_known_commit(
     git(tmp_path, "clone", "-q", f"--filter={filtered}", f"file://{tmp_path}/origin", "clone")
     (tmp_path / "origin").rename(tmp_path / "away")
     assert facts(memctl, where=tmp_path / "clone")[-2:] == [part.format(made) for part in expected]
+
+
+SOURCE = (
+    "import os\n\n\ndef load(path):\n    text = read(path)\n    return text\n\n\ndef save(path):\n    write(path)\n"
+)
+
+
+def code_fact(memctl: Memctl, *args: str) -> str:
+    return facts(memctl, *args)[-2]
+
+
+@pytest.fixture
+def sessions(memctl: Memctl, repo: Path) -> Path:
+    """A file to whose fifth line the one decision refers."""
+    file = repo / "sessions.py"
+    file.write_text(SOURCE)
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "sessions")
+    memctl("decide", "Keep it", "-i", "10", "--rationale", "x", "--code", "sessions.py:5")
+    return file
+
+
+def test_renamed_file_is_followed_before_and_after_the_commit(memctl: Memctl, repo: Path, sessions: Path) -> None:
+    git(repo, "mv", sessions.name, "sess.py")
+    moved = "code: sessions.py:5 (now sess.py)"
+    assert code_fact(memctl) == moved
+    git(repo, "commit", "-qm", "rename")
+    assert code_fact(memctl) == moved
+    assert code_fact(memctl, "--at", "HEAD") == moved
+    assert "## Check before use" not in memctl("rehydrate").out
+    git(repo, "mv", "sess.py", "store.py")
+    assert code_fact(memctl) == "code: sessions.py:5 (now store.py)"
+    assert "Keep it" in memctl("why", "store.py").out
+    (repo / "store.py").write_text(SOURCE.replace("text = read(path)", "text = fetch(path)"))
+    assert code_fact(memctl) == "code: sessions.py:5 (now store.py, changed since)"
+    (repo / "store.py").unlink()
+    git(repo, "rm", "-q", "--cached", "store.py")
+    assert code_fact(memctl) == "code: sessions.py:5 (gone)"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_changed"),
+    [
+        (f"{SOURCE}# the end\n", False),
+        (f'"""Sessions."""\n{SOURCE}', False),
+        (SOURCE.replace("write(path)", "write(path, 1)"), False),
+        (SOURCE.replace("read(path)", "fetch(path)"), True),
+        (SOURCE.replace("return text", "return text.strip()"), True),
+        (SOURCE.replace("def load(path)", "def load(path, size)"), True),
+    ],
+    ids=["end", "beginning", "other definition", "line", "definition", "signature"],
+)
+def test_reference_to_a_line_looks_at_the_line_and_its_definition(
+    memctl: Memctl, repo: Path, sessions: Path, text: str, is_changed: bool
+) -> None:
+    sessions.write_text(text)
+    expected = f"code: sessions.py:5{' (changed since)' if is_changed else ''}"
+    assert code_fact(memctl) == expected
+    git(repo, "commit", "-qam", "edit")
+    assert code_fact(memctl) == code_fact(memctl, "--at", "HEAD") == expected

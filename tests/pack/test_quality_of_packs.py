@@ -78,9 +78,11 @@ def missed_targets(made: Memory, budget: int, form: str, task: str) -> set[str]:
 
 
 def exempt_targets(budget: int, form: str, task: str) -> set[str]:
-    """What a pack for a task need not keep to: of a small one where work stands has a third, whether it fits or not;
-    and a page that fits is one block where a format has no headings within an item."""
-    small = {"placement"} if budget == BUDGETS[0] else set()
+    """What a pack for a task need not keep to.
+
+    Of a small one where work stands has a third, whether it fits or not, and a long record that matches may fill what
+    is left; and a page that fits is one block where a format has no headings within an item."""
+    small = {"placement"} if budget < BUDGETS[-1] else set()
     return small | ({"flow"} if form == "tokens" else set()) if task else set()
 
 

@@ -70,7 +70,7 @@ def places(records: list[dict[str, Any]], pack: str) -> tuple[set[str], set[str]
     """The ids that stand in a pack in Markdown whole, those that have a line, and how many are counted."""
     whole = {r["id"] for r in records if re.search(rf"(?m)^{r['id']} \| ", pack)}
     lines = {r["id"] for r in records if re.search(rf"(?m)^- {r['id']} ", pack)}
-    counted = re.findall(r"(?m)^- (?:and )?([\d,]+)(?: more)?: `memctl list", pack)
+    counted = re.findall(r"(?m)^- (?:and )?([\d,]+) (?:more|[a-z]+): `memctl list", pack)
     return whole, lines, sum(int(number.replace(",", "")) for number in counted)
 
 
@@ -160,11 +160,11 @@ def test_lines_are_grouped_and_counted_by_section(memctl: Memctl) -> None:
     for section in ("§2.1", "§2.2"):
         titles = [f"Lesson {number} of {section}" for number in range(6)]
         record_all(memctl, "learning", titles, section=section, lesson="word " * 150)
-    out = memctl("rehydrate", "--budget", "500").out
+    out = memctl("rehydrate", "--budget", "1000").out
     left = out.partition("## Left out")[2]
     assert "§2.1 Orders:" in left
     assert "§2.2 Stock:" in left
-    counted = re.findall(r"- (?:and )?(\d+)(?: more)?: `memctl list --open --section 2\.\d`", left)
+    counted = re.findall(r"- (?:and )?(\d+) (?:more|records?): `memctl list --open --section 2\.\d`", left)
     assert len(counted) == 2
     assert sum(map(int, counted)) + left.count(" Lesson") + out.count("\n### Lesson") == 12
 

@@ -181,7 +181,7 @@ def test_outdated_pages_are_cached_until_a_file_page_or_index_changes(
 
     def is_cached() -> bool:
         with monkeypatch.context() as within:
-            within.setattr(repository_files, "_look", None)
+            within.setattr(repository_files, "_query_git", None)
             try:
                 return outdated() is not None
             except TypeError:

@@ -54,7 +54,7 @@ class InHand(Given):
             try:
                 self._parsed.append(cache_update.parse_file(texts[path], path, "", ""))
             except InvalidRecord as error:
-                self._parsed.append(cache_update.broken(path, error.faults))
+                self._parsed.append(cache_update.invalid_file(path, error.faults))
         records = [item.record for item in self._parsed if item.record is not None]
         super().__init__(records, texts, no_match, config, "disk", [f for item in self._parsed for f in item.faults])
 

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.pack import budget_fill, items, rehydrate
-from memctl.pack.budget_fill import TOO_LARGE, fill
+from memctl.pack.budget_fill import TOO_LARGE, Pack, fill
 from memctl.pack.draft import NOTICED, REST, PackPart, sanitize
 from memctl.pack.formats import markdown
 from memctl.pack.rehydrate import TITLES
 from memctl.record.config import Config
+from memctl.record.record import Record
 from memctl.tokens.families import FAMILIES, Family
 from tests.conftest import slow
 from tests.generated import COUNTERS, NOW, Memory, bodies, budgets, families, memories, memory, tasks
@@ -151,6 +152,8 @@ def test_in_a_token_optimised_pack_only_lines_of_memctl_are_not_indented(
         "ALSO OPEN:",
         "BESIDES:",
         "TOO LARGE:",
+        "IMPORTANT TITLES:",
+        "NO ROOM:",
     )
     heads = [line for line in own if not line.startswith((*labels, "LEFT OUT", "NEXT:"))]
     assert sorted(line.split()[0] for line in heads if line.split()[0] in pack.included()) == sorted(pack.included())
@@ -175,7 +178,7 @@ def test_record_bodies_add_or_hide_no_headings_of_a_pack(made: Memory, budget: i
     parts = [title for level, title in found if level == 2]
     assert len(parts) == len(set(parts))
     ours = {"Most important", *TITLES.values(), REST.title, rehydrate.BESIDES.title}
-    assert set(parts) <= {*ours, "Proposed, not accepted yet", "Left out"}
+    assert set(parts) <= {*ours, "Proposed, not accepted yet", "No room for the text", "Left out"}
     assert ("Left out" in parts) == ("\n## Left out\n\n" in pack.text)
 
 
@@ -271,7 +274,7 @@ def test_title_of_the_weightiest_record_precedes_records_without_text() -> None:
     """In a small budget a record of a title alone would fit and take the place of a weightier one."""
     light = [({"title": f"Light {number}"}, "") for number in range(12)]
     made = memory(({"importance": 10, "title": "Never store card numbers"}, "Whoever asks for it. " * 90), *light)
-    for budget in (150, 200, 300, 600):
+    for budget in (170, 200, 300, 600):
         text = made.pack(budget, "claude").text
         place = text.find("### Light")
         assert "Never store card numbers" in text[: place if place >= 0 else None]
@@ -282,3 +285,30 @@ def test_pack_contains_no_control_characters(made: Memory, budget: int, family: 
     text = made.pack(budget, family, task, form).text
     assert text.splitlines() == text.split("\n")[:-1]
     assert sanitize(text) == text
+
+
+def first_class(made: Memory) -> set[str]:
+    return {record.id for found in rehydrate.choose(open_records(made), NOW).values() for record in found}
+
+
+def open_records(made: Memory) -> list[Record]:
+    return rehydrate.current_records(made.snapshot, NOW)
+
+
+def named(pack: Pack) -> set[str]:
+    """The ids of the records that a pack in Markdown has whole or by title."""
+    return {*pack.included(), *(left.id for left in pack.left_out if re.search(rf"{left.id} \S", pack.text))}
+
+
+@settings(max_examples=4 * settings.default.max_examples)
+@given(memories, st.integers(300, 4_000), st.integers(1, 4_000), families)
+def test_a_greater_budget_loses_no_record_of_the_first_class(made: Memory, small: int, more: int, family: str) -> None:
+    before, after = made.pack(small, family), made.pack(small + more, family)
+    first = first_class(made)
+    assert first & named(before) <= named(after)
+    issues = {record.id for record in open_records(made) if record.severity in rehydrate.ISSUE_SEVERITIES} & first
+    assert len(issues.intersection(before.included())) <= len(issues.intersection(after.included()))
+    for pack in (before, after):
+        assert COUNTERS[family].tokens(pack.text) <= pack.budget
+        assert len(pack.included()) == len(set(pack.included()))
+        assert not set(pack.included()) & {left.id for left in pack.left_out}

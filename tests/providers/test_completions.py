@@ -82,7 +82,7 @@ def test_retry_after_beyond_the_time_limit_fails_without_waiting(server: Server)
 
 def test_request_is_given_up_after_four_attempts(server: Server) -> None:
     server.answers = [(500, b"<html>", {})]
-    with pytest.raises(ProviderFailed, match=r"refused the request \(500\): no reason"):
+    with pytest.raises(ProviderFailed, match=r"refused the request \(500\): it gave no reason"):
         asking(server, []).answer("hello")
     assert len(server.asked) == 4
 
@@ -117,24 +117,24 @@ def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"choices": 1}', b'{"choices": [{"message": 1}]}', b"\xff"])
 def test_answer_without_a_completion_is_an_error(server: Server, body: bytes) -> None:
     server.answers = [(200, body, {})]
-    with pytest.raises(ProviderFailed, match="not a chat completion"):
+    with pytest.raises(ProviderFailed, match="must be a chat completion"):
         asking(server).answer("hello")
 
 
-def test_an_empty_and_a_cut_answer_are_errors(server: Server) -> None:
+def test_empty_or_cut_answer_is_an_error(server: Server) -> None:
     server.answers = [said(None), (200, b'{"choices": []}', {}), said("and so", "length")]
-    for why in ("gave no answer", "gave no answer", "is cut off at 4,096 tokens"):
+    for why in ("gave no answer", "gave no answer", "was cut off at 4,096 tokens"):
         with pytest.raises(ProviderFailed, match=why):
             asking(server).answer("hello")
 
 
-def test_an_answer_has_a_bounded_size(server: Server) -> None:
+def test_too_large_answer_is_an_error(server: Server) -> None:
     server.answers = [said("x" * LONGEST_ANSWER)]
     with pytest.raises(ProviderFailed, match="more than"):
         asking(server).answer("hello")
 
 
-def test_a_slow_answer_is_not_waited_for(server: Server) -> None:
+def test_slow_answer_is_an_error_after_the_time_limit(server: Server) -> None:
     server.slowly = 0.05
     with pytest.raises(ProviderFailed, match=r"took more than 0\.3 s"):
         asking(server, timeout_seconds=0.3).answer("hello")
@@ -162,7 +162,7 @@ def test_requests_to_this_machine_bypass_the_proxy(server: Server, monkeypatch: 
         ({"base_url": "ftp://localhost"}, {"K": KEY}),
     ],
 )
-def test_settings_that_can_not_be_used_are_refused(wrong: dict[str, str], environ: dict[str, str]) -> None:
+def test_unusable_settings_of_the_provider_are_refused(wrong: dict[str, str], environ: dict[str, str]) -> None:
     values: dict[str, Any] = {"model": "m", "base_url": "https://x.example/v1", "api_key_env": "K", **wrong}
     with pytest.raises(MemctlError) as caught:
         Completions(Settings(provider="openai", **values), environ)

@@ -27,13 +27,11 @@ def test_program_gets_the_prompt_on_stdin_and_answers_on_stdout(tmp_path: Path) 
     assert program(tmp_path, code).answer("héllo" * 100_000) == "['one two', '$HOME;echo'] 500000 héllo"
 
 
-def test_a_program_may_answer_without_reading(tmp_path: Path) -> None:
+def test_program_can_answer_without_reading_its_input(tmp_path: Path) -> None:
     assert program(tmp_path, "print('yes')").answer("x" * 1_000_000) == "yes"
 
 
-def test_a_program_runs_in_an_empty_folder_and_may_ask_no_provider(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_program_runs_in_an_empty_folder_without_a_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_INDEX_FILE", "other")
     code = "import os; print(os.listdir(), os.environ['MEMCTL_LLM_PROVIDER'], os.environ.get('GIT_INDEX_FILE'))"
     assert program(tmp_path, code).answer("") == "[] none None"
@@ -51,7 +49,7 @@ def test_empty_output_of_a_program_is_an_error(tmp_path: Path) -> None:
         program(tmp_path, "print(' ')").answer("hello")
 
 
-def test_a_slow_program_is_ended_with_its_children(tmp_path: Path) -> None:
+def test_slow_program_is_killed_with_its_children(tmp_path: Path) -> None:
     file = tmp_path / "ask"
     file.write_text(f"#!/bin/sh\nsleep 60 &\necho $! > '{tmp_path / 'child'}'\nwait\n")
     file.chmod(0o755)
@@ -83,7 +81,7 @@ def test_long_standard_error_does_not_stop_an_answer(tmp_path: Path) -> None:
     assert program(tmp_path, code).answer("hello") == "done"
 
 
-def test_only_a_program_on_the_path_or_an_absolute_path_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_with_a_relative_path_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path, "print(1)")
     with monkeypatch.context() as here:
         here.chdir(tmp_path)

@@ -38,7 +38,7 @@ def test_environment_overrides_git_settings_of_the_provider() -> None:
         ("memctl.llm.temperature", "1"),
     ],
 )
-def test_a_wrong_setting_is_named(name: str, value: str) -> None:
+def test_invalid_setting_is_reported_with_its_name(name: str, value: str) -> None:
     with pytest.raises(MemctlError, match=name) as caught:
         settings.read({}, {"memctl.llm.provider": "none", name: value})
     assert caught.value.exit_code == USAGE
@@ -61,7 +61,7 @@ def test_project_can_only_forbid_a_provider() -> None:
 @pytest.mark.parametrize(
     "line", ["provider: command", "command: [sh]", "base_url: https://x.example", "api_key_env: K"]
 )
-def test_a_project_can_name_neither_a_program_nor_an_address(line: str) -> None:
+def test_project_setting_of_a_program_or_an_address_is_refused(line: str) -> None:
     with pytest.raises(MemctlError, match="llm") as caught:
         config.parse(f"format: 1\nproject: shop\nllm:\n  {line}\n", "config.yaml")
     assert "git config --global" in str(caught.value.hint)

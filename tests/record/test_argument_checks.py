@@ -23,7 +23,7 @@ def test_an_error_names_the_argument_and_its_actual_type() -> None:
 
 
 @given(st.text(st.characters()))
-def test_an_encodable_text_can_be_written_and_a_whole_one_is_as_it_was(text: str) -> None:
+def test_encodable_replaces_only_lone_surrogates(text: str) -> None:
     made = encodable(text)
     made.encode()
     assert len(made) == len(text)

@@ -39,10 +39,10 @@ def spoilt(**values: Any) -> str:
         ('{"more": ' + "[" * 5_000, "", "not JSON"),
         ("[]", "", "Expected `object`"),
         (spoilt(format=3), "format", "newer version of memctl"),
-        (spoilt(version=2), "checkpoint_id", "don't agree"),
-        (spoilt(window_id=2), "checkpoint_id", "don't agree"),
-        (spoilt(workflow_id="other"), "checkpoint_id", "don't agree"),
-        (spoilt(checkpoint_id="x"), "checkpoint_id", "don't agree"),
+        (spoilt(version=2), "checkpoint_id", "must agree"),
+        (spoilt(window_id=2), "checkpoint_id", "must agree"),
+        (spoilt(workflow_id="other"), "checkpoint_id", "must agree"),
+        (spoilt(checkpoint_id="x"), "checkpoint_id", "must agree"),
         (spoilt(version=-1), "version", ">= 0"),
         (spoilt(saved_at="yesterday"), "saved_at", "is not a date"),
         (spoilt(saved_at="2025-02-31T00:00:00Z"), "saved_at", "is not a date"),
@@ -88,7 +88,7 @@ def test_a_checkpoint_of_format_1_is_read() -> None:
     assert [one.id for one in found.records] == ["ISS-1"]
 
 
-def test_fields_that_a_later_memctl_adds_are_passed_over() -> None:
+def test_unknown_fields_of_a_checkpoint_are_ignored() -> None:
     assert checkpoint.parse(spoilt(more=1), PATH) == made()
 
 
@@ -122,5 +122,5 @@ def test_placeholder_text_is_not_meaningful(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["none", "Todo list of the app", "no new dependencies", "7", "日本語"])
-def test_anything_else_says_something(text: str) -> None:
+def test_text_that_is_no_placeholder_is_meaningful(text: str) -> None:
     assert is_meaningful(text)

@@ -21,12 +21,12 @@ def test_format_and_project_are_enough() -> None:
     assert config.parse("format: 1\nproject: shop\n", PATH) == config.Config(format=1, project="shop")
 
 
-def test_weights_that_are_not_given_are_the_defaults() -> None:
+def test_missing_weights_have_default_values() -> None:
     weights = config.parse("format: 1\nproject: shop\nsearch_weights:\n  recency: 40\n", PATH).search_weights
     assert weights == config.SearchWeights(title=15, content=25, importance=25, recency=40, access=15)
 
 
-def test_comments_unknown_keys_and_empty_values_are_left_alone() -> None:
+def test_comments_unknown_keys_and_empty_values_are_accepted() -> None:
     text = "# settings\r\nformat: 1\r\nproject: shop # ours\r\nmodel:\r\ncolour: blue\r\n\r\n"
     assert config.parse(text, PATH) == config.Config(format=1, project="shop")
 
@@ -35,7 +35,7 @@ def test_a_document_may_begin_with_three_dashes() -> None:
     assert config.parse("---\nformat: 1\nproject: shop\n", PATH).project == "shop"
 
 
-def test_a_newer_format_is_refused_before_anything_else() -> None:
+def test_newer_format_is_reported_before_other_errors() -> None:
     error = complaint("format: 2\nproject: [new, shape]\n")
     assert "format 2" in error.message
     assert error.hint == "upgrade memctl"
@@ -57,7 +57,7 @@ def test_a_newer_format_is_refused_before_anything_else() -> None:
         ("", "format"),
     ],
 )
-def test_a_wrong_setting_is_named(text: str, part: str) -> None:
+def test_invalid_setting_is_reported_with_its_name(text: str, part: str) -> None:
     message = complaint(text).message
     assert message.startswith(PATH)
     assert part in message

@@ -27,12 +27,12 @@ def test_headings_are_matched_in_any_case_and_the_first_counts() -> None:
     assert content_fields.content(DECISION, "## RATIONALE\n\na\n\n## Rationale\n\nb\n") == {"rationale": "a"}
 
 
-def test_sections_of_other_names_are_left_aside() -> None:
+def test_sections_with_other_headings_are_ignored() -> None:
     assert content_fields.content(DECISION, "x\n\n## Notes\n\na\n") == {}
 
 
 @pytest.mark.parametrize("line", ["## Context", "\\## Context", "\\\\## Context", "## ", "<<<<<<< HEAD", "\\<<<<<<<"])
-def test_a_line_that_would_do_harm_is_escaped_and_read_back(line: str) -> None:
+def test_line_that_would_open_a_section_is_escaped_and_read_back(line: str) -> None:
     body = content_fields.compose(TEXT, f"a\n{line}\nb")
     assert f"\n\\{line}\n" in body
     assert content_fields.content(DECISION, body) == {"rationale": f"a\n{line}\nb"}
@@ -106,12 +106,12 @@ def test_replace_removes_the_last_section_and_ends_in_one_newline() -> None:
     assert content_fields.replace(DECISION, "## Decision\n\na\n\n## Rationale\n\nb\n", TEXT, "") == "## Decision\n\na\n"
 
 
-def test_replace_with_nothing_where_nothing_is_changes_nothing() -> None:
+def test_removing_a_missing_section_changes_nothing() -> None:
     assert content_fields.replace(ISSUE, "x\n\n", ISSUE.fields[0], "") == "x\n\n"
 
 
 @pytest.mark.parametrize("body", ["```\nopen\n", "## Notes\n\n~~~\nopen\n", "## Decision\n\n```py\nopen"])
-def test_a_new_section_is_not_swallowed_by_an_open_fence(body: str) -> None:
+def test_new_section_behind_an_open_fence_stays_a_section(body: str) -> None:
     assert (
         content_fields.content(DECISION, content_fields.replace(DECISION, body, TEXT, "why")).get("rationale") == "why"
     )

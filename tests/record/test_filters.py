@@ -48,7 +48,7 @@ RECORD = made(1, tags=["db", "api"], section="§2.1.3", importance=6)
         Filters(archived=None),
     ],
 )
-def test_a_filter_that_fits_accepts(filters: Filters) -> None:
+def test_filter_keeps_a_matching_record(filters: Filters) -> None:
     assert filters.keep([RECORD])
 
 
@@ -71,22 +71,22 @@ def test_a_filter_that_fits_accepts(filters: Filters) -> None:
         Filters(archived=True),
     ],
 )
-def test_a_filter_that_does_not_fit_refuses(filters: Filters) -> None:
+def test_filter_drops_a_record_that_does_not_match(filters: Filters) -> None:
     assert not filters.keep([RECORD])
 
 
-def test_a_section_of_a_similar_number_is_another() -> None:
+def test_filter_by_a_section_drops_a_section_with_a_similar_number() -> None:
     assert not Filters(section="§2.1").keep([made(1, section="§2.10")])
 
 
-def test_records_without_a_value_are_not_chosen_by_it() -> None:
+def test_filter_drops_records_without_a_value_of_the_field() -> None:
     plain = made(1, severity=None)
     assert not Filters(severities=("low",)).keep([plain])
     assert not Filters(section="§2").keep([plain])
 
 
 @pytest.mark.parametrize(("wanted", "found"), [(False, [1]), (True, [2]), (None, [1, 2])])
-def test_archived_records_are_shown_on_request(wanted: bool | None, found: list[int]) -> None:
+def test_filter_keeps_archived_records_on_request(wanted: bool | None, found: list[int]) -> None:
     records = [made(1), made(2, is_archived=True)]
     assert select(records, Filters(archived=wanted), "id") == [records[number - 1] for number in found]
 
@@ -118,7 +118,7 @@ LIST = [
         ("id", [1, 2, 3]),
     ],
 )
-def test_orders(order: str, found: list[int]) -> None:
+def test_records_are_sorted_by_each_order(order: str, found: list[int]) -> None:
     assert [int(record.id[-3:]) for record in select(LIST, Filters(), order)] == found
 
 
@@ -128,6 +128,6 @@ def test_every_order_can_be_reversed(order: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_no_order_depends_on_that_of_the_files(order: str) -> None:
+def test_sorting_does_not_depend_on_the_order_of_files(order: str) -> None:
     alike = [made(number, title="Same") for number in (1, 2, 3)]
     assert select(alike[::-1], Filters(), order) == select(alike, Filters(), order)

@@ -33,7 +33,7 @@ def test_references_outside_of_code_are_found(text: str, expected: list[str]) ->
     assert found(text) == expected
 
 
-def test_each_has_its_line() -> None:
+def test_references_have_line_numbers() -> None:
     text = "§2.1\n\n```\n§2.2\n```\n§2.3 DEC-2025-11-04-001\n"
     assert [(item.line, item.text) for item in mentions.in_text(text, first_line=10)] == [
         (10, "§2.1"), (15, "§2.3"), (15, "DEC-2025-11-04-001"),

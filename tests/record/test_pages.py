@@ -57,7 +57,7 @@ def test_every_field_of_a_page_is_read() -> None:
     assert (page.path, page.body, page.kind, page.number) == (PLACES["detail"], "Text.\n", pages.DETAIL, "3.1")
 
 
-def test_the_project_needs_no_id_and_a_page_has_defaults() -> None:
+def test_project_page_needs_no_id_and_pages_have_defaults() -> None:
     page = pages.parse(text_of({"title": "Shop"}), "project.md")
     assert (page.id, page.kind, page.weight, page.paths, page.stamps) == ("§1.0", pages.PROJECT, 1, [], {})
     assert pages.parse("\ufeff---\r\ntitle: Shop\r\n---\r\nText\r\n", "project.md").body == "Text\n"
@@ -77,7 +77,7 @@ def test_the_project_needs_no_id_and_a_page_has_defaults() -> None:
         ("section", {"id": "§2.01"}, 2, "id", "a marker such as §2.1"),
         ("section", {"id": "§3.1"}, 2, "id", "a marker such as §2.1"),
         ("section", {"id": "§2.1.1"}, 2, "id", "a marker such as §2.1"),
-        ("section", {"id": "§2.11"}, 2, "id", "the file is named 2.1-payment.md"),
+        ("section", {"id": "§2.11"}, 2, "id", "the file is called 2.1-payment.md"),
         ("section", {"completion_percentage": 101}, 4, "completion_percentage", "0 to 100"),
         ("section", {"completion_percentage": "half"}, 4, "completion_percentage", "0 to 100"),
         ("section", {"weight": 0}, 4, "weight", "above 0"),
@@ -94,14 +94,16 @@ def test_the_project_needs_no_id_and_a_page_has_defaults() -> None:
         ("project", {"id": "§1.1"}, 2, "id", "is not §1.0"),
     ],
 )
-def test_a_fault_is_named_with_its_line(kind: str, change: dict[str, Any], line: int, field: str, said: str) -> None:
+def test_invalid_page_field_is_reported_with_its_line(
+    kind: str, change: dict[str, Any], line: int, field: str, said: str
+) -> None:
     values = {**(DETAIL if kind == "detail" else SECTION), **change}
     found = faults_of(kind, values)
     assert [(f[0], f[1]) for f in found] == [(line, field)]
     assert said in found[0][2]
 
 
-def test_all_faults_of_a_page_are_named_at_once() -> None:
+def test_all_faults_of_a_page_are_reported_at_once() -> None:
     found = faults_of("section", {**SECTION, "paths": ["../a"], "timestamp": "x", "reviewed": ["b"]})
     assert [field for _, field, _ in found] == ["paths", "reviewed", "timestamp"]
 
@@ -117,7 +119,7 @@ def test_a_nul_is_a_fault_at_its_line() -> None:
     with pytest.raises(InvalidRecord) as caught:
         pages.parse(text_of(SECTION, "One.\n\0\n"), PLACES["section"])
     (fault,) = caught.value.faults
-    assert (fault.line, fault.message) == (7, "a NUL character is here; Git would take the file for binary")
+    assert (fault.line, fault.message) == (7, "the line contains a NUL character: Git takes the file for binary")
 
 
 @pytest.mark.parametrize("text", ["", "no front matter", "---\ntitle: x\n", "---\ntitle: a\ntitle: b\n---\n"])
@@ -134,12 +136,12 @@ def test_invalid_page_raises_invalid_record(text: str) -> None:
         ("decisions/2025-11/DEC-2025-11-04-001.md", ""), ("Project.md", ""), ("docs/2.1-a.md", ""),
     ],
 )  # fmt: skip
-def test_pages_belong_only_where_their_kind_is(path: str, kind: str) -> None:
+def test_page_kind_follows_from_the_folder(path: str, kind: str) -> None:
     found = pages.kind_at(path)
     assert (found.name if found else "") == kind
 
 
-def test_an_outline_is_in_the_order_of_numbers_and_a_broken_page_hides_no_other() -> None:
+def test_outline_is_sorted_by_number_and_skips_broken_pages() -> None:
     texts = [(f"sections/2.{n}-s.md", text_of({"id": f"§2.{n}", "title": f"S{n}"})) for n in (10, 9, 1)] + [
         ("details/3.2-d.md", text_of({"id": "§3.2", "title": "D2", "section": "§2.9"}, "## One\n## Two\n")),
         ("details/3.1-d.md", text_of({"id": "§3.1", "title": "D1", "section": "§2.9"})),
@@ -163,11 +165,11 @@ def test_an_outline_is_in_the_order_of_numbers_and_a_broken_page_hides_no_other(
         ("sections/deep/2.1-a.md", ""), ("docs/2.1-a.md", ""),
     ],
 )  # fmt: skip
-def test_a_files_name_gives_a_number_whatever_the_file_holds(path: str, number: str) -> None:
+def test_page_number_is_read_from_the_file_name(path: str, number: str) -> None:
     assert pages.number_at(path) == number
 
 
-def test_the_fault_of_a_marker_is_that_of_its_page() -> None:
+def test_fault_of_a_heading_marker_is_that_of_its_page() -> None:
     found = pages.outline([("sections/2.4-broken.md", ""), ("details/3.1-broken.md", ""), ("project.md", "")])
     for marker, path in (
         ("§2.4", "sections/2.4-broken.md"), ("§3.1", "details/3.1-broken.md"), ("§3.1.7", "details/3.1-broken.md"),
@@ -194,11 +196,13 @@ def test_the_fault_of_a_marker_is_that_of_its_page() -> None:
         ("", []),
     ],
 )  # fmt: skip
-def test_explicit_numbers_stay_and_others_get_the_next(body: str, expected: list[tuple[str, str]]) -> None:
+def test_numbered_headings_keep_their_numbers_and_others_get_the_next(
+    body: str, expected: list[tuple[str, str]]
+) -> None:
     assert numbered(body) == expected
 
 
-def test_a_number_that_is_given_is_not_given_again_to_a_heading_above() -> None:
+def test_written_number_is_not_used_for_an_earlier_heading() -> None:
     found = [marker for marker, _ in numbered("## New, put first\n## 3.1.1 Old\n## 3.1.2 Older\n")]
     assert found[1:] == ["§3.1.1", "§3.1.2"]
     assert len(set(found)) == 3
@@ -208,14 +212,14 @@ def test_a_number_that_is_given_is_not_given_again_to_a_heading_above() -> None:
     ("heading", "title"),
     [("Written in C#", "Written in C#"), ("F# and C#", "F# and C#"), ("Issue #", "Issue"), ("Closed ###", "Closed")],
 )
-def test_a_heading_keeps_the_number_signs_that_are_its_own(heading: str, title: str) -> None:
+def test_heading_keeps_number_signs_of_its_text(heading: str, title: str) -> None:
     """Only a run of them that follows a blank and ends the line closes a heading (CommonMark 0.31, 4.2)."""
     assert numbered(f"## 3.1.1 {heading}\n") == [("§3.1.1", title)]
 
 
 @examples(60)
 @given(st.lists(st.sampled_from(["", "text", "## A", "## 3.1.4 B", "```", "# C", "   ", "## C#"]), max_size=10))
-def test_a_parts_line_is_that_of_its_heading_and_its_text_what_follows(lines: list[str]) -> None:
+def test_headed_part_has_its_headings_line_and_the_text_below(lines: list[str]) -> None:
     page = details("\n".join(lines))
     written = page.body.split("\n")
     for part in pages.numbered_headings(page):

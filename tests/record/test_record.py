@@ -39,7 +39,7 @@ def faults(source: str, path: str = PATH) -> list[tuple[int, str]]:
     return [(fault.line, fault.field) for fault in caught.value.faults]
 
 
-def test_a_record_knows_its_path_and_kind() -> None:
+def test_record_has_its_path_and_kind() -> None:
     found, body = parser.parse(text("Body\n"), PATH)
     assert (found.path, found.kind, body) == (PATH, DECISION, "Body\n")
 
@@ -60,7 +60,7 @@ def test_times_are_made_canonical() -> None:
     assert parsed(timestamp="2025-11-04T16:32:00+02:00").timestamp == "2025-11-04T14:32:00Z"
 
 
-def test_unknown_keys_are_left_aside() -> None:
+def test_unknown_keys_are_ignored() -> None:
     assert parsed(colour="blue") == parsed()
 
 
@@ -123,7 +123,7 @@ def test_a_missing_field_is_named(name: str) -> None:
         ("code_refs", [" "]),
     ],
 )
-def test_a_wrong_value_is_named_with_its_line(name: str, value: Any) -> None:
+def test_invalid_value_is_reported_with_its_line(name: str, value: Any) -> None:
     source = text(**{name: value})
     assert faults(source) == [(next((b.line for b in frontmatter_edit.blocks(source) if b.key == name), 1), name)]
 
@@ -136,11 +136,11 @@ def test_all_faults_are_reported_at_once() -> None:
     ]
 
 
-def test_the_id_must_be_of_the_type() -> None:
+def test_id_of_another_type_is_refused() -> None:
     assert faults(text(id="ISS-2025-11-04-001"), "") == [(2, "id")]
 
 
-def test_the_id_must_be_that_of_the_file_name() -> None:
+def test_id_that_differs_from_the_file_name_is_refused() -> None:
     assert faults(text(id="DEC-2025-11-04-002")) == [(2, "id")]
 
 
@@ -150,36 +150,36 @@ def test_an_error_names_file_line_field_value_and_the_allowed_values() -> None:
     assert str(caught.value) == f"{PATH}:7: importance: '12' is not a whole number from 1 to 10"
 
 
-def test_a_number_for_a_text_is_explained() -> None:
+def test_number_in_place_of_a_text_is_refused_with_a_hint_to_quotes() -> None:
     assert parser.problems({**VALUES, "project_id": 42}) == [
         ("project_id", "'42' is not a text (put numbers in quotes)")
     ]
 
 
-def test_a_long_value_is_shortened_in_a_complaint() -> None:
+def test_long_value_is_shortened_in_the_message() -> None:
     [(_, message)] = parser.problems({**VALUES, "title": "x" * 500})
     assert len(message) < 150
 
 
-def test_broken_front_matter_is_a_fault_and_no_crash() -> None:
+def test_broken_front_matter_is_a_fault() -> None:
     assert faults("no front matter\n") == [(1, "")]
     assert faults("---\nid: a\nid: b\n---\n") == [(3, "id")]
 
 
 @pytest.mark.parametrize("marker", ["§1", "§2.1", "§3.1.2", "§4.src/auth.py", "§4.a-b"])
-def test_section_markers(marker: str) -> None:
+def test_valid_section_markers_are_accepted(marker: str) -> None:
     assert parsed(section=marker).section == marker
 
 
 @pytest.mark.parametrize("path", ["src/auth.py", "src/auth.py:10", "a/..b/c", ".github/x", "Makefile", "café.py"])
-def test_paths_inside_the_repository(path: str) -> None:
+def test_paths_inside_the_repository_are_accepted(path: str) -> None:
     assert not parser.is_unsafe_path(path)
 
 
 @pytest.mark.parametrize(
     "path", ["", "..", "a/../../b", "/a", "~", ".git", ".GIT/hooks", "c:\\x", "a\x00b", "a\u2028b"]
 )
-def test_paths_that_lead_out_of_it(path: str) -> None:
+def test_paths_out_of_the_repository_are_refused(path: str) -> None:
     assert parser.is_unsafe_path(path)
 
 

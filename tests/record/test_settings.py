@@ -22,8 +22,8 @@ def test_numbers_are_keys_below_the_first_level_only() -> None:
             frontmatter.read_yaml(wrong, "s.yaml")
 
 
-def test_a_record_has_no_numbers_for_keys() -> None:
-    with pytest.raises(FrontMatterError, match="not text"):
+def test_number_as_a_key_of_a_record_is_refused() -> None:
+    with pytest.raises(FrontMatterError, match="must be text"):
         strict_yaml.read("a:\n  0.75: x\n")
 
 
@@ -37,7 +37,7 @@ def test_invalid_yaml_is_reported_with_its_line_and_hint(text: str, line: int) -
     assert caught.value.hint == "look there"
 
 
-def test_settings_that_are_too_long_are_not_called_front_matter() -> None:
+def test_error_about_too_long_settings_names_the_settings() -> None:
     with pytest.raises(MemctlError) as caught:
         frontmatter.read_yaml("a: " + "x" * 70_000 + "\n", "s.yaml", "look there")
     assert caught.value.message == "s.yaml: the settings have 70,004 characters; at most 65,536 are read"

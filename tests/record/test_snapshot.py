@@ -79,7 +79,7 @@ def test_an_ambiguous_beginning_names_the_candidates() -> None:
     assert all(record.id in message for record in (ONE, TWO, LONG))
 
 
-def test_many_candidates_are_not_all_named() -> None:
+def test_at_most_five_candidates_are_named() -> None:
     message = complaint(snapshot(*(made(number) for number in range(1, 100))), "DEC").message
     assert message.count("DEC-2025-11-04-") < 50
 
@@ -91,7 +91,7 @@ def test_two_records_with_one_id_are_distinguished_by_their_paths() -> None:
     assert other.path in message
 
 
-def test_a_near_miss_is_suggested() -> None:
+def test_similar_id_is_suggested() -> None:
     assert "did you mean DEC-2025-11-04-00" in (complaint(VIEW, "DEC-2025-11-04-003").hint or "")
 
 
@@ -100,11 +100,11 @@ def test_reference_without_a_near_match_hints_at_the_list(reference: str) -> Non
     assert "memctl list" in (complaint(VIEW, reference).hint or "")
 
 
-def test_a_revision_is_named_where_a_record_is_missing() -> None:
+def test_missing_record_at_a_revision_is_an_error_that_names_the_revision() -> None:
     assert complaint(snapshot(source="v1.0"), "DEC-2025-11-04-001").message.endswith("at v1.0")
 
 
-def test_a_record_that_can_not_be_read_is_not_missing() -> None:
+def test_unreadable_record_is_reported_as_unreadable_and_not_as_missing() -> None:
     broken = snapshot(faults=(Fault("decisions/2025-11/DEC-2025-11-04-005-x.md", 3, "title", "is missing"),))
     message = complaint(broken, "dec-2025-11-04-005").message
     assert "can't be read" in message

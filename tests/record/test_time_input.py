@@ -16,16 +16,16 @@ def test_time_span_is_subtracted_from_now(text: str, moment: str) -> None:
     assert time_input.parse(text, NOW) == moment
 
 
-def test_a_span_can_lie_ahead() -> None:
+def test_span_can_count_into_the_future() -> None:
     assert time_input.parse("36h", NOW, ahead=True) == "2025-11-06T02:32:00Z"
 
 
-def test_an_option_can_be_a_time() -> None:
+def test_time_option_accepts_an_iso_time() -> None:
     assert time_input.parse("2025-11-04", NOW) == "2025-11-04T00:00:00Z"
 
 
 @pytest.mark.parametrize("text", ["soon", "-1d", "1m", "999999w", "2025-02-30", "d"])
-def test_a_wrong_option_is_a_usage_error_that_names_it(text: str) -> None:
+def test_invalid_time_option_is_a_usage_error_that_names_it(text: str) -> None:
     with pytest.raises(MemctlError) as caught:
         time_input.parse(text, NOW)
     assert caught.value.exit_code == USAGE

@@ -93,3 +93,14 @@ def test_a_log_of_several_megabytes_is_summarised(memctl: Memctl, repo: Path) ->
     data = memctl("summarize", "server.log", "--json").data
     assert data["tokens"] <= 500
     assert "70,000 lines" in data["text"]
+
+
+def test_summary_for_an_agent_names_no_command_that_its_shell_refuses(
+    memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "till.py").write_text(CODE)
+    assert "`memctl show §4.till.py` loads all" in memctl("summarize", "till.py").out
+    monkeypatch.setenv("CLAUDECODE", "1")
+    out = memctl("summarize", "till.py").out
+    assert "memctl show" not in out
+    assert f"the file till.py has all {len(CODE.splitlines()):,} lines." in out

@@ -31,7 +31,7 @@ def test_variables_of_a_program_name_its_agent_unless_already_set(given: dict[st
     assert {name: found[name] for name in given} == given
 
 
-def test_a_record_made_in_such_a_shell_is_the_agents_and_of_its_session(
+def test_record_from_an_agents_shell_has_its_agent_and_session(
     memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMCTL_AGENT")

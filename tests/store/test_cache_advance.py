@@ -36,7 +36,7 @@ def is_right(repo: Path) -> bool:
     return known == [(record.id, record.title, record.tags) for record in load.disk(opened(repo)).records]
 
 
-def test_the_cache_follows_every_commit_of_ours(repo: Path, memctl: Memctl) -> None:
+def test_cache_is_advanced_over_every_commit_of_memctl(repo: Path, memctl: Memctl) -> None:
     made = memctl("decide", "One")
     assert commit_of_cache(repo) == head(repo)
     memctl("edit", made.id, "--add", "tags=x")
@@ -48,7 +48,7 @@ def test_the_cache_follows_every_commit_of_ours(repo: Path, memctl: Memctl) -> N
     assert is_right(repo)
 
 
-def test_the_next_write_does_not_ask_what_the_last_one_changed(
+def test_next_write_reads_no_file_of_the_last_commit_again(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("decide", "One")
@@ -65,7 +65,7 @@ def test_the_next_write_does_not_ask_what_the_last_one_changed(
     assert is_right(repo)
 
 
-def test_commits_by_others_are_seen(repo: Path, memctl: Memctl) -> None:
+def test_commits_of_other_programs_update_the_cache(repo: Path, memctl: Memctl) -> None:
     one, two = memctl("decide", "One"), memctl("decide", "Two")
     file = repo / one.out.split()[1]
     file.write_text(file.read_text().replace("title: One", "title: Other"))
@@ -102,13 +102,13 @@ def test_cache_that_missed_a_change_is_not_advanced(repo: Path, memctl: Memctl, 
     many = [f"sections/2.{number}-x.md" for number in range(101)]
     paths = {"a record it has not seen": [seen, NOBODYS], "too many": many}.get(case, [seen])
     known = "0" * 40 if case == "another commit" else before
-    cache_update.follow(opened(repo), dict.fromkeys(paths), known, "1" * 40)
+    cache_update.advance(opened(repo), dict.fromkeys(paths), known, "1" * 40)
     assert commit_of_cache(repo) == before
-    cache_update.follow(opened(repo), dict.fromkeys([seen, "docs/INDEX.md"]), before, "1" * 40)
+    cache_update.advance(opened(repo), dict.fromkeys([seen, "docs/INDEX.md"]), before, "1" * 40)
     assert commit_of_cache(repo) == "1" * 40
 
 
-def test_a_record_just_committed_is_not_read_again(repo: Path, memctl: Memctl) -> None:
+def test_record_just_committed_is_not_read_again(repo: Path, memctl: Memctl) -> None:
     made = memctl("decide", "One")
     file = repo / made.out.split()[1]
     assert load.open_cache(opened(repo)).state().differing == {}
@@ -118,7 +118,7 @@ def test_a_record_just_committed_is_not_read_again(repo: Path, memctl: Memctl) -
     assert "One" in memctl("list").out
 
 
-def test_a_record_that_was_changed_while_it_was_committed_is_read_again(
+def test_record_changed_during_its_commit_is_read_again(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contents = files.contents

@@ -250,7 +250,7 @@ def test_catalogue_matches_the_files_after_any_change(repo: Path, memctl: Memctl
     assert taken(load.disk(open_memory(repo, os.environ))) == found
 
 
-def test_the_index_and_a_revision_have_catalogues_of_their_own(repo: Path, memctl: Memctl) -> None:
+def test_index_and_revision_have_their_own_catalogues(repo: Path, memctl: Memctl) -> None:
     chance = random.Random(7)
     for _ in range(12):
         write(repo, chance, memctl)
@@ -276,7 +276,7 @@ def test_only_issues_count_as_critical(repo: Path, memctl: Memctl) -> None:
     assert ids(catalogue.blocking(5)) == [issue]
 
 
-def test_a_tag_that_is_written_twice_counts_once(repo: Path, memctl: Memctl) -> None:
+def test_tag_written_twice_counts_once(repo: Path, memctl: Memctl) -> None:
     made = memctl("decide", "Tagged", "--tag", "db", "--section", "2.1")
     file = repo / made.out.split()[1]
     file.write_text(file.read_text().replace("  - db\n", "  - db\n  - db\n"))
@@ -290,7 +290,7 @@ def test_a_tag_that_is_written_twice_counts_once(repo: Path, memctl: Memctl) -> 
     assert tags() == []
 
 
-def test_a_record_is_found_by_its_whole_id_only(repo: Path, memctl: Memctl) -> None:
+def test_catalogue_finds_records_by_whole_ids_only(repo: Path, memctl: Memctl) -> None:
     made = memctl("decide", "One")
     long = repo / made.out.split()[1].replace("-001-one", "-0010-ten")
     long.write_text((repo / made.out.split()[1]).read_text().replace("-04-001", "-04-0010"))

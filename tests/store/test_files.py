@@ -28,7 +28,7 @@ def files_of_at_most(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_write_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_temporary_file(tmp_path: Path) -> None:
     (tmp_path / "b.md").write_text("old")
     writes = [Write("a.md", "short", None), Write("b.md", "x" * 100_000, "old")]
     with files_of_at_most(4096), pytest.raises(MemctlError, match="can't be written: File too large"):
@@ -39,14 +39,14 @@ def test_a_write_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
 
 
-def test_a_file_that_can_not_be_replaced_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_replacement_leaves_no_temporary_file(tmp_path: Path) -> None:
     (tmp_path / "a.md").mkdir()
     with pytest.raises(OSError, match="directory"):
         files.replace(tmp_path / "a.md", "text")
     assert [file.name for file in tmp_path.iterdir()] == ["a.md"]
 
 
-def test_leftovers_are_named_by_status_and_deleted_by_commit(repo: Path, memctl: Memctl) -> None:
+def test_status_lists_leftovers_and_commit_deletes_them(repo: Path, memctl: Memctl) -> None:
     left = [repo / ".memory" / "docs" / ".memctl-INDEX.md", repo / ".memory" / "learnings" / ".memctl-LRN.md"]
     for file in left:
         file.parent.mkdir(exist_ok=True)

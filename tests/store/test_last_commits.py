@@ -46,7 +46,7 @@ def commit(repo: Path, name: str, text: str) -> None:
     git(repo, "commit", "-qm", f"{name} {text}")
 
 
-def test_new_commits_are_added_to_what_the_cache_has(memctl: Memctl, repo: Path) -> None:
+def test_new_commits_are_added_to_the_table(memctl: Memctl, repo: Path) -> None:
     first = memctl("decide", "One", "--rationale", "a").id
     assert known(repo) == true(repo) == known(repo, "HEAD")
     memctl("decide", "Two", "--rationale", "b")
@@ -55,7 +55,7 @@ def test_new_commits_are_added_to_what_the_cache_has(memctl: Memctl, repo: Path)
     assert len(known(repo)) == 2
 
 
-def test_a_rewritten_history_is_read_anew(memctl: Memctl, repo: Path) -> None:
+def test_rewritten_history_replaces_the_table(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "One", "--rationale", "a")
     assert known(repo) == true(repo)
     git(repo, "commit", "-q", "--amend", "-m", "other")
@@ -68,7 +68,7 @@ def test_a_rewritten_history_is_read_anew(memctl: Memctl, repo: Path) -> None:
 
 
 @pytest.mark.parametrize("order", ["main into side", "side into main"])
-def test_a_merge_leaves_the_commits_of_both_sides(memctl: Memctl, repo: Path, order: str) -> None:
+def test_merge_keeps_the_last_commits_of_both_sides(memctl: Memctl, repo: Path, order: str) -> None:
     git(repo, "branch", "side")
     memctl("decide", "One", "--rationale", "a")
     one = head(repo)
@@ -83,7 +83,7 @@ def test_a_merge_leaves_the_commits_of_both_sides(memctl: Memctl, repo: Path, or
     assert known(repo) == known(repo, "HEAD")
 
 
-def test_a_pull_of_a_merge_made_elsewhere_changes_no_commit(memctl: Memctl, repo: Path) -> None:
+def test_pulled_merge_keeps_the_last_commits(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "One", "--rationale", "a")
     before = known(repo)
     git(repo, "checkout", "-q", "-b", "theirs", "HEAD~")
@@ -94,7 +94,7 @@ def test_a_pull_of_a_merge_made_elsewhere_changes_no_commit(memctl: Memctl, repo
     assert known(repo) == before == known(repo, "HEAD")
 
 
-def test_counts_folded_in_leave_the_commit_of_the_text(memctl: Memctl, repo: Path) -> None:
+def test_folded_counts_keep_the_last_commit_of_the_text(memctl: Memctl, repo: Path) -> None:
     made = memctl("decide", "One", "--rationale", "a").id
     before = known(repo)
     memctl("show", made)
@@ -109,7 +109,7 @@ def test_counts_folded_in_leave_the_commit_of_the_text(memctl: Memctl, repo: Pat
     assert known(repo) == after == known(repo, "HEAD")
 
 
-def test_a_merge_of_counts_leaves_the_commit_of_the_text(memctl: Memctl, repo: Path) -> None:
+def test_merge_of_counts_keeps_the_last_commit_of_the_text(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "One", "--rationale", "a")
     before = known(repo)
     path = repo / records(repo)[0]
@@ -126,7 +126,7 @@ def test_a_merge_of_counts_leaves_the_commit_of_the_text(memctl: Memctl, repo: P
     assert known(repo) == before == known(repo, "HEAD")
 
 
-def test_an_uncommitted_change_is_known_beside_the_commit_of_the_text_before(memctl: Memctl, repo: Path) -> None:
+def test_edited_record_has_the_commit_of_its_committed_text(memctl: Memctl, repo: Path) -> None:
     made = memctl("decide", "One", "--rationale", "a").id
     commit_before = head(repo)
     memctl("edit", made, "--set", "importance=9", "--no-commit")
@@ -145,25 +145,23 @@ def test_edit_of_an_assume_unchanged_file_is_detected(memctl: Memctl, repo: Path
     assert last_commits(memory, [path]) == {path: brought(repo, head(repo), is_edited=True)}
 
 
-def test_records_without_a_commit_have_none(memctl: Memctl, repo: Path) -> None:
+def test_records_without_a_commit_are_left_out(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "One", "--rationale", "a", "--no-commit")
     assert len(records(repo)) == 1
     assert known(repo) == {}
 
 
-def test_before_the_first_commit_there_is_none(tmp_path: Path, memctl: Memctl) -> None:
+def test_repository_without_commits_has_no_last_commits(tmp_path: Path, memctl: Memctl) -> None:
     memctl("init", "--git", "--no-commit", where=tmp_path)
     assert last_commits(open_memory(tmp_path, os.environ), [".memory/decisions/2025-11/never.md"]) == {}
 
 
-def test_a_revision_without_the_record_has_no_commit(memctl: Memctl, repo: Path) -> None:
+def test_revision_without_the_record_has_no_last_commit(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "One", "--rationale", "a")
     assert known(repo, "HEAD~1") == {}
 
 
-def test_a_shallow_clone_says_where_its_history_ends_until_it_is_whole(
-    memctl: Memctl, repo: Path, tmp_path: Path
-) -> None:
+def test_boundary_commits_are_marked_until_the_clone_is_unshallowed(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     memctl("decide", "One", "--rationale", "a")
     one = head(repo)
     memctl("decide", "Two", "--rationale", "b")
@@ -179,7 +177,7 @@ def test_a_shallow_clone_says_where_its_history_ends_until_it_is_whole(
     assert known(clone) == true(clone)
 
 
-def test_a_clone_without_old_blobs_or_its_remote_knows_all_commits(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+def test_blobless_clone_without_its_remote_finds_all_last_commits(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     made = memctl("decide", "One", "--rationale", "a").id
     memctl("show", made)
     memctl("maintain")
@@ -187,9 +185,7 @@ def test_a_clone_without_old_blobs_or_its_remote_knows_all_commits(memctl: Memct
     assert known(clone) == true(clone)
 
 
-def test_a_clone_without_trees_or_its_remote_fails_and_keeps_nothing(
-    memctl: Memctl, repo: Path, tmp_path: Path
-) -> None:
+def test_treeless_clone_without_its_remote_fails_and_stores_nothing(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     memctl("decide", "One", "--rationale", "a")
     memctl("decide", "Two", "--rationale", "b")
     clone = partial(repo, tmp_path, "tree:0")
@@ -210,7 +206,7 @@ def partial(repo: Path, folder: Path, filtered: str) -> Path:
     return folder / "clone"
 
 
-def test_a_cache_of_the_version_before_is_made_anew(memctl: Memctl, repo: Path) -> None:
+def test_cache_of_the_former_version_is_replaced(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "One", "--rationale", "a")
     cache = open_cache(open_memory(repo, os.environ)).database
     cache.execute("CREATE TABLE commits (path TEXT PRIMARY KEY, id TEXT) WITHOUT ROWID")

@@ -76,7 +76,7 @@ ACTIONS: dict[str, Callable[[Path, Path, int], object]] = {
 
 
 @pytest.mark.parametrize("seed", [0, 1, *slow(2, 3)])
-def test_the_cache_follows_whatever_happens_to_the_files(repo: Path, memctl: Memctl, seed: int) -> None:
+def test_cache_matches_the_files_after_any_change(repo: Path, memctl: Memctl, seed: int) -> None:
     chance = random.Random(seed)
     files = write(repo, memctl, 5)
     git(repo, "tag", "start")
@@ -121,7 +121,7 @@ def test_damaged_cache_does_not_change_the_result(repo: Path, memctl: Memctl, da
     assert same(cached, fresh)
 
 
-def test_a_cache_that_a_build_with_another_type_made_is_made_anew(repo: Path, memctl: Memctl) -> None:
+def test_cache_from_a_build_with_other_types_is_replaced(repo: Path, memctl: Memctl) -> None:
     write(repo, memctl, 2)
     program = "import sys, tests.sixth_kind; from memctl.cli.main import main; sys.exit(main(sys.argv[1:]))"
     for args in (("ask", "Why?"), ("list",), ("search", "why")):  # the last makes the index of words
@@ -134,7 +134,7 @@ def test_a_cache_that_a_build_with_another_type_made_is_made_anew(repo: Path, me
     assert memctl("search", "why", "--json").data["total"] == 0
 
 
-def test_verdicts_by_another_table_of_credentials_are_made_anew(
+def test_cache_from_other_credential_rules_is_replaced(
     repo: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def verdicts() -> tuple[int, bool]:
@@ -157,9 +157,7 @@ def test_verdicts_by_another_table_of_credentials_are_made_anew(
 
 
 @pytest.mark.parametrize("question", ["faults", "mentions", "latest"])
-def test_a_row_that_can_not_be_decoded_is_an_error_once_and_then_made_anew(
-    repo: Path, memctl: Memctl, question: str
-) -> None:
+def test_undecodable_row_is_an_error_once_and_the_cache_is_replaced(repo: Path, memctl: Memctl, question: str) -> None:
     write(repo, memctl, 2)
     memctl("list")
     cache = load.open_cache(opened(repo))
@@ -185,9 +183,7 @@ def test_cache_that_fails_midway_is_bypassed(repo: Path, memctl: Memctl, monkeyp
     assert len(load.disk(opened(repo)).records) == 2
 
 
-def test_an_update_that_fails_half_way_leaves_the_cache_as_it_was(
-    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_update_leaves_the_cache_unchanged(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     files = write(repo, memctl, 3)
     memctl("list")
     for file in files:
@@ -210,7 +206,7 @@ def test_an_update_that_fails_half_way_leaves_the_cache_as_it_was(
     assert [record.importance for record in load.disk(opened(repo)).records] == [9, 9, 9]
 
 
-def test_filling_an_empty_cache_leaves_the_indexes_that_a_new_one_has(repo: Path, memctl: Memctl) -> None:
+def test_filled_cache_has_the_indexes_of_a_new_one(repo: Path, memctl: Memctl) -> None:
     def indexes(cache: Cache) -> list[tuple[str, str]]:
         return cache.database.execute(
             "SELECT name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name"
@@ -222,7 +218,7 @@ def test_filling_an_empty_cache_leaves_the_indexes_that_a_new_one_has(repo: Path
     assert indexes(cached) == indexes(Cache.open(None)) != []
 
 
-def test_a_file_that_grows_or_shrinks_while_it_is_read_is_read_whole(tmp_path: Path) -> None:
+def test_file_that_changes_size_while_read_is_read_whole(tmp_path: Path) -> None:
     file = tmp_path / "decisions" / "a.md"
     file.parent.mkdir()
     file.write_text("12345")
@@ -254,7 +250,7 @@ def test_reading_does_not_touch_tree_index_or_head(repo: Path, memctl: Memctl) -
         assert state() == before, command
 
 
-def test_many_readers_at_once_agree(repo: Path, memctl: Memctl) -> None:
+def test_concurrent_readers_get_the_same_records(repo: Path, memctl: Memctl) -> None:
     write(repo, memctl, 5)
     shutil.rmtree(repo / ".git" / "memctl")
     readers = [process(repo, "list", "--json") for _ in range(4)]
@@ -263,7 +259,7 @@ def test_many_readers_at_once_agree(repo: Path, memctl: Memctl) -> None:
     assert [reader.returncode for reader in readers] == [0] * 4
 
 
-def test_access_is_counted_outside_of_the_tree_and_can_be_forgotten(repo: Path, memctl: Memctl) -> None:
+def test_retrievals_are_counted_outside_of_the_tree(repo: Path, memctl: Memctl) -> None:
     made = memctl("decide", "Popular")
     for _ in range(3):
         memctl("show", made.id)
@@ -287,7 +283,7 @@ def test_linked_worktrees_share_counters(repo: Path, memctl: Memctl) -> None:
     assert memctl("list", "--json").data["records"][0]["access_count"] == 1
 
 
-def test_records_that_a_sparse_checkout_brings_back_are_seen(repo: Path, memctl: Memctl) -> None:
+def test_records_restored_by_a_sparse_checkout_are_listed(repo: Path, memctl: Memctl) -> None:
     memctl("learn", "Sometimes here")
     git(repo, "sparse-checkout", "set", "--no-cone", "/*", "!/.memory/learnings/")
     assert memctl("list", "--json").data["total"] == 0
@@ -295,7 +291,7 @@ def test_records_that_a_sparse_checkout_brings_back_are_seen(repo: Path, memctl:
     assert memctl("list", "--json").data["total"] == 1
 
 
-def test_search_during_a_write_finds_the_same(repo: Path, memctl: Memctl) -> None:
+def test_search_during_a_write_finds_the_same_records(repo: Path, memctl: Memctl) -> None:
     """The index of words is made when it is first needed, in memory if the cache can't be written to."""
     files = write(repo, memctl, 3)
     for file in files:
@@ -312,7 +308,7 @@ def test_search_during_a_write_finds_the_same(repo: Path, memctl: Memctl) -> Non
     assert [(hit.path, hit.text) for hit in read(opened(repo)).texts.match('"lesson 1"')] == while_writing
 
 
-def test_the_index_of_words_follows_the_files_from_when_it_is_made(repo: Path, memctl: Memctl) -> None:
+def test_search_index_matches_the_files_after_each_change(repo: Path, memctl: Memctl) -> None:
     first, second = write(repo, memctl, 2)
     shutil.rmtree(repo / ".git" / "memctl")
     memctl("list")

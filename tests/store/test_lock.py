@@ -23,7 +23,7 @@ def test_unwritable_lock_mentions_the_sandbox_only_to_codex(file: Path, monkeypa
     monkeypatch.delenv("CODEX_SESSION_ID", raising=False)
     with pytest.raises(MemctlError, match="can't be written") as raised, lock.hold(file):
         pass
-    assert "`ls -ld /sys/kernel` shows whose it is" in (raised.value.hint or "")
+    assert "`ls -ld /sys/kernel` shows the owner" in (raised.value.hint or "")
     monkeypatch.setenv("CODEX_SESSION_ID", "1")
     with pytest.raises(MemctlError, match="can't be written") as raised, lock.hold(file):
         pass
@@ -39,7 +39,7 @@ def test_other_os_errors_pass_through_the_lock(tmp_path: Path) -> None:
 def test_long_wait_for_the_lock_names_its_holder_once(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock, "_SILENT", 0.0)
+    monkeypatch.setattr(lock, "_ANNOUNCE_AFTER", 0.0)
     file = repo / ".git" / "memctl" / "lock"
     holding = (
         "import sys; from pathlib import Path; from memctl.store import lock\n"

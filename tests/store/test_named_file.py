@@ -48,26 +48,26 @@ def victim(repo: Path, memctl: Memctl, once: Once) -> Path:
     ids=lambda command: command[0],
 )
 @pytest.mark.parametrize("name", ["out.md", "folder/.bashrc", "folder/../home/.bashrc"])
-def test_a_link_out_of_the_worktree_is_not_followed(
+def test_link_out_of_the_worktree_is_refused(
     repo: Path, memctl: Memctl, victim: Path, command: tuple[str, ...], name: str
 ) -> None:
     before = commits(repo)
     result = memctl(*command, str(repo / name), code=1)
     assert "the symbolic link" in result.err
     assert f"leads out of the worktree, to {victim if name == 'out.md' else victim.parent}" in result.err
-    assert "hint: name the file itself if you mean it" in result.err
+    assert "hint: give the path of the file itself" in result.err
     assert victim.read_text() == "untouched\n"
     assert commits(repo) == before
     assert not list(victim.parent.glob(".memctl-*"))
 
 
-def test_a_tracked_link_within_the_worktree_is_not_followed(repo: Path, memctl: Memctl, victim: Path) -> None:
+def test_tracked_link_within_the_worktree_is_refused(repo: Path, memctl: Memctl, victim: Path) -> None:
     assert "is tracked by Git, and leads to" in memctl("rehydrate", "--out", str(repo / "inside.md"), code=1).err
     assert (repo / "app.py").read_text() == "print('shop')\n"
 
 
 @pytest.mark.parametrize("command", ["evict", "compact"])
-def test_messages_are_not_written_through_a_link_either(
+def test_window_messages_are_not_written_through_a_link(
     repo: Path, memctl: Memctl, victim: Path, tmp_path: Path, command: str
 ) -> None:
     messages = tmp_path / "messages.json"
@@ -77,7 +77,7 @@ def test_messages_are_not_written_through_a_link_either(
     assert victim.read_text() == "untouched\n"
 
 
-def test_a_link_of_the_users_own_is_followed(repo: Path, tmp_path: Path, victim: Path) -> None:
+def test_untracked_link_of_the_user_is_followed(repo: Path, tmp_path: Path, victim: Path) -> None:
     (repo / "mine.md").symlink_to("notes.md")  # in no commit, and it stays within
     named_file.write(repo / "mine.md", "text")
     assert (repo / "notes.md").read_text() == "text"
@@ -87,32 +87,32 @@ def test_a_link_of_the_users_own_is_followed(repo: Path, tmp_path: Path, victim:
     assert (victim.parent / "new.md").read_text() == "text"
 
 
-def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
+def test_circular_links_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(MemctlError, match="symbolic links"):
         named_file.write(tmp_path / "a", "text")
 
 
-def test_a_pipe_is_written_into(repo: Path) -> None:
+def test_text_is_written_into_a_pipe(repo: Path) -> None:
     command = [sys.executable, "-m", "memctl", "-C", str(repo), "rehydrate", "--out", "/dev/stdout"]
     done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("# Memory of shop")
 
 
-def test_a_file_of_gits_own_is_not_written(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_file_in_gits_folder_is_refused(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     git(repo, "worktree", "add", "-q", "../second")
     git(repo, "clone", "-q", "--bare", ".", "../bare")
     git(repo.parent / "bare", "worktree", "add", "-q", "inside", "-b", "inside")
     (repo / "to-git").symlink_to(".git")
     config = (repo / ".git" / "config").read_bytes()
     for name in (".git/config", ".git/new.md", ".git/hooks/post-commit", "to-git/config"):
-        assert "is Git's own" in memctl("rehydrate", "--out", str(repo / name), code=1).err
+        assert "belongs to Git" in memctl("rehydrate", "--out", str(repo / name), code=1).err
     assert (repo / ".git" / "config").read_bytes() == config
     assert not (repo / ".git" / "new.md").exists()
     for name in ("second/.git", "bare/config", "bare/worktrees/inside/HEAD"):
-        with pytest.raises(MemctlError, match="Git's own"):
+        with pytest.raises(MemctlError, match="belongs to Git"):
             named_file.write(repo.parent / name, "text")
     for name in ("second/out.md", "bare/inside/out.md", "shop/.github.md"):
         named_file.write(repo.parent / name, "text")

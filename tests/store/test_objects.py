@@ -1,4 +1,4 @@
-"""A memory as Git has it, in the index or at a revision."""
+"""Memories read from Git, in the index or at a revision."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_odd_files_are_faults_and_hide_no_record(memory: Path) -> None:
     (memory / ".memory" / "sections" / "2.2-link.md").symlink_to("2.1-payment.md")
     (memory / ".memory" / "sections" / "2.3-latin.md").write_bytes(b"\xff\n")
     git(memory, "add", "-A", ".memory")
-    said = {"002": "not a regular file", "003": "bytes; at most", "004": "not UTF-8", "005": "front matter"}
+    said = {"002": "must be a regular file", "003": "bytes; at most", "004": "not UTF-8", "005": "front matter"}
     for stage in range(2):
         snapshot = staged(memory) if not stage else at(memory)
         assert titles(snapshot) == ["First"]
@@ -106,7 +106,7 @@ def test_odd_files_are_faults_and_hide_no_record(memory: Path) -> None:
         git(memory, "commit", "-qm", "odd", "--allow-empty")
 
 
-def test_a_conflict_in_the_index_is_a_fault_of_that_file_alone(memory: Path, memctl: Memctl) -> None:
+def test_conflict_in_the_index_is_a_fault_of_one_file(memory: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Common")
     path = made.out.split()[1]
     git(memory, "checkout", "-qb", "side")
@@ -121,7 +121,7 @@ def test_a_conflict_in_the_index_is_a_fault_of_that_file_alone(memory: Path, mem
     assert [f".memory/{fault.path}" for fault in snapshot.faults] == [path]
 
 
-def test_a_revision_from_before_the_memory_is_empty(memory: Path) -> None:
+def test_revision_before_the_memory_is_empty(memory: Path) -> None:
     first = git(memory, "rev-list", "--max-parents=0", "HEAD").strip()
     snapshot = at(memory, first)
     assert (snapshot.records, snapshot.outline.pages, snapshot.names("")) == ((), (), [])
@@ -130,7 +130,7 @@ def test_a_revision_from_before_the_memory_is_empty(memory: Path) -> None:
     assert (snapshot.catalogue.latest(), snapshot.catalogue.tags()) == (None, [])
 
 
-def test_reading_what_git_has_writes_nothing_but_cache_and_index(memory: Path) -> None:
+def test_reading_a_revision_writes_only_cache_and_search_index(memory: Path) -> None:
     def state() -> tuple[object, ...]:
         private = memory / ".git" / "memctl"
         kept = {

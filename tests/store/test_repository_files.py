@@ -56,7 +56,7 @@ def code(repo: Path) -> Path:
 COMMITTED = {"app.py", "src/größe.py", "src/with space.py", "src/gone.py", "plain.sh", ".gitignore"}
 
 
-def test_a_clean_worktree_the_index_and_head_have_the_same_files(code: Path) -> None:
+def test_clean_worktree_index_and_head_have_the_same_files(code: Path) -> None:
     for files in (on_disk(code), in_index(code), at(code)):
         assert files.names() == COMMITTED
         assert files.blobs(COMMITTED | {"link", "nothing"}) == {path: blob(code, path) for path in COMMITTED}
@@ -65,7 +65,7 @@ def test_a_clean_worktree_the_index_and_head_have_the_same_files(code: Path) -> 
         assert files.blobs([]) == {}
 
 
-def test_the_disk_has_what_is_there_and_not_what_git_remembers(code: Path) -> None:
+def test_files_on_disk_are_the_present_ones_not_those_of_the_index(code: Path) -> None:
     (code / "src" / "gone.py").unlink()
     (code / "app.py").write_text("changed\n")
     (code / "new größe.py").write_text("new\n")
@@ -103,7 +103,7 @@ def test_link_or_folder_in_place_of_a_file_is_not_that_file(code: Path) -> None:
     assert set(files.read(["app.py", "plain.sh", "src/gone.py", "plain.sh/inside"])) == {"plain.sh/inside"}
 
 
-def test_no_memory_is_among_the_files_and_its_neighbours_are(code: Path, memctl: Memctl) -> None:
+def test_files_of_memories_are_left_out(code: Path, memctl: Memctl) -> None:
     (code / "packages" / "one").mkdir(parents=True)
     memctl("init", "--here", where=code / "packages" / "one")
     memctl("learn", "Of the other", where=code / "packages" / "one")
@@ -130,7 +130,7 @@ def test_too_large_files_are_listed_but_not_read(code: Path) -> None:
         assert files.blobs(["huge.bin"]) == {"huge.bin": blob(code, "huge.bin")}
 
 
-def test_line_ends_that_git_converts_make_no_other_content(code: Path) -> None:
+def test_converted_line_ends_do_not_change_the_blob_id(code: Path) -> None:
     (code / ".gitattributes").write_text("*.txt text\n")
     (code / "text.txt").write_bytes(b"a\r\nb\r\n")
     git(code, "add", "-A")
@@ -143,7 +143,7 @@ def test_line_ends_that_git_converts_make_no_other_content(code: Path) -> None:
     assert on_disk(code).blobs(["text.txt"]) != committed
 
 
-def test_odd_names_break_nothing(code: Path) -> None:
+def test_files_with_odd_names_are_handled(code: Path) -> None:
     names = ["new\nline.py", 'quo"te.py', "back\\slash.py", "tab\t.py", " lead.py", "-dash.py", "a -> b.py"]
     for name in names:
         (code / name).write_text("x\n")
@@ -168,7 +168,7 @@ def test_odd_names_break_nothing(code: Path) -> None:
             stream.write(b"changed\n")
 
 
-def test_a_conflicted_merge_still_has_its_files(code: Path) -> None:
+def test_files_in_a_merge_conflict_are_listed(code: Path) -> None:
     git(code, "checkout", "-qb", "side")
     (code / "app.py").write_text("side\n")
     git(code, "commit", "-qam", "side")
@@ -183,7 +183,7 @@ def test_a_conflicted_merge_still_has_its_files(code: Path) -> None:
     assert in_index(code).names() == COMMITTED - {"app.py"}  # undecided, so not a file yet
 
 
-def test_a_repository_without_a_commit_has_files_too(tmp_path: Path, memctl: Memctl) -> None:
+def test_files_are_listed_before_the_first_commit(tmp_path: Path, memctl: Memctl) -> None:
     (tmp_path / "new").mkdir()
     git(tmp_path / "new", "init", "-q")
     memctl("init", where=tmp_path / "new", code=None)
@@ -204,7 +204,7 @@ def worked_on(code: Path) -> list[str]:
     return [*sorted(COMMITTED), "new.py", "staged.py", "ignored.log", "link", "nothing", ".memory/config.yaml", *ODD]
 
 
-def test_files_that_are_asked_for_alone_are_the_same_as_among_all(code: Path) -> None:
+def test_queries_for_single_files_agree_with_the_whole_list(code: Path) -> None:
     paths = worked_on(code)
     asked_alone, asked_for_all = on_disk(code), on_disk(code)
     asked_for_all.names()
@@ -215,7 +215,7 @@ def test_files_that_are_asked_for_alone_are_the_same_as_among_all(code: Path) ->
         assert on_disk(code).blobs([path]) == ({path: expected[path]} if path in expected else {})
 
 
-def test_contents_are_those_of_all_plain_files_ignored_ones_too(code: Path) -> None:
+def test_contents_include_ignored_files_but_no_links(code: Path) -> None:
     paths = [*worked_on(code), str(code / "app.py"), "../elsewhere.py", "src/", "", "src/../app.py"]
     (code / "large.py").write_text("x = 1\n" * 200_000)
     (code / "staged.py").write_text("staged, then changed\n")

@@ -49,11 +49,11 @@ CASES = {
     "status": (HEAD.replace("status: active", "status: accepted"), 6, "status", "active, superseded, retracted"),
     "time": (HEAD.replace("2025-11-04T14:32:00Z", "2025-02-31T14:32:00Z"), 8, "timestamp", "ISO 8601"),
     "missing": (HEAD.replace("project_id: shop\n", ""), 1, "project_id", "missing"),
-    "other id": (HEAD.replace("id: LRN-2025-11-04-009", "id: LRN-2025-11-04-008", 1), 2, "id", "file is named"),
+    "other id": (HEAD.replace("id: LRN-2025-11-04-009", "id: LRN-2025-11-04-008", 1), 2, "id", "file is called"),
     "wrong type": (HEAD.replace("memory_type: learning", "memory_type: decision"), 6, "status", "accepted"),
     "conflict": (HEAD + "\n<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n", 13, "", "merge conflict"),
     "no front matter": ("# Just text\n", 1, "", "front matter"),
-    "not closed": (HEAD.replace("agent_id: claude\n---\n", "agent_id: claude\n"), 1, "", "not closed"),
+    "not closed": (HEAD.replace("agent_id: claude\n---\n", "agent_id: claude\n"), 1, "", "must end with a line"),
     "not UTF-8": (HEAD.encode() + b"\n\xff\xfe\n", 13, "", "UTF-8"),
     "not YAML": (HEAD.replace("title: Broken", "title: [open"), 6, "", "not YAML"),
     "title of two lines": (HEAD.replace("title: Broken", "title: |\n  Two\n  lines"), 5, "title", "one line"),
@@ -86,7 +86,7 @@ def test_all_faults_of_a_file_are_reported_at_once(repo: Path, memctl: Memctl, g
     assert [f["field"] for f in memctl("list", "--json", code=1).json["faults"]] == ["project_id", "importance"]
 
 
-def test_a_broken_record_at_a_revision_is_named_too(repo: Path, memctl: Memctl, good: str) -> None:
+def test_broken_record_at_a_revision_is_named(repo: Path, memctl: Memctl, good: str) -> None:
     path = broken(repo, CASES["octal"][0])
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "broken")
@@ -96,7 +96,7 @@ def test_a_broken_record_at_a_revision_is_named_too(repo: Path, memctl: Memctl, 
 
 
 @pytest.mark.parametrize("bomb", ["nested", "laughs", "huge"])
-def test_bombs_get_an_error_and_no_memory(repo: Path, memctl: Memctl, good: str, bomb: str) -> None:
+def test_yaml_bombs_and_huge_files_are_refused(repo: Path, memctl: Memctl, good: str, bomb: str) -> None:
     text: str | bytes = HEAD.replace("title: Broken", "title: " + "[" * 30_000)
     if bomb == "laughs":
         lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40)]
@@ -116,7 +116,7 @@ def test_symbolic_links_are_refused(repo: Path, memctl: Memctl, good: str, what:
     if what == "file":
         (learnings / "2025-11").mkdir(parents=True)
         (learnings / "2025-11" / "LRN-2025-11-04-009-broken.md").symlink_to(outside / "LRN-2025-11-04-009-broken.md")
-        assert "not followed" in memctl("list", code=1).err
+        assert "not read" in memctl("list", code=1).err
         return
     if what == "folder":
         learnings.symlink_to(outside)
@@ -127,7 +127,7 @@ def test_symbolic_links_are_refused(repo: Path, memctl: Memctl, good: str, what:
     assert not list(outside.glob("**/*escape*"))
 
 
-def test_another_tools_memory_is_refused(repo: Path, memctl: Memctl) -> None:
+def test_memory_of_another_tool_is_refused(repo: Path, memctl: Memctl) -> None:
     folder = repo / "other"
     (folder / ".memory").mkdir(parents=True)
     (folder / ".memory" / "memory.db").touch()
@@ -136,7 +136,7 @@ def test_another_tools_memory_is_refused(repo: Path, memctl: Memctl) -> None:
     assert os.listdir(folder / ".memory") == ["memory.db"]
 
 
-def test_a_newer_format_is_refused(repo: Path, memctl: Memctl) -> None:
+def test_newer_format_is_refused(repo: Path, memctl: Memctl) -> None:
     config = repo / ".memory" / "config.yaml"
     config.write_text(config.read_text().replace("format: 1", "format: 2"))
     failed = memctl("list", code=1)
@@ -147,7 +147,7 @@ def test_a_newer_format_is_refused(repo: Path, memctl: Memctl) -> None:
 @pytest.mark.parametrize(
     "text", ["format: one\nproject: x\n", "project: x\n", "format: 1\nproject: [\n", "format: 1\nformat: 1\n"]
 )
-def test_a_broken_configuration_is_named(repo: Path, memctl: Memctl, text: str) -> None:
+def test_broken_config_is_an_error_that_names_the_file(repo: Path, memctl: Memctl, text: str) -> None:
     (repo / ".memory" / "config.yaml").write_text(text)
     assert memctl("list", code=1).err.startswith("error: .memory/config.yaml")
 
@@ -198,14 +198,14 @@ def shown(repo: Path, memctl: Memctl) -> Path:
     ],
     ids=lambda command: command[0],
 )
-def test_a_write_names_a_broken_record_and_keeps_it_in_the_documents(
+def test_write_reports_a_broken_record_and_keeps_it_in_the_documents(
     repo: Path, memctl: Memctl, shown: Path, command: tuple[str, ...]
 ) -> None:
     result = memctl(*command)
     assert f"warning: {shown.relative_to(repo)}:7: importance" in result.err
     docs = repo / ".memory" / "docs"
     assert all("DEC-2025-11-04-001" in (docs / name).read_text() for name in DOCUMENTS)
-    if command[0] in ("project", "render"):
+    if command[0] == "render":  # a write renders the record as HEAD has it
         named = ", ".join(f".memory/docs/{name}" for name in reversed(DOCUMENTS))
         assert f"these documents are not rendered until that is fixed, since they show it: {named}" in result.err
     assert all("DEC-2025-11-04-001" in git(repo, "show", f"HEAD:.memory/docs/{name}") for name in DOCUMENTS)
@@ -216,7 +216,7 @@ def test_a_write_names_a_broken_record_and_keeps_it_in_the_documents(
 
 
 @pytest.mark.parametrize("name", ["project.md", "sections/2.1-payment.md", "details/3.1-cards.md"])
-def test_a_write_names_a_broken_page_and_keeps_it_in_the_documents(repo: Path, memctl: Memctl, name: str) -> None:
+def test_write_reports_a_broken_page_and_keeps_it_in_the_documents(repo: Path, memctl: Memctl, name: str) -> None:
     memctl("project", "set", "--goal", "Sell books to everybody")
     memctl("section", "add", "Payment", "--overview", "Takes money")
     memctl("detail", "add", "Cards", "--section", "2.1")
@@ -230,7 +230,7 @@ def test_a_write_names_a_broken_page_and_keeps_it_in_the_documents(repo: Path, m
         assert marker not in text or marker in (docs / document).read_text(), document
 
 
-def test_a_template_that_is_a_link_is_one_finding_and_hides_no_other(repo: Path, memctl: Memctl) -> None:
+def test_linked_template_is_one_finding_beside_the_others(repo: Path, memctl: Memctl) -> None:
     memctl("decide", "One", "--rationale", "x")
     templates = repo / ".memory" / "templates"
     templates.mkdir()
@@ -242,7 +242,7 @@ def test_a_template_that_is_a_link_is_one_finding_and_hides_no_other(repo: Path,
 
 
 @pytest.mark.parametrize("cone", [True, False])
-def test_a_sparse_checkout_says_how_many_records_are_not_there(repo: Path, memctl: Memctl, cone: bool) -> None:
+def test_sparse_checkout_is_reported_with_the_number_of_missing_records(repo: Path, memctl: Memctl, cone: bool) -> None:
     for title in ("One", "Two"):
         memctl("learn", title, "--lesson", "x")
     memctl("decide", "Three", "--rationale", "x")

@@ -13,10 +13,11 @@ from tests.conftest import Memctl
 DAY = "2025-11-04"
 
 
-def test_sequence_taken_anew_has_the_current_counters(repo: Path, memctl: Memctl) -> None:
-    first = Sequence(open_memory(repo, os.environ))
+def test_new_sequence_has_the_stored_counters(repo: Path, memctl: Memctl) -> None:
+    memory = open_memory(repo, os.environ)
+    first = Sequence(memory)
     assert first.take(LEARNING, DAY) == [f"LRN-{DAY}-001"]
-    assert first.anew().take(LEARNING, DAY) == [f"LRN-{DAY}-001"]  # nothing was saved
+    assert Sequence(memory).take(LEARNING, DAY) == [f"LRN-{DAY}-001"]  # nothing was saved
     assert memctl("learn", "Meanwhile").id == f"LRN-{DAY}-001"
-    assert first.anew().take(LEARNING, DAY, 2) == [f"LRN-{DAY}-002", f"LRN-{DAY}-003"]
+    assert Sequence(memory).take(LEARNING, DAY, 2) == [f"LRN-{DAY}-002", f"LRN-{DAY}-003"]
     assert first.take(LEARNING, DAY) == [f"LRN-{DAY}-002"]

@@ -23,7 +23,7 @@ def saved(memctl: Memctl) -> str:
     return str(one["checkpoint_id"])
 
 
-def test_the_log_has_their_commits_too(repo: Path, memctl: Memctl) -> None:
+def test_log_includes_commits_of_the_sessions_ref(repo: Path, memctl: Memctl) -> None:
     assert git(repo, "ls-tree", "-r", "--name-only", "HEAD", "--", ".memory/checkpoints") == ""
     memctl("learn", "Clocks drift", "--lesson", "x")
     subjects = [one["subject"] for one in memctl("log", "--json").data["commits"]]
@@ -34,7 +34,7 @@ def test_the_log_has_their_commits_too(repo: Path, memctl: Memctl) -> None:
     assert "Clocks drift" not in memctl("log", "--at", before).out
 
 
-def test_a_deleted_checkpoint_is_listed_and_restored_where_it_was(repo: Path, memctl: Memctl) -> None:
+def test_deleted_checkpoint_is_listed_and_restored_at_its_path(repo: Path, memctl: Memctl) -> None:
     identifier = saved(memctl)
     text = git(repo, "show", f"{REF}:.memory/checkpoints/w/{identifier.removeprefix('w-')}.json")
     there = git(repo, "rev-parse", REF).strip()

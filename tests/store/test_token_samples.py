@@ -22,21 +22,21 @@ def test_added_samples_are_kept_in_order_and_by_model(tmp_path: Path) -> None:
     assert token_samples.models(tmp_path / "new") == ["a", "b"]
 
 
-def test_the_same_observation_is_kept_once(tmp_path: Path) -> None:
+def test_equal_samples_are_stored_once(tmp_path: Path) -> None:
     token_samples.add(tmp_path, "a", [made(1)])
     assert token_samples.add(tmp_path, "a", [made(1), made(2), made(2)]) == 1
     assert token_samples.samples_of(tmp_path, "a") == [made(1), made(2)]
     assert token_samples.add(tmp_path, "b", [made(1)]) == 1, "another model may have seen the same text"
 
 
-def test_only_the_latest_are_kept(tmp_path: Path) -> None:
+def test_only_the_latest_samples_are_kept(tmp_path: Path) -> None:
     token_samples.add(tmp_path, "b", [made(0)])
     token_samples.add(tmp_path, "a", [made(number) for number in range(MOST_KEPT + 5)])
     assert token_samples.samples_of(tmp_path, "a") == [made(number) for number in range(5, MOST_KEPT + 5)]
     assert token_samples.samples_of(tmp_path, "b") == [made(0)]
 
 
-def test_one_model_is_forgotten_and_no_other(tmp_path: Path) -> None:
+def test_forget_deletes_the_samples_of_one_model(tmp_path: Path) -> None:
     token_samples.forget(tmp_path, "a")
     token_samples.add(tmp_path, "a", [made(1)])
     token_samples.add(tmp_path, "b", [made(1)])
@@ -44,7 +44,7 @@ def test_one_model_is_forgotten_and_no_other(tmp_path: Path) -> None:
     assert token_samples.models(tmp_path) == ["b"]
 
 
-def test_a_damaged_file_is_read_as_empty_and_not_written_to(tmp_path: Path) -> None:
+def test_damaged_file_of_samples_is_empty_and_can_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "observations.db").write_text("this is no database, whatever its name says" * 99)
     assert token_samples.samples_of(tmp_path, "a") == []
     assert token_samples.models(tmp_path) == []

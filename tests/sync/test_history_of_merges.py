@@ -102,7 +102,7 @@ def test_text_written_by_a_merge_is_the_last_state_of_a_file(repo: Path) -> None
     (repo / "app.py").write_text("both\n")
     git(repo, "commit", "-qam", "both")
     repository, blob = open_repository(repo), git(repo, "rev-parse", "HEAD:app.py").strip()
-    last, known = history.last_version(repository, "app.py"), history.last_known(repository, "app.py", "HEAD")
+    last, known = history.last_version(repository, "app.py"), history.last_state(repository, "app.py", "HEAD")
     assert last is not None
     assert known is not None
     assert last[1] == known.blob == blob

@@ -34,5 +34,5 @@ def test_unresolved_conflict_markers_are_not_pushed(one: Path, memctl: Memctl) -
     (one / path).write_text(text)
     git(one, "commit", "-qam", "oops")
     refused = memctl("sync", where=one, code=1)
-    assert "a merge conflict is not resolved here" in refused.err
+    assert "this line begins an unresolved merge conflict" in refused.err
     assert "hint: resolve it and commit" in refused.err

@@ -109,7 +109,7 @@ def test_change_taken_by_the_remote_is_finished_later_in_a_locked_clone(
 def test_unreachable_remote_is_reported_in_full(memctl: Memctl, repo: Path, bare: Path) -> None:
     shutil.rmtree(bare)
     result = memctl("own", "acquire", "2.1", *REMOTE, code=1)
-    assert result.err.startswith("error: origin can't be fetched from:\n")
+    assert result.err.startswith("error: fetching from origin failed:\n")
     assert "does not appear to be a git repository" in result.err
     assert git(repo, "for-each-ref", REF) == ""
 

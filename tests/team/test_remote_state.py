@@ -112,7 +112,7 @@ def test_refused_claim_and_dry_run_leave_the_remote_unchanged(
 def test_unreachable_or_unknown_remote_changes_nothing(memctl: Memctl, clones: list[Path], tmp_path: Path) -> None:
     git(clones[0], "remote", "add", "gone", str(tmp_path / "gone.git"))
     memctl("own", "acquire", "2.1", "--remote", "gone", where=clones[0], code=1)
-    assert "there are origin" in memctl("own", "acquire", "2.1", "--remote", "nope", where=clones[1], code=2).err
+    assert "the remotes are origin" in memctl("own", "acquire", "2.1", "--remote", "nope", where=clones[1], code=2).err
     assert owners(memctl, clones[0]) == {}
 
 

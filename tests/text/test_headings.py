@@ -58,7 +58,7 @@ def test_parts_of_a_text_join_to_the_text(text: str) -> None:
 
 
 @given(texts)
-def test_text_after_a_closed_fence_is_not_swallowed(text: str) -> None:
+def test_text_after_a_closed_fence_is_outside_of_it(text: str) -> None:
     closed = headings.close_fence(text)
     assert closed.startswith(text)
     assert headings.of(f"{closed}\n\n## Next\n")[-1].title == "Next"
@@ -71,7 +71,7 @@ def test_an_open_fence_is_closed_once(open_: str) -> None:
     assert headings.close_fence(closed) == closed
 
 
-def test_a_heading_may_be_underlined() -> None:
+def test_underlined_heading_is_found() -> None:
     found = headings.split("Intro\n\nOne\nand a half\n---\na\n## Two\nb")
     assert [(part.heading, part.body) for part in found] == [("", "Intro\n\n"), ("One and a half", "a\n"), ("Two", "b")]
     assert headings.take_title("The title\n===\n\ntext") == ("The title", "\ntext")
@@ -97,7 +97,7 @@ def test_split_keeps_what_precedes_the_first_heading() -> None:
         "\n---",
     ],
 )
-def test_other_lines_open_no_section(line: str) -> None:
+def test_lines_that_are_no_headings_open_no_section(line: str) -> None:
     assert len(headings.split(f"## One\n{line}\n")) == 1
 
 
@@ -112,7 +112,7 @@ def test_fence_is_closed_only_by_the_same_kind_of_fence(fence: str, inner: str) 
     assert len(headings.split(f"## One\n{fence}\n{inner}\n## Not\n{fence}\n")) == 1
 
 
-def test_back_ticks_in_a_line_of_text_open_no_fence() -> None:
+def test_backticks_inside_a_line_open_no_fence() -> None:
     assert len(headings.split("## One\n``` `a` ```\n## Two\n")) == 2
 
 

@@ -97,7 +97,7 @@ def test_text_in_a_table_adds_no_cells(text: str) -> None:
         ("word " * 50, ("word " * 31).strip() + " …"),
     ],
 )
-def test_a_long_text_is_shown_by_its_first_sentence(text: str, sentence: str) -> None:
+def test_first_sentence_of_a_long_text_is_returned(text: str, sentence: str) -> None:
     assert fit.first_sentence(text) == sentence
 
 
@@ -109,7 +109,7 @@ def test_a_sentence_without_end_is_cut(text: str) -> None:
 @pytest.mark.parametrize(
     "path", ["a b.py", "100%.md", "f(x).py", "größe/日本.py", "a&b.py", "[x].py", "<a>.py", 'q".py']
 )
-def test_a_target_leads_to_its_path(path: str) -> None:
+def test_link_target_leads_to_its_path(path: str) -> None:
     (inline,) = PARSER.parseInline(f"[x]({markdown.target('../' + path)})")
     assert [unquote(link) for link in links_in(inline)] == ["../" + path]
 
@@ -130,7 +130,7 @@ def test_anchors_agree_with_those_of_hosting_sites(heading: str, anchor: str) ->
     assert markdown.slug(heading) == anchor
 
 
-def test_a_heading_that_only_looks_like_a_link_keeps_its_letters() -> None:
+def test_anchor_of_a_literal_heading_keeps_text_that_looks_like_a_link() -> None:
     assert markdown.slug("2.2 T [x](y) z", literal=True) == "22-t-xy-z"
     assert markdown.visible("# T \\[x\\](y) z\n") == "# T \\[x\\](y) z\n"
 
@@ -146,12 +146,12 @@ def test_a_heading_that_only_looks_like_a_link_keeps_its_letters() -> None:
         ("```\nhandlers[name](event)\n```", "```\nhandlers[name](event)\n```"),
     ],
 )
-def test_only_the_targets_of_links_are_left_out(text: str, left: str) -> None:
+def test_visible_removes_only_the_targets_of_links(text: str, left: str) -> None:
     assert markdown.visible(text) == left
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_a_contained_body_does_not_affect_the_text_around_it(body: str) -> None:
+def test_embedded_body_does_not_affect_the_text_around_it(body: str) -> None:
     text = f"## Before\n\n{markdown.embed(body)}\n\n## After\n\n[link](to) and [a] and [^1]\n"
     tokens = PARSER.parse(text)
     top = [n for n, token in enumerate(tokens) if token.type == "heading_open" and not token.level]
@@ -162,7 +162,7 @@ def test_a_contained_body_does_not_affect_the_text_around_it(body: str) -> None:
     assert not any(token.type == "html_block" and not token.level for token in tokens)
 
 
-def test_a_contained_text_keeps_its_meaning() -> None:
+def test_embedded_text_keeps_its_meaning() -> None:
     body = "# Title\n\nText with **stress**.\n\n```py\n# no heading\n```\n\n- a\n- b"
     assert markdown.embed(body) == body.replace("# Title", "#### Title")
     assert markdown.embed("### Deep\n##### Deeper") == "##### Deep\n###### Deeper"

@@ -20,7 +20,7 @@ from memctl.text.words import distance, nearest
         ("abc", "ca", 3),
     ],
 )
-def test_distance_counts_the_slips(one: str, other: str, apart: int) -> None:
+def test_distance_is_the_number_of_typing_errors(one: str, other: str, apart: int) -> None:
     assert distance(one, other, 5) == distance(other, one, 5) == apart
 
 
@@ -39,21 +39,21 @@ def plainly(one: str, other: str) -> int:
 
 
 @given(st.text(alphabet="abc", max_size=5), st.text(alphabet="abc", max_size=5), st.integers(0, 3))
-def test_the_distance_is_right_up_to_its_limit(one: str, other: str, limit: int) -> None:
+def test_distance_is_exact_up_to_its_limit(one: str, other: str, limit: int) -> None:
     assert distance(one, other, limit) == min(plainly(one, other), limit + 1)
 
 
-def test_only_the_nearest_are_taken() -> None:
+def test_nearest_returns_only_the_closest_words() -> None:
     assert nearest("resrvation", ["reservations", "reservation", "preservation"]) == ["reservation"]
     assert nearest("leter", ["letter", "later", "latter"]) == ["letter", "later"]
 
 
-def test_nearest_allows_one_slip_in_short_words() -> None:
+def test_nearest_allows_one_error_in_short_words() -> None:
     assert nearest("reveal", ["repeat"]) == []
     assert nearest("certficaet", ["certificate"]) == ["certificate"]
 
 
-def test_a_changed_letter_may_count_as_two_slips() -> None:
+def test_replaced_letter_can_count_as_two_errors() -> None:
     assert nearest("weak", ["week"]) == ["week"]
     assert nearest("weak", ["week"], 2) == []
     assert nearest("sqlcypher", ["sqlcipher"], 2) == ["sqlcipher"]

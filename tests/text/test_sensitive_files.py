@@ -32,7 +32,7 @@ def test_harmless_names_similar_to_secret_ones_are_accepted(path: str) -> None:
     assert not sensitive_files.has_secret_name(path)
 
 
-def test_a_credential_is_found_anywhere_in_a_text() -> None:
+def test_credential_at_any_place_in_a_text_is_found() -> None:
     assert "AWS access key" in sensitive_files.refusal_of_text(f"a\nkey = '{KEY}'\nb\n")
     assert sensitive_files.refusal_of_text("a\n" * 1_000) == ""
 
@@ -59,7 +59,7 @@ def test_file_with_a_nul_byte_is_binary(content: bytes, is_binary: bool) -> None
         "SECRET_KEY=abc123def456ghi",
     ],
 )
-def test_a_value_given_to_a_password_is_a_secret(text: str) -> None:
+def test_value_assigned_to_a_password_is_a_secret(text: str) -> None:
     assert sensitive_files.refusal_of_text(f"a\n{text}\nb\n")
 
 

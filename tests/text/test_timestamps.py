@@ -66,7 +66,7 @@ def test_days_before_is_the_opposite_of_days_between() -> None:
     assert timestamps.days_between(timestamps.days_before(NOW, 60), NOW) == 60
 
 
-def test_epochs_are_utc() -> None:
+def test_unix_times_are_converted_in_utc() -> None:
     assert timestamps.from_epoch(0) == "1970-01-01T00:00:00Z"
     assert timestamps.to_epoch("1970-01-02T00:00:01Z") == 86401
     assert timestamps.from_epoch(timestamps.to_epoch(NOW) + 0.9) == NOW

@@ -28,7 +28,7 @@ def test_words_are_followed_by_their_parts(text: str, words: list[str]) -> None:
     assert words_of(text) == words
 
 
-def test_a_single_word_has_no_parts() -> None:
+def test_simple_word_has_no_parts() -> None:
     for word in ("pool", "POOL", "Pool", "größe", "привет", "x"):
         assert parts_of(word) == []
 
@@ -42,5 +42,5 @@ def test_inner_words_complete_the_split_words(text: str) -> None:
 
 
 @given(st.text())
-def test_second_folding_changes_nothing(text: str) -> None:
+def test_folding_diacritics_twice_equals_folding_once(text: str) -> None:
     assert fold_diacritics(fold_diacritics(text)) == fold_diacritics(text)

@@ -416,7 +416,7 @@ def test_unknown_commits_setting_is_refused_with_the_valid_lines(repo: Path, mem
     assert "docs: default-branch " in memctl("status", code=1).err
     config.write_text(config.read_text().replace("docs: maybe\n", "docs: default-branch\ndefault_branch: nope\n"))
     for told in (memctl("status").out, memctl("check").err):
-        assert "default_branch is 'nope' in .memory/config.yaml, and there is no such branch" in told
+        assert ".memory/config.yaml: default_branch is 'nope', but there is no such branch" in told
     assert not list(repo.rglob("*never*"))
 
 

@@ -172,7 +172,7 @@ def test_conflicting_values_are_marked_and_refused_until_decided(key: str, ours:
     versions = [state(**({} if value is None else {key: value})) for value in (base, ours, theirs)]
     found = merge(*versions)
     assert found.conflicts == (key,)
-    with pytest.raises(InvalidRecord, match="a merge conflict is not resolved here"):
+    with pytest.raises(InvalidRecord, match="this line begins an unresolved merge conflict"):
         parse(found.text, PATH)
     assert take(found.text, 0) == versions[1]
     assert take(found.text, 1) == versions[2]

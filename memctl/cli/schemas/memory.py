@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from memctl.check.rules import Rule
 from memctl.cli.schemas.shapes import Shape
-from memctl.record.change import Deed
+from memctl.record.change import RecordAction
 from memctl.record.pages import Page
 from memctl.record.record import ORDER, Record
 from memctl.record.source import Excerpt
@@ -87,6 +87,7 @@ KINDS: dict[str, Shape] = {
         "records": [ShownRecord],
         "places?": [_PLACE],
         "waits_for?": {str: [str]},
+        "stated_blockers?": {str: [str]},
     },
     "search": {
         "query": str,
@@ -252,7 +253,7 @@ KINDS: dict[str, Shape] = {
                 "ids": [str],
                 "session": str | None,
                 "reason": str | None,
-                "deeds": [Deed],
+                "deeds": [RecordAction],
                 "paths": [str],
                 "brought_text?": bool,
             }
@@ -273,7 +274,7 @@ KINDS: dict[str, Shape] = {
     ),
     "maintain": {
         **CHANGE,
-        "deeds": [Deed],
+        "deeds": [RecordAction],
         "kept": [{"id": str, "due": str, "reason": str, "why": str}],
         "folded": int,
     },

@@ -8,6 +8,7 @@ from functools import lru_cache
 from memctl.pack.draft import Contents, Item, OmittedGroup, OmittedItem, PackNote
 from memctl.record.notices import escape_model_tokens
 from memctl.text.markdown import embed, one_line
+from memctl.text.phrases import quantity
 
 # The form of each fact in the line below a title; other facts are "name value".
 _FACTS = {
@@ -67,6 +68,7 @@ def _left_out(group: OmittedGroup) -> str:
     lines = [f"{escape_model_tokens(group.name)}:"] if group.name else []
     lines += map(_line, group.listed)
     if group.more:
-        more = f"and {group.more:,} more" if group.listed else f"{group.more:,}"
+        number = f"{group.more:,} more" if group.listed else quantity(group.more, group.noun)
+        more = f"and {number}" if group.listed else number
         lines.append(f"- {more}: `{group.command}`" if group.command else f"- {more}")
     return "\n".join(lines)

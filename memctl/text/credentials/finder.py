@@ -19,15 +19,14 @@ import memctl.text.credentials.values as values
 import memctl.text.credentials.windows as windows
 from memctl.text.credentials.rules import CredentialRule
 
-_KEYS = ("PRIVATE KEY", "PuTTY-User-Key-File")  # of these the end is looked for; the others have it in their shape
-_LONGEST = 16_000  # characters of a key; one of 16,384 bits takes 12,800
-_AROUND = 60  # characters around these words that the first line of a private key may have
-_FEWEST = 16  # characters of a line of a key
+_KEYS = ("PRIVATE KEY", "PuTTY-User-Key-File")  # blocks whose patterns match the first line only
+_LONGEST = 16_000  # characters of a key at most; one of 16,384 bits has 12,800
+_AROUND = 60  # characters at most before and after these words in the first line of a private key
+_FEWEST = 16  # characters of a line of a key, except the last
 
 
 def _blocks(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of the blocks that a rule finds; a private key that is cut off ends with its last
-    line."""
+    """Yield the start and end of the blocks that a rule finds; a private key without an end ends with its last line."""
     if rule.words[0] in _KEYS:
         yield from _private_keys(flat, rule)
     else:
@@ -35,8 +34,7 @@ def _blocks(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 
 def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """Yield the matches of a rule's pattern, searched around its word: ten times as fast as searching the whole
-    text."""
+    """Yield the matches of a rule's pattern; it is tried only around the rule's word, which is ten times as fast."""
     word = rule.words[0]
     place, done = flat.find(word), 0
     while place >= 0:
@@ -52,8 +50,8 @@ def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 @cache
 def _parts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return patterns for the end of a key, for a line of a key (in a quotation, a diff or JSON), and for what each key
-    has."""
+    """Return patterns for the end of a key, for a line of a key (also in a quotation, a diff or JSON), and for text
+    that every key contains."""
     end = r"-{4,5} ?END [A-Z0-9 ]{0,40}KEY(?: BLOCK)? ?-{4,5}|Private-MAC: ?[0-9a-f]{20,64}"
     line = (
         r"(?:\\[nrt\\]|[\s\"'`>|,;+*#\\]){0,40}"
@@ -64,8 +62,7 @@ def _parts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def _private_keys(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of private keys, from the first line to the last one, or as far as lines of a key
-    follow."""
+    """Yield the start and end of private keys: up to their last line, or as far as lines of a key follow."""
     end_of_key, line, body_line = _parts()
     begins = list(_shapes(flat, rule))
     for number, (start, body) in enumerate(begins, 1):
@@ -73,7 +70,7 @@ def _private_keys(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
         last = end_of_key.search(flat, body, limit)
         end = last.end() if last else _end_of_lines(flat, body, limit, line)
         if rule.words[0] == _KEYS[0] and body_line.search(flat, body, last.start() if last else end) is None:
-            continue  # its first line is only spoken of
+            continue  # a text about keys that only quotes the first line
         mark = flat.find("\0", start, end)
         yield start, end if mark < 0 else mark
 
@@ -83,7 +80,7 @@ def _end_of_lines(flat: str, start: int, limit: int, line: re.Pattern[str]) -> i
     end = start
     while match := line.match(flat, end, limit):
         if len(match[1]) < _FEWEST and (end == start or match[1].islower()):
-            break  # a word, where a key is only named or has been cut off
+            break  # a word: the text only quotes a key's first line, or the key is incomplete
         end = match.end()
         if len(match[1]) < _FEWEST:
             break
@@ -91,16 +88,16 @@ def _end_of_lines(flat: str, start: int, limit: int, line: re.Pattern[str]) -> i
 
 
 GIVEN = "given"  # the rule of a secret that the user named
-RANDOM = "random word"  # the rule by whose name what is random is found in strict looking
+RANDOM = "random word"  # the rule for words that look random, which only a strict search has
 MARK = "[redacted: {}]"
-_MARKS = ("[redacted: ", "[blanked: ")  # the second is that of versions before
-_MOST_JUDGED = 5_000  # candidates: a text with more of them, which nobody wrote, is taken to be what it looks like
-_LONGEST_ESCAPE = 20  # characters before a token
-_LONG_PREFIX = 4  # characters of a token's prefix by which it is known behind a letter, too
-_TAIL = 200  # characters of a token that may follow those that its shape has
-_MOST_SHOWN, _SHOWN_OF = 4, 5  # characters that are shown of a credential: one of five, and four at most
-_NUMBER, _START = "I", 4  # a type of `array`, and its bytes
-_PASSES = 8  # of `redact`; what a mark takes away leaves no more to be found than this
+_MARKS = ("[redacted: ", "[blanked: ")  # the second is the mark of earlier versions
+_MOST_JUDGED = 5_000  # candidates; a text with more was written by no person, so further ones count without a check
+_LONGEST_ESCAPE = 20  # characters of an escape that may precede a token
+_LONG_PREFIX = 4  # characters of a token's prefix from which on it counts even behind a letter
+_TAIL = 200  # characters at most by which a token may be longer than its shape
+_MOST_SHOWN, _SHOWN_OF = 4, 5  # characters shown of a credential: one in five, at most four
+_NUMBER, _START = "I", 4  # a type of `array`, and its size in bytes
+_PASSES = 8  # of `redact`, since a mark can make another credential visible
 
 
 class Span(NamedTuple):
@@ -114,7 +111,7 @@ class Span(NamedTuple):
 def find(text: str, *, strict: bool = False) -> list[Span]:
     """Return the credentials in a text, in their order; none overlaps another.
 
-    `strict` is for text that nobody reads before it is committed: a word that looks like a random key then counts too.
+    With `strict`, for text that nobody reads before it is committed, every word that looks like a random key counts.
     """
     flat = _flat(text)
     found = list(_by_rules(flat))
@@ -126,7 +123,7 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
     return _merge(flat, found) if found else []
 
 
-@lru_cache(maxsize=8)  # a new record is checked, and then stored with the answer
+@lru_cache(maxsize=8)  # it is called for a new record twice: for the check, and for the cache
 def is_in(text: str) -> bool:
     """Return whether a text has a credential; the search stops at the first one."""
     flat = _flat(text)
@@ -149,9 +146,9 @@ def redact(text: str, *, strict: bool = True) -> str:
 
 
 def describe(text: str, span: Span) -> str:
-    """Describe a credential for a message: `looks like a credential (GitHub token, ghp_…)`.
+    """Return a phrase about a credential for a message: `looks like a credential (GitHub token, ghp_…)`.
 
-    At most the first 4 characters are shown, and fewer of a short value.
+    It shows the first fifth of the value, at most 4 characters.
     """
     shown = text[span.start : span.start + min(_MOST_SHOWN, (span.end - span.start) // _SHOWN_OF)]
     return f"looks like a credential ({span.rule}, {shown}…)"
@@ -168,7 +165,7 @@ def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
 
 
 def _flat(text: str) -> str:
-    """Return a text of the same length in ASCII, with the marks of earlier redactions blanked."""
+    """Return a text of the same length in ASCII, with NUL characters in place of the marks of earlier redactions."""
     return _without_marks(text if text.isascii() else text.encode("ascii", "replace").decode())
 
 
@@ -192,48 +189,45 @@ def mark_pattern() -> re.Pattern[str]:
 
 def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
     lower = flat.lower()
-    begun: dict[int, CredentialRule] = {}
+    block_rules: dict[int, CredentialRule] = {}
     judged = in_prose = 0
     for start, end in windows.windows(flat, lower):
         for rule in _rules_for(flat[start:end], lower[start:end]):
             if rule.kind == rules.BLOCK:
-                begun[rule.place] = rule
+                block_rules[rule.place] = rule
                 continue
-            is_prose = rule.kind in (
-                rules.PROSE,
-                rules.WORD,
-                rules.SETTING,
-            )  # of a word behind another, looks say nothing
+            # The value of these kinds is a word behind another word, which need not look like a secret.
+            is_prose = rule.kind in (rules.PROSE, rules.WORD, rules.SETTING)
             if is_prose and in_prose > _MOST_JUDGED:
-                continue  # whoever says "password" that often says none
+                continue  # a text with so many such words is about passwords and contains none
             source, place = flat if rule.has_case else lower, start
             while match := rule.pattern.search(source, place, end):
                 judged, in_prose = judged + (not is_prose), in_prose + is_prose
                 span = _span(flat, rule, match, is_prose or judged <= _MOST_JUDGED)
                 if span:
                     yield (*span, rule.place)
-                # What was taken for a value may be the name of one: `password: "password": "..."`.
+                # A rejected value may itself be the name of the next one: `password: "password": "..."`.
                 is_over = span or not match.lastindex
                 place = max(match.end() if is_over else match.start(match.lastindex or 0), match.start() + 1)
-    for rule in begun.values():
+    for rule in block_rules.values():
         yield from ((*span, rule.place) for span in _blocks(flat, rule))
 
 
 def _rules_for(part: str, lower: str) -> list[CredentialRule]:
-    """Return the rules of which a word is in a part of a text; `lower` is that part in lower case."""
+    """Return the rules with a word that occurs in a part of a text; `lower` is that part in lower case."""
     by_start, short, capitals = _by_word()
     found: dict[int, CredentialRule] = {}
     data = lower.encode("ascii")
-    for offset in range(_START):  # as numbers of 4 bytes each, which are looked up ten times as fast as pieces of text
+    for offset in range(_START):  # pieces of 4 bytes as numbers: looking them up is ten times as fast as with texts
         end = len(data) - (len(data) - offset) % _START
         for start in by_start.keys() & set(array(_NUMBER, data[offset:end])):
             found |= {rule.place: rule for word, rule in by_start[start] if word in (part if rule.has_case else lower)}
     for has_case, words in short.items():
         text = part if has_case else lower
-        for word, of_word in words.items():
+        for word, word_rules in words.items():
             if word in text:
-                found |= of_word
-    if _has_capital_word(part):
+                found |= word_rules
+    if any(not match[0].islower() for match in _long_word().finditer(part)):
         found |= capitals
     return list(found.values())
 
@@ -244,8 +238,8 @@ def _by_word() -> tuple[
     dict[bool, dict[str, dict[int, CredentialRule]]],
     dict[int, CredentialRule],
 ]:
-    """Return three tables of rules: by the first four letters of their words (lower case, as a number); by shorter
-    words, where case matters or not; and for any long word with capitals."""
+    """Return three tables of rules: by the first four letters of a word (in lower case, as a number); by shorter words,
+    with or without regard to case; and the rules for any long word with a capital."""
     by_start: dict[int, list[tuple[str, CredentialRule]]] = {}
     short: dict[bool, dict[str, dict[int, CredentialRule]]] = {True: {}, False: {}}
     capitals: dict[int, CredentialRule] = {}
@@ -266,10 +260,6 @@ def _long_word() -> re.Pattern[str]:
     return re.compile(r"[\w.:|/+=-]{24,}", re.ASCII)
 
 
-def _has_capital_word(text: str) -> bool:
-    return any(not match[0].islower() for match in _long_word().finditer(text))
-
-
 _JUDGES: dict[str, Callable[[str, bool], bool]] = {
     "key": values.is_key,
     "password": values.is_password,
@@ -285,7 +275,7 @@ _JUDGES: dict[str, Callable[[str, bool], bool]] = {
 
 @cache
 def _other_values() -> re.Pattern[str]:
-    """Return the pattern for the rest of a name, such as `_FILE`, whose value is not the secret itself."""
+    """Return the pattern for the end of a name, such as `_FILE`, that shows that its value is not the secret."""
     return re.compile(
         r".*(?:id|ids|name|file|path|dir|url|uri|type|kind|length|len|size|count|limit|budget|field|column|policy|rule|rules"
         r"|label|prompt|hint|help|ref|arn|version|expiry|expires|age|ttl|regex|pattern|format|index|counts?|usage|env|var"
@@ -295,7 +285,7 @@ def _other_values() -> re.Pattern[str]:
 
 
 def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool) -> tuple[int, int] | None:
-    """Return the credential in a match; None if the judge of the rule's kind rejects it."""
+    """Return the start and end of the credential in a match; None if the check for the rule's kind rejects it."""
     if rule.kind == rules.TOKEN:
         return _token_span(flat, rule, match)
     start, end = match.span(match.lastindex or 0)
@@ -319,8 +309,7 @@ def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool
 
 @cache
 def _escape() -> re.Pattern[str]:
-    """Return the pattern for escapes in JSON, C, URLs, mail and terminal colours, whose last letter or digit is in no
-    word."""
+    """Return the pattern for escapes in JSON, C, URLs, mail and terminal colours; a word may begin right after one."""
     return re.compile(
         r"(?:\\[abefnrtv0]|\\u[\da-f]{4}|\\x[\da-f]{2}|[%=][\da-f]{2}|\[[\d;]{0,16}[a-z])\Z", re.ASCII | re.IGNORECASE
     )
@@ -338,11 +327,10 @@ def _token_span(flat: str, rule: CredentialRule, match: re.Match[str]) -> tuple[
 
 
 def _is_unmistakable(rule: CredentialRule, token: str) -> bool:
-    """Return whether a token counts even within a word: `ghp_`, or a longer prefix that ends in a sign, before a random
-    key.
+    """Return whether a token counts even inside a word: it has a prefix such as `ghp_` and a random key.
 
-    Hexadecimal digits do not count, since `monkey-0123…` may be a name and a hash, nor do letters alone, which base64
-    has.
+    The prefix has at least 4 characters and ends in `_`, `-` or `.`; with letters alone it might be part of base64. The
+    key must not be hexadecimal, since `monkey-0123…` may be a name and a hash.
     """
     prefixes = (word for word in rule.words if len(word) >= _LONG_PREFIX and word.endswith(("_", "-", ".")))
     rests = (token.removeprefix(word) for word in prefixes if token.startswith(word))
@@ -367,20 +355,22 @@ def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
         return start + len(value.rstrip(",;)]}"))
     cut = next((place for place, sign in enumerate(value) if sign in ",;)]}|"), len(value))
     rest = value.find("&")
-    return start + min(cut, rest if 0 <= rest < value.rfind("=") else cut)  # a URL's next parameter is none of it
+    return start + min(
+        cut, rest if 0 <= rest < value.rfind("=") else cut
+    )  # the next parameter of a URL is no part of it
 
 
 def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: str) -> bool:
-    """Return whether a password equals the name of its user or variable, as for services in development."""
+    """Return whether a password equals the name of its user or variable, as is usual for services in development."""
     if rule.kind == rules.VARIABLE:
         if flat[match.start(match.lastindex or 0) - 1] == "`" and " " in value:
-            return True  # a command of which a shell takes the output
+            return True  # a shell command in backticks, whose output is the value
         return flat[match.start() : match.end("rest")].startswith(f"{value.upper()}_")
     return rule.shape.startswith("://") and flat[match.start() : match.start(1) - 1].endswith(f"/{value}")
 
 
 def _merge(flat: str, found: list[tuple[int, int, int]]) -> list[Span]:
-    """Merge overlapping candidates into spans, each named by the first rule that matched."""
+    """Merge overlapping candidates into spans, each with the name of the earliest rule in the table."""
     names = [*(rule.name for rule in rules.table()), RANDOM]
     merged: list[tuple[int, int, int]] = []
     for start, end, place in sorted(one for one in found if one[0] < one[1] and "\0" not in flat[one[0] : one[1]]):

@@ -7,10 +7,11 @@ from functools import cache
 from pathlib import Path
 
 _FILE = Path(__file__).with_name("rules.txt")
-BLOCK, TOKEN, NAMED, VARIABLE, WORD = "block", "token", "named", "variable", "word"  # the kinds that are looked at
-SETTING, PROSE = "setting", "prose"  # in the code; the others only differ in how they judge a value
-CAPITAL_WORD = "*"  # instead of words: where there is a long word with a capital letter
-_IS = (  # between a name and its value: the rest of the name, quotes, the sign, a type that is annotated
+# The kinds of rules that the code handles in a special way; other kinds differ only in the check of a value.
+BLOCK, TOKEN, NAMED, VARIABLE, WORD = "block", "token", "named", "variable", "word"
+SETTING, PROSE = "setting", "prose"
+CAPITAL_WORD = "*"  # in place of a rule's words: the rule is for every long word with a capital letter
+_IS = (  # the text between a name and its value: the end of the name, quotes, the sign, an annotated type
     r"""(?P<rest>[\w-]{0,24})\\{0,3}["'`)\]]{0,2}[ \t]{0,12}(?:=>|:=|\?=|={1,2}|:{1,2})[ \t]{0,12}"""
     r"""(?:[|>][-+]?\n[ \t]{1,20}|\w{3,20}(?:\[\w{3,20}\])?(?:[ \t]\|[ \t]\w{3,9})?[ \t]{0,2}=[ \t]{0,2}(?=["']))?"""
 )
@@ -44,7 +45,7 @@ _PARTS = {
     "<NAME>": _VARIABLE,
     "<PASS>": _PASSWORD_VARIABLE,
 }
-_SHORT_NAME = 4  # letters of a vendor's name that may be part of another word
+_SHORT_NAME = 4  # letters; a vendor's name that is not longer may also be a part of another word
 
 
 class CredentialRule:
@@ -86,8 +87,7 @@ class CredentialRule:
 
 
 def _behind(match: re.Match[str]) -> str:
-    """Return a pattern that matches the end of one of some words before the present place, joined to the next word or
-    not."""
+    """Return a pattern for a word that follows one of some other words, directly or after a space or sign."""
     word = match[1]
     places = (f"(?<={before}{word})|(?<={before}[ _.-]{word})" for before in match[2].split("|"))
     return f"{word}(?:{'|'.join(places)})"

@@ -1,4 +1,4 @@
-"""Decide whether a value that is assigned to a secret's name is a secret: no placeholder, type, call or word.
+"""Deciding whether a value that is assigned to a secret's name is a secret, and no placeholder, type, call or word.
 
 Random words (keys) are distinguished from identifiers, paths and known kinds of ids. The measure is the share of
 *familiar* pairs among the pairs of neighbouring letters and digits of a word. Familiar are the 200 pairs of letters
@@ -7,10 +7,11 @@ library), if both are lower-case or only the first is a capital, or if all lette
 of two digits and those at a sign do not count; a lower-case letter before a capital counts half. Random words of 20 to
 64 characters have a share of 0.1 to 0.3, words that people write 0.6 and more.
 
-Measured with 2,000 random keys each of 20, 24, 28, 32, 40, 48 and 64 characters: of letters and digits 100 % are found,
-of base64 97 to 99.6 % (what has slashes may look like a path), of URL-safe base64 97 to 100 %, of hexadecimal digits 96
-to 100 % but for 40 and 64, which are Git's ids. False alarms, in lines of 87 real transcripts: 0.3 in 1,000 of what was
-said and run, 0.1 in 1,000 of everything, most of them MD5 sums and names of temporary folders.
+Measured with 2,000 random keys each of 20, 24, 28, 32, 40, 48 and 64 characters: 100 % are found of keys of letters and
+digits, 97 to 99.6 % of base64 (with slashes it may look like a path), 97 to 100 % of URL-safe base64, and 96 to 100 %
+of hexadecimal digits, except for those of 40 and 64 characters, the lengths of Git's ids. False alarms in 87 real
+transcripts: 0.3 in 1,000 lines of messages and commands, 0.1 in 1,000 of all lines, most of them MD5 sums and names of
+temporary folders.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-MOST_FAMILIAR = 0.5  # share of familiar pairs in a word that is taken for random
-_FEWEST_PAIRS = 7  # that count: fewer say nothing
-_FEWEST_CHARACTERS = 8  # that differ
-_LEAST_RANDOM_WORD, _MOST = 20, 200  # characters of a word that is looked at; of a longer one, its beginning
-_NAMED = 0.6  # share of familiar pairs in a component of a path that people have named
+MOST_FAMILIAR = 0.5  # a word with a smaller share of familiar pairs is taken for random
+_FEWEST_PAIRS = 7  # pairs that count, at least, for a word to be judged
+_FEWEST_CHARACTERS = 8  # different characters of a random word, at least
+_LEAST_RANDOM_WORD, _MOST = 20, 200  # characters: shorter words are skipped, of longer ones the beginning is judged
+_NAMED = 0.6  # share of familiar pairs, at least, in a component of a path that people have named
 _FAMILIAR = (
     "abacadagaialamanaparasatauavbabebjblbubycacechcickclcocrctcudadddedidodsdueaecedeeefegelemenepereset"
     "evexeyfafefffiflfofrfugegigsguhahehihoiaibicidieifigiliminioipirisitivizjekelaldlelflilllolsltlulyma"
@@ -33,9 +34,9 @@ _FAMILIAR = (
 
 
 def familiarity(word: str) -> tuple[float, float]:
-    """Return how many pairs of neighbouring characters in a word are familiar, and how many pairs count.
+    """Return the number of familiar pairs of neighbouring characters in a word, and the number of pairs that count.
 
-    For `getUserName2` it is 8 of 10.
+    For `getUserName2` they are 8 and 10.
     """
     familiar = counted = 0.0
     known = _familiar()
@@ -55,7 +56,7 @@ def familiarity(word: str) -> tuple[float, float]:
 def is_random(word: str, fewest: int = _FEWEST_PAIRS) -> bool:
     """Return whether a word looks like a random key: too few of its pairs of letters are familiar.
 
-    A word with less than `fewest` pairs that count is not judged, and gives False.
+    A word with fewer than `fewest` pairs that count gives False.
     """
     if len(set(word)) < _FEWEST_CHARACTERS or "EXAMPLE" in word:
         return False
@@ -75,8 +76,7 @@ def _familiar() -> frozenset[str]:
 
 @cache
 def _word_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return patterns: of words that may be keys; of ids, hashes and images; of path components with names by
-    people."""
+    """Return patterns for words that may be keys, for ids, hashes and images, and for names in a path."""
     start, end = r"(?<![A-Za-z0-9_+/-])", r"(?![A-Za-z0-9])"
     known = (
         r"[0-9a-fA-F]{8}(?:[-_][0-9a-fA-F]{4}){3}[-_][0-9a-fA-F]{12}",  # UUID
@@ -119,7 +119,7 @@ def random_words(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_path_word(text: str, start: int, word: str) -> bool:
-    """Return whether a word with slashes is a path or a part of a URL, by its beginning or by a component of words."""
+    """Return whether a word with slashes is a path or a part of a URL: it begins as one, or has a part of words."""
     if text[start - 1 : start] in ("/", ".", "~", "@"):
         return True
     named = _word_patterns()[2]
@@ -128,14 +128,14 @@ def _is_path_word(text: str, start: int, word: str) -> bool:
 
 
 _LEAST_PASSWORD, _LEAST_KEY, _LEAST_RANDOM, _LEAST_HEADER, _LEAST_PROSE = 6, 10, 16, 8, 8  # characters
-_LEAST_WORD = 4  # characters of a password that is a word
+_LEAST_WORD = 4  # characters of a password that is a single word
 _LONGEST_PLACEHOLDER = 64
-_LONG_PHRASE, _FEWEST_WORDS = 15, 3  # a passphrase of words in small letters that are joined by dashes
-_FEWEST_CHANGES = 3  # from letters to digits or back, in a key
-_LONGEST_PARTICLE = 3  # letters of the words that join others in a name: the, and, for
-_FEWEST_SIGNS = 3  # in a key that was drawn from letters, digits and signs
-_SIGNS = frozenset("!@#%^&*+~?$=")  # that words do not have
-_COUNTING = "0123456789012345678901234567890"  # what samples have at their end
+_LONG_PHRASE, _FEWEST_WORDS = 15, 3  # characters and words of a passphrase of words joined by dashes, at least
+_FEWEST_CHANGES = 3  # changes from letters to digits or back in a key, at least
+_LONGEST_PARTICLE = 3  # letters of words such as the, and, for, which names contain and passphrases do not
+_FEWEST_SIGNS = 3  # signs in a key of letters, digits and signs, at least
+_SIGNS = frozenset("!@#%^&*+~?$=")  # signs that words do not contain
+_COUNTING = "0123456789012345678901234567890"  # sample values end with digits in this order
 _SENTENCE_END = ".,;:!?)"
 _WORDS = (
     "my the a an some new old this is it in of for to no non none not null nil undefined true false yes required"
@@ -223,7 +223,7 @@ def is_word(value: str, quoted: bool) -> bool:
 
     `quoted` says that the value was in quotation marks.
     """
-    value = _judged(value, quoted).strip("*")
+    value = _stripped(value, quoted).strip("*")
     if len(value) < _LEAST_WORD or value.isdigit() or not _may_be_secret(value, quoted):
         return False
     return value[0].isalnum() and _patterns()["description"].fullmatch(value) is None
@@ -234,7 +234,7 @@ def is_password(value: str, quoted: bool) -> bool:
 
     `quoted` says that the value was in quotation marks.
     """
-    value = _judged(value, quoted)
+    value = _stripped(value, quoted)
     if len(value) < _LEAST_PASSWORD or not _may_be_secret(value, quoted):
         return False
     if any(map(str.isalpha, value)):
@@ -247,15 +247,15 @@ def is_password(value: str, quoted: bool) -> bool:
 
 
 def is_setting(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a weak secret of letters and digits, such as `kitten42`.
+    """Return whether a value may be a weak secret of letters and digits, such as `kitten42`, and no type or identifier.
 
-    A type or an identifier is none. `quoted` says that the value was in quotation marks.
+    `quoted` says that the value was in quotation marks.
     """
-    value = _judged(value, quoted)
+    value = _stripped(value, quoted)
     if len(value) < _LEAST_PASSWORD or not is_mixed(value) or not _may_be_secret(value, quoted):
         return False
     if not quoted and sum(map(str.isdigit, value)) == 1 and value[-1].isdigit():
-        return False  # `token2`: the second of something
+        return False  # a numbered name, such as `token2`
     if any(_patterns()[what].fullmatch(value) for what in ("identifier", "expression", "uuid")):
         return False
     return _patterns()["word"].sub("", value).strip("-_.") not in _COUNTING
@@ -266,7 +266,7 @@ def is_in_prose(value: str, quoted: bool) -> bool:
 
     `quoted` says that the value was in quotation marks.
     """
-    value = _judged(value, quoted).strip("*")
+    value = _stripped(value, quoted).strip("*")
     if (
         len(value) < _LEAST_PROSE
         or value.isalpha()
@@ -288,7 +288,7 @@ def is_key(value: str, quoted: bool) -> bool:
 
     `quoted` says that the value was in quotation marks.
     """
-    value = _judged(value, quoted)
+    value = _stripped(value, quoted)
     if len(value) < _LEAST_KEY or not _may_be_secret(value, quoted):
         return False
     changes = sum(1 for _ in _patterns()["change"].finditer(value))
@@ -301,7 +301,7 @@ def is_random_value(value: str, quoted: bool) -> bool:
 
     `quoted` says that the value was in quotation marks.
     """
-    value = _judged(value, quoted)
+    value = _stripped(value, quoted)
     if len(value) < _LEAST_RANDOM or not _may_be_secret(value, quoted):
         return False
     return is_random(value) and _patterns()["uuid"].fullmatch(value) is None
@@ -312,13 +312,13 @@ def is_in_header(value: str, quoted: bool) -> bool:
 
     `quoted` says that the value was in quotation marks.
     """
-    value = _judged(value, quoted)
+    value = _stripped(value, quoted)
     if len(value) < _LEAST_HEADER or not _may_be_secret(value, quoted):
         return False
     return any(map(str.isdigit, value)) or not (value[1:].islower() or value.isupper())
 
 
-def _judged(value: str, quoted: bool) -> str:
+def _stripped(value: str, quoted: bool) -> str:
     if value.endswith("..."):
         return ""  # an abbreviated value, such as `ghp_abc...`
     return value.strip() if quoted else value.rstrip(_SENTENCE_END)

@@ -1,7 +1,7 @@
-"""Find the places in a text where credentials may be: around long words that nobody would write, and names of secrets.
+"""Finding the places in a text where credentials may be: around long words that are no names, and names of secrets.
 
-Rules are tried only there, so ordinary text costs little, and no expression sees more than a few thousand characters at
-once.
+Rules are tried only there, so ordinary text takes little time, and no expression is applied to more than a few thousand
+characters at once.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from itertools import chain
 
 from memctl.text.credentials.values import is_mixed
 
-_BEFORE, _STEP, _AFTER = 400, 4_000, 1_200  # characters of a window; the longest shape that is no block takes 1,100
-_BLOCK_LINES = 4  # after the first line of a block, which may have the default of a variable
-_NEAR = 160  # characters behind a name of a secret in which its value begins
-_LINE_END = 24  # characters of a name, at most, with the end of its line behind it
+_BEFORE, _STEP, _AFTER = 400, 4_000, 1_200  # characters of a window; the longest shape, blocks apart, has 1,100
+_BLOCK_LINES = 4  # lines after the first line of a block, in which a variable's default may be
+_NEAR = 160  # characters at most from a name of a secret to its value
+_LINE_END = 24  # characters at most from the start of a secret's name to the end of its line
 _LONG = b"w" * 20
-# What tokens are made of becomes `w`, anything else a space: `find` comes upon long words ten times as fast as `re`.
+# The characters of tokens become `w`, all others a space: `find` then finds long words ten times as fast as `re`.
 _SIGNS = b"_+/=.:@~|$!-"
 _WORDS = bytes(ord("w") if byte < 128 and (chr(byte).isalnum() or byte in _SIGNS) else 32 for byte in range(256))
 _NAME = rb"(?:[A-Z]{2,19}|[a-z]{0,19}(?:[A-Z][a-z]{1,19}){0,6})\d{0,4}"
 _SECRETS = ("pass", "pw", "secret", "token", "key", "auth", "cred")
-_PASSWORDS = ("pass", "pw")  # which may be without a digit
+_PASSWORDS = ("pass", "pw")  # names whose values need no digit
 _KEY_LINES = ("key-----", "key -----", "key block", "key-file-")  # the ends of lines with which private keys begin
-_PHRASES = (  # parted by bars
+_PHRASES = (  # separated by bars
     "identified|mnemonic|phrase|kennwort|contrase|senha|wachtwoord|/user:|sqlplus|rediscli_auth|net user|"
     "vault |cargo |rabbitmqctl|freerdp|psk|rar |--encrypt|http-basic|jwt.|secretsmanager|securestring|"
     "keyvault|--body|--stdin|--data-file=-|secret set|secret put|secret create|jdbc:oracle|ssh-keygen|"
@@ -40,8 +40,7 @@ _PARTED = re.compile(r"[/:,][^/]")
 
 @cache
 def _harmless() -> re.Pattern[bytes]:
-    """Return the pattern of long words that are not credentials: names made of words, paths of such names, times,
-    UUIDs."""
+    """Return the pattern of long words that are no credentials: names of several words, paths, times, UUIDs."""
     return re.compile(
         rb"(?:%b[/._:=@-])*%b|\d{4}-\d\d-\d\dT[\d:]+Z?|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}" % (_NAME, _NAME)
     )
@@ -49,7 +48,7 @@ def _harmless() -> re.Pattern[bytes]:
 
 @cache
 def _hints() -> dict[str, re.Pattern[str]]:
-    """Return the patterns that hint at a secret: the name of one near a value, or a value without a name."""
+    """Return the patterns that hint at a secret: a name and a value near it, or a value without a name."""
     shapes = {
         # Behind a name: a word with a digit, or a sign and up to two words.
         "value": r"[a-z_]{0,20}[ \t]{1,2}[\"'`]?((?=[^\s]{0,39}\d)[^\s\"'`\\]{5,40})"
@@ -120,8 +119,8 @@ def _places(flat: str, lower: str) -> Iterator[int]:
 def _phrases_in(lower: str) -> Iterator[str]:
     """Return the phrases whose words all occur in a text.
 
-    Distinct words are compared, which are far shorter than the text; they come from pieces that overlap by more than
-    the longest phrase.
+    The phrases are searched in the text's distinct words, which are much shorter than the text. The words are collected
+    from pieces that overlap by the length of the longest phrase.
     """
     words: set[str] = set()
     for start in range(0, len(lower), _PIECE):
@@ -131,7 +130,7 @@ def _phrases_in(lower: str) -> Iterator[str]:
 
 
 def _lines_of_block(text: str, start: int) -> Iterator[int]:
-    """Yield the offsets of the next few lines, as many as a variable's declaration in Terraform has."""
+    """Yield the offsets of the next 4 lines, as many as a variable's declaration in Terraform has."""
     for _ in range(_BLOCK_LINES):
         start = text.find("\n", start) + 1
         if not start:
@@ -140,16 +139,16 @@ def _lines_of_block(text: str, start: int) -> Iterator[int]:
 
 
 def _odd_words(flat: str) -> Iterator[int]:
-    """Yield the start and end of words of 20 and more characters that are not names, ids or paths."""
+    """Yield offsets in words of 20 and more characters that are no names, ids or paths: the start, and every 4,000."""
     is_harmless = _harmless().fullmatch
     data = flat.encode("ascii")
     marked = data.translate(_WORDS) + b" "
-    known: dict[bytes, bool] = {}  # most long words are there again and again
+    known: dict[bytes, bool] = {}  # most long words occur many times
     start = marked.find(_LONG)
     while start >= 0:
         end = marked.index(b" ", start)
         is_odd = True
-        if end - start <= _STEP:  # of a longer one it would keep 400 MB
+        if end - start <= _STEP:  # matching a longer word would take 400 MB
             word = data[start:end]
             if (found := known.get(word)) is None:
                 found = known[word] = is_harmless(word) is None

@@ -21,7 +21,7 @@ from memctl.window.preservation.essentials import Essential
 from memctl.window.steps import ALL, SUB_AGENT
 
 
-def unread(engine: CompressionEngine, done: Cascade, most: int) -> Cascade:
+def shorten_unread(engine: CompressionEngine, done: Cascade, most: int) -> Cascade:
     """Sum up results that the model has not read yet, the largest first, until at most `most` tokens are left.
 
     `done` is the cascade so far. It is returned with this step, called `unread_results`; unchanged if it has no more

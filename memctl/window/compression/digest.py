@@ -52,7 +52,7 @@ class Digest(msgspec.Struct, frozen=True):
     def text(self, findings: int | None = None) -> str:
         """Return the digest as text in sections, with only the last `findings` findings; None for all of them."""
         state, found = self.state, self.findings if findings is None else self.findings[len(self.findings) - findings :]
-        steps = [f"[{'x' if one.status == DONE else ' '}] {one.text} ({one.how_far})" for one in state.steps]
+        steps = [f"[{'x' if one.status == DONE else ' '}] {one.text} ({one.status_text})" for one in state.steps]
         files = state.files[::-1]
         sections: dict[str, Sequence[str]] = {
             **{name: getattr(state, field) for name, field in _FIELDS.items()},
@@ -67,7 +67,7 @@ class Digest(msgspec.Struct, frozen=True):
         parts = ("\n".join([f"{name}:", *(f"- {line}" for line in lines)]) for name, lines in named)
         return "\n\n".join([events.HEAD, *parts])
 
-    def holding(self, wanted: Iterable[Essential]) -> Digest:
+    def with_missing(self, wanted: Iterable[Essential]) -> Digest:
         """Return the digest with each of the `wanted` things that its text lacks added to the section of its kind.
 
         Things of a kind that no section has are left out.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from memctl.window.eviction.engine import EvictionEngine
     from memctl.window.preservation.essentials import Essential
 
-WHY = "it alone has something that must survive"
+HOLDS_ESSENTIAL = "it alone has something that must survive"
 
 
 def expect_result(tool_name: object, output: object, arguments: object) -> None:
@@ -115,7 +115,7 @@ class CompressionEngine:
             self.model.begin()
             what = f"the output of the tool {tool_name!r}"
             asked = Text("1", what, output, before, max(int(before * summary.GOAL), 1))
-            answer = self.model.shorter([asked]).get("1", "")
+            answer = self.model.shorten([asked]).get("1", "")
             text = result_by(answer, self.model.name, tool_name, arguments or {}, output) if answer else ""
             tokens = self._count(text)
             is_used = bool(text) and tokens <= before * (1 - LEAST_GAIN)
@@ -135,11 +135,11 @@ class CompressionEngine:
 
         By default these are results that the model has read; with `is_unread` those that it has not read yet.
         """
-        from memctl.window.compression import shorter
+        from memctl.window.compression import strategies
 
         check(conversation)
         argument_checks.numbers_or_none(free=free)
-        return shorter.summarize_results(
+        return strategies.summarize_results(
             conversation, self.counter, threshold=self._threshold, model=self.model, free=free, is_unread=is_unread
         )
 
@@ -150,11 +150,11 @@ class CompressionEngine:
 
         `earlier` is what had to survive in the conversation before it was last made shorter.
         """
-        from memctl.window.compression import shorter
+        from memctl.window.compression import strategies
 
         check(conversation)
         argument_checks.numbers_or_none(free=free)
-        return shorter.progressive(conversation, self.counter, model=self.model, earlier=earlier, free=free)
+        return strategies.progressive(conversation, self.counter, model=self.model, earlier=earlier, free=free)
 
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
@@ -163,12 +163,12 @@ class CompressionEngine:
 
         `earlier` is what had to survive in the conversation before it was last made shorter.
         """
-        from memctl.window.compression import compaction
+        from memctl.window.compression import strategies
 
         check(conversation)
         argument_checks.numbers_or_none(target=target)
         kept = self._kept_turns
-        return compaction.compact(conversation, self.counter, kept, self.model, earlier, target)
+        return strategies.compact(conversation, self.counter, kept, self.model, earlier, target)
 
     def about(self, goal: str) -> None:
         """Set the goal of the task, which the model is told with each request."""
@@ -267,7 +267,7 @@ class CompressionEngine:
                 for block in [b for b in result.blocks_evicted if not essentials.missing([one], [b])][-1:]  # the newest
             ]
             # What no single block holds is spread over several: then all of these stay.
-            spared |= dict.fromkeys(holding or [block.block_id for block in result.blocks_evicted], WHY)
+            spared |= dict.fromkeys(holding or [block.block_id for block in result.blocks_evicted], HOLDS_ESSENTIAL)
         calls, refused = call_counts(self.model), "" if result.evictions else "no block may be evicted"
         return new, Step(
             EVICTION, conversation.tokens, new.tokens, free, refused,

@@ -20,7 +20,7 @@ from memctl.providers.provider import Provider
 from memctl.text.credentials import redact
 from memctl.text.xml import clean
 from memctl.window.messages.content import SUMMED_UP, ContentBlock
-from memctl.window.results import forms, rows
+from memctl.window.results import rows
 
 # What a compaction keeps and drops, and what a summary of a result keeps; rules.md#window-compression.
 SYSTEM = """You shorten parts of a conversation between a user and an agent that works with tools, so that the agent can
@@ -44,7 +44,7 @@ _MERGED_TOKENS = 60  # of the line for several alike outputs, without its head
 _SUMMARY = re.compile(r'<summary id="([^"]*)">\s*(.*?)\s*</summary>', re.DOTALL)
 _OWN = 1 / 3  # of its words at least are the text's, as parts of words: even a free summary names what it is about
 _MOST_ERRORS = 5  # of a result, the first ones, whose names have to stay
-_SPOKEN = (forms.TESTS, forms.LOG, forms.PLAIN)  # of others errors are what is written about, and did not happen
+_SPOKEN = (rows.TESTS, rows.LOG, rows.PLAIN)  # of others errors are what is written about, and did not happen
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 
@@ -125,8 +125,8 @@ class Model:
             f"can go on at once.\n\n<conversation>\n{_data(parts)}\n</conversation>"
         )
 
-    def shorter(self, texts: Sequence[Text]) -> dict[str, str]:
-        """Return the model's shorter forms of texts, by the texts' ids; a text that the model leaves out is missing.
+    def shorten(self, texts: Sequence[Text]) -> dict[str, str]:
+        """Return the texts as the model shortens them, by the texts' ids; a text that the model leaves out is missing.
 
         One request has as many texts as fit into it.
         """
@@ -152,7 +152,7 @@ class Model:
             )
             what, text = f"{what} changed, and what the last one says;", "\n\n".join(texts)
             asked.append(Text(str(number), what, text, len(text) // 4, _MERGED_TOKENS))
-        answers = self.shorter(asked)
+        answers = self.shorten(asked)
         found = []
         for one in asked:
             line = " ".join(answers.get(one.id, "").split())
@@ -216,7 +216,7 @@ def result_by(
     output.
     """
     text = f"{SUMMED_UP}{rows.line(tool) or 'a tool'} by {model}]\n{answer}"
-    form = forms.output_of(tool, arguments, output)
+    form = rows.output_of(tool, arguments, output)
     errors = _errors(form.text) if form.form in _SPOKEN else []
     is_kept = (
         is_about(answer, output)

@@ -18,9 +18,8 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similar import shingles, terms
-from memctl.window.eviction.references import names_in, with_references
+from memctl.window.eviction.references import Embed, Similar, TextCache, groups, names_in, similar, with_references
 from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput
-from memctl.window.eviction.similarity import Embed, Similar, TextCache, groups, similar
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, count, recount
 from memctl.window.messages.replacement import GONE
 from memctl.window.steps import EvictionPolicy

@@ -23,9 +23,9 @@ import msgspec
 from memctl.text.fit import cut
 from memctl.text.fit import most as most_of
 from memctl.tokens.families import is_pack
-from memctl.window.eviction.similarity import DIGITS
+from memctl.window.eviction.references import DIGITS
 from memctl.window.messages.content import EVICTED, SUMMED_UP, ContentBlock, ContentType, TokenCounter, recount
-from memctl.window.results import forms, rows
+from memctl.window.results import rows
 from memctl.window.results.rows import FOUND, key_line, plain
 
 MOST_OUTLINE = 400  # tokens
@@ -84,7 +84,7 @@ def outline(evicted: Evicted) -> list[str]:
     tool, arguments = (call.tool_name, call.arguments) if call else (block.tool_name, {})
     if block.content.startswith(SUMMED_UP):
         return [line for line in block.content.split("\n")[1:] if line.strip() and not line.startswith(f"{FOUND}: ")]
-    output = forms.output_of(tool, arguments, block.content)
+    output = rows.output_of(tool, arguments, block.content)
     found = [row for row in rows.rows_of(output) if row.rank[0] in (rows.ERROR, rows.FIRST) and not row.is_rest]
     return [row.text for row in sorted(found, key=lambda row: row.rank)]
 
@@ -202,12 +202,12 @@ def _content(evicted: Evicted) -> str:
 def _finding(block: ContentBlock, call: ContentBlock | None) -> str:
     """Return what was found; the file that was read is in the label already."""
     tool, arguments = (call.tool_name, call.arguments) if call else (block.tool_name, {})
-    output = forms.output_of(tool, arguments, block.content)
+    output = rows.output_of(tool, arguments, block.content)
     return rows.finding(output).removesuffix(f" of {rows.line(output.path)}")
 
 
 def _back(evicted: Evicted) -> str:
-    """Return how to get it back."""
+    """Return a sentence on how to get the content of a block back, "" if that is not known."""
     block, call = evicted.block, evicted.call
     if evicted.kept_at:
         return f"Whole: {evicted.kept_at}"

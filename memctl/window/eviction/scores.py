@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.text.similar import cosine, terms
-from memctl.window.eviction.similarity import THRESHOLD, Similar
+from memctl.window.eviction.references import THRESHOLD, Similar
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.steps import EvictionPolicy
 

@@ -176,7 +176,7 @@ class _Window:
         self._replace(result.replacements)
 
     def begin_anew(self, turn: int) -> None:
-        """Let all go but what has to stay."""
+        """Take out all blocks but those that must stay."""
         held = protected(self._blocks, turn)
         self._replace({block.block_id: None for block in self._blocks if block.block_id not in held})
 
@@ -229,9 +229,9 @@ def _part(content: str, outline: str, names: Collection[str]) -> str:
 
 
 def _wanted_blocks(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[str]]]:
-    """Of each turn the places of the blocks that it refers to and does not get again itself, with the names.
+    """Return for each turn the places of the blocks that it refers to and does not fetch again itself, with the names.
 
-    A call gets again what the same call got before, and the files that it reads.
+    A call fetches again what the same call got before, and the files that it reads.
     """
     got: dict[int, set[str]] = {}
     of_calls: dict[str, set[str]] = {}

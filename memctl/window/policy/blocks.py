@@ -175,7 +175,7 @@ class _Heading(NamedTuple):
 
 
 class _LineReader:
-    """Collects lines until a boundary comes."""
+    """Collects the lines of a Markdown text, and adds a block at each boundary."""
 
     def __init__(self, found: list[TextBlock], title: str, parent: int) -> None:
         self._found = found
@@ -242,13 +242,13 @@ class _LineReader:
         self._is_marked = True
 
     def _add_heading(self) -> None:
-        """A heading without a text of its own is a block by itself."""
+        """Add a heading without a text of its own as a block by itself."""
         if self._heading is not None:
             line, source, _, title = self._heading
             self._add(title, "", source, line, line + source.count("\n"), HEADING)
 
     def _flush(self, kind: str | None = None) -> None:
-        """A paragraph is complete."""
+        """Add the lines collected so far as a block."""
         if not self._lines:
             return
         source = "\n".join(line for _, line in self._lines)

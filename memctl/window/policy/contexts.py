@@ -41,7 +41,7 @@ from memctl.record.frontmatter import read_yaml
 from memctl.search.readiness import OpenWork
 from memctl.text.fit import first_sentence
 from memctl.text.similar import comparable
-from memctl.window.policy import relevance
+from memctl.window.policy import measures
 from memctl.window.policy.blocks import CODE, DATA, LIST, TEXT, CountTokens, ParsedText, TextBlock
 from memctl.window.policy.measures import Measured, Measures
 
@@ -176,7 +176,7 @@ def _extracted(context: ParsedText) -> list[TextBlock]:
 
 def _is_shared(block: TextBlock) -> bool:
     """Return whether a block belongs into the slice; decisions do while they are not made."""
-    found = relevance.parts(block)
+    found = measures.parts(block)
     is_undecided = "decisions" in found and _UNRESOLVED.search(f"{block.title} {block.text[:200]}")
     return bool(found & _SLICE) or bool(is_undecided)
 
@@ -205,7 +205,7 @@ def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
 
 def _named_work(context: Context) -> set[str]:
     blocks = context.measures.parsed.blocks
-    texts = [block.text for block in blocks if relevance.parts(block) & {"mission", "inputs", "next"}]
+    texts = [block.text for block in blocks if measures.parts(block) & {"mission", "inputs", "next"}]
     return {match[0] for text in texts for match in ids.PATTERN.finditer(text)}
 
 
@@ -339,7 +339,7 @@ def _is_over(item: Measured) -> bool:
 
 
 def _is_excerpt(item: Measured) -> bool:
-    """Long code, unless it bears on security: that is kept as it is."""
+    """Return whether a block is long code or data that does not bear on security, which is kept as it is."""
     is_long = item.block.kind in (CODE, DATA) and item.block.tokens > _EXCERPT
     return is_long and not _SECURITY.search(item.block.text)
 

@@ -49,11 +49,11 @@ _SHORT = 20  # words; a leaf of more is a block by itself
 _DEEPEST = 100  # levels of nesting that are read
 _ROOT = "memctl-root"  # a stream of events has several roots; they need one to be XML
 _DECLARATION = re.compile(r"<\?xml[^<>]*\?>")
+_PREFIX = re.compile(r"[<\s]([A-Za-z_][\w.-]*):[\w.-]+(?=[\s=>/])")  # prompts use prefixes that nothing declares
 _KEY = re.compile(r"""(?:- )*(?P<key>"[^"]{1,60}"|'[^']{1,60}'|[\w§][\w §./-]{0,60}):(?:\s+(?P<value>.*))?$""")
 _HEADER = re.compile(r"(LEFT OUT §[^:]{1,120}|[A-Z][A-Z0-9 _/-]{1,40}):(?:\s|$)")
 _FACTS = "is"  # the key under which memctl's YAML has what a record says of itself
 _TITLE = 160  # characters of a line at the margin that are a title
-_FOUND = 40  # characters by which a block is found in its source
 _LONGEST = 2_000  # characters of a line that patterns look at
 _BLOCK_SCALARS = ("|", "|-", ">", ">-", "|+", ">+", "[]", "{}")
 _BETWEEN = re.compile(r"[\s,:]*")  # values, and keys and values
@@ -145,11 +145,12 @@ def _xml_tree(text: str) -> Node:
     """Return the tree of one or several XML elements; raises ParseError, or ValueError for too deep a nesting."""
     body = _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), text, count=1)
     parser: Any = ElementTree.XMLPullParser(("start", "end"))
+    declared = "".join(f' xmlns:{prefix}="{prefix}"' for prefix in sorted({*_PREFIX.findall(body)} - {"xml", "xmlns"}))
     root = Node("", 1)
     above: list[Node] = []
     nodes = 0
-    for number, line in enumerate(f"<{_ROOT}>{body}</{_ROOT}>".splitlines(keepends=True), 1):
-        parser.feed(line)
+    for number, line in enumerate(f"<{_ROOT}{declared}>{body}</{_ROOT}>".split("\n"), 1):
+        parser.feed(f"{line}\n")
         for event, element in parser.read_events():
             if event == "start":
                 if len(above) >= _DEEPEST:
@@ -161,7 +162,7 @@ def _xml_tree(text: str) -> Node:
                 continue
             node = above.pop()
             node.end, node.text = number, "".join([element.text or "", *(child.tail or "" for child in element)])
-            own = ElementTree.Element(element.tag, element.attrib)
+            own = ElementTree.Element(_name(element.tag), {_name(key): value for key, value in element.attrib.items()})
             own.text = node.text
             node.source = ElementTree.tostring(own, "unicode", short_empty_elements=False)
     parser.close()
@@ -170,9 +171,16 @@ def _xml_tree(text: str) -> Node:
     return root
 
 
+def _name(qualified: str) -> str:
+    """Return a name as it is written: ElementTree has `{prefix}name` for a prefix that the root declares."""
+    uri, _, name = qualified.rpartition("}")
+    return f"{uri[1:]}:{name}" if uri and "/" not in uri and ":" not in uri else name
+
+
 def _of_element(element: ElementTree.Element, line: int) -> Node:
-    shown = " | ".join(f"{key} {value}" for key, value in element.attrib.items() if key != "title")
-    title = f"{element.tag}: {element.attrib['title']}" if "title" in element.attrib else element.tag
+    shown = " | ".join(f"{_name(key)} {value}" for key, value in element.attrib.items() if key != "title")
+    name = _name(element.tag)
+    title = f"{name}: {element.attrib['title']}" if "title" in element.attrib else name
     return Node(title, line, "", shown)
 
 
@@ -181,7 +189,8 @@ _Line = tuple[float, str | None, str]
 
 
 def _yaml_line(indent: int, inner: str) -> _Line:
-    """By indentation, which needs no YAML reader and expands nothing."""
+    """Return a line of YAML as read by its indentation: so nothing is expanded, and prompts that only look like YAML
+    are read, too."""
     match = _KEY.match(inner[:_LONGEST])
     is_item = inner.startswith("- ")
     depth = 2 * indent + is_item  # an item may be right below its key
@@ -293,25 +302,16 @@ def _add_leaf(found: list[TextBlock], node: Node, parent: int) -> None:
         _add(found, node.title, says, node.source, node.line, node.end, kind, parent)
         return
     own = len(found)
-    _add(found, node.title, node.attributes, "", node.line, node.line, HEADING, parent)
+    frame = node.source.replace(text, "", 1) if text in node.source else node.source.partition("\n")[0]
+    _add(found, node.title, node.attributes, frame, node.line, node.line, HEADING, parent)
     before = len(node.text) - len(node.text.lstrip("\n"))
     add_markdown(found, text, node.line + before, node.title, own)
-    found[own] = msgspec.structs.replace(found[own], source=_frame(node.source, found[own + 1 :]))
 
 
 def _add(
     found: list[TextBlock], title: str, text: str, source: str, line: int, end: int, kind: str, parent: int = -1
 ) -> None:
     found.append(TextBlock(len(found), title, text, source, line, end, kind, parent))
-
-
-def _frame(source: str, inner: list[TextBlock]) -> str:
-    """Return what a source has around the blocks in it: tags, or a key."""
-    start = source.find(inner[0].source[:_FOUND])
-    end = source.rfind(inner[-1].source[-_FOUND:])
-    if start < 0 or end < 0:  # entities, quotes: it was written in another way
-        return source[: max(len(source) - sum(len(block.source) for block in inner), 0)]
-    return source[:start] + source[end + len(inner[-1].source[-_FOUND:]) :]
 
 
 def _json(text: str, values: list[JsonValue]) -> ParsedText:
@@ -354,7 +354,10 @@ def _transcript(text: str, values: list[JsonValue]) -> ParsedText | None:
 
 
 def _add_message(found: list[TextBlock], message: dict[str, Any], title: str, line: int, last: int) -> list[str]:
-    """Add a message: its role by itself, then what it says, all on the lines of the message; what it says."""
+    """Add the blocks of a message, first its role as a heading, and return the texts of the message.
+
+    All blocks are within the lines of the message, from `line` to `last`.
+    """
     texts = [text for element in elements(message) if element.path[:1] != ("tool_calls",) for text in _texts(element)]
     own = len(found)
     _add(found, title, "", "", line, last, HEADING)

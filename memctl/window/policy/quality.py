@@ -15,11 +15,10 @@ import msgspec
 
 from memctl.record.notices import NOTICES
 from memctl.text.phrases import quantity
-from memctl.window.policy import relevance
+from memctl.window.policy import measures
 from memctl.window.policy.blocks import CODE, DATA
-from memctl.window.policy.measures import Measured, Measures
+from memctl.window.policy.measures import CRITICAL, WEIGHTY, Measured, Measures
 from memctl.window.policy.performance import Performance
-from memctl.window.policy.relevance import CRITICAL, WEIGHTY
 
 RELEVANCE, REDUNDANCY, STALENESS, DENSITY, HEALTH = 0.80, 0.15, 0.10, 0.75, 0.80
 PLACEMENT = 0.25  # of the context: where critical information belongs
@@ -225,7 +224,7 @@ def signals(found: Measures, performance: Performance | None = None) -> list[Sig
 
 def _judged(found: Measures, performance: Performance | None) -> list[Signal]:
     tokens, task, dense = found.parsed.tokens, found.task, density(found)
-    groups = relevance.clusters([item.block for item in found.irrelevant])
+    groups = measures.clusters([item.block for item in found.irrelevant])
     alike = found.share(sum(block.tokens for group in groups for block in group)) if task else None
     named = "; ".join(f"lines {', '.join(str(block.line) for block in group[:6])}" for group in groups[:3])
     false = [item.block.line for item in found.content if item.stale.share and item.is_relevant]
@@ -303,8 +302,10 @@ def _change(item: Measured, metric: str, action: str, why: str, saves: float = 0
 
 
 def _of_block(item: Measured, found: Measures) -> Iterator[Advice]:
-    """Yield what of a block is repeated, outdated or off the task. What must stay is never to go, and of what is
-    irrelevant only if that is too much."""
+    """Yield advice on a block that is repeated, outdated or off the task.
+
+    The removal of a preserved block is never advised, that of an irrelevant one only if too much is irrelevant.
+    """
     repeated, stale, tokens = item.overlap.share, item.stale, item.block.tokens
     if repeated >= _REPEATED and stale.share < 1:
         earlier = found.blocks[item.overlap.earlier].block
@@ -320,7 +321,7 @@ def _of_block(item: Measured, found: Measures) -> Iterator[Advice]:
 
 
 def _structure(found: Measures) -> Iterator[Advice]:
-    """Blocks that are too long, not set apart, or critical and late."""
+    """Yield advice on blocks that are too long, that no boundary sets apart, or that are critical and come late."""
     for item in long_blocks(found):
         why = f"{item.block.tokens:,} tokens in one block; at most {LONG_BLOCK}"
         yield _change(item, "block size", "break up with headings or empty lines", why)

@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.task.events import MOST_EVENTS
 from memctl.task.resume import hidden_reference
-from memctl.window.policy import relevance
+from memctl.window.policy import measures
 from memctl.window.policy.blocks import ParsedText
 from memctl.window.policy.contexts import BURST, MACRO_AWS, Burst, Context, ContextState, Debt, Slice
 
@@ -125,19 +125,11 @@ class Rule(NamedTuple):
     def judge(self, facts: Facts) -> Judgement:
         """Return the verdict of the rule."""
         measured, limit, over, shown, help_ = self.measure(facts)
-        if over is None:
-            return Judgement(self.number, self.name, measured, limit, None, "", help_)
-        if over <= 0:
-            return Judgement(self.number, self.name, measured, limit, False)
-        return Judgement(
-            self.number,
-            self.name,
-            measured,
-            limit,
-            True,
-            f"{over:,.0f}" if shown is None else shown,
-            help_ or self.help,
-        )
+        exceeded = None if over is None else over > 0
+        if not exceeded:
+            return Judgement(self.number, self.name, measured, limit, exceeded, "", help_ if over is None else "")
+        excess = f"{over:,.0f}" if shown is None else shown
+        return Judgement(self.number, self.name, measured, limit, exceeded, excess, help_ or self.help)
 
 
 def judge(rules: Sequence[Rule], facts: Facts) -> list[Judgement]:
@@ -220,7 +212,7 @@ def _batches(facts: Facts) -> Reading:
 
 
 def _stateless(facts: Facts) -> Reading:
-    """Return what is no event is not meant to be resumed from, unless somebody says so."""
+    """Judge whether an agent can resume from each context; what is no event counts only if that is declared."""
     limit, resumable, structured = "each can resume", facts.state.resumable, facts.structured
     bad = [f"{one.name} lacks {', '.join(found)}" for one in structured if (found := lacks(one.measures.parsed))]
     rebuild = "rebuild the context" + (f": {'; '.join(bad)}" if bad else "")
@@ -287,7 +279,7 @@ ESCALATIONS = (
 
 def lacks(context: ParsedText) -> list[str]:
     """Return what a context lacks for an agent that knows nothing else, such as "constraints"."""
-    there = {part for block in context.blocks for part in relevance.parts(block)}
+    there = {part for block in context.blocks for part in measures.parts(block)}
     found = [what for part, what in COMPLETE.items() if part not in there]
     for block in context.blocks:
         if hidden := hidden_reference(block.text):

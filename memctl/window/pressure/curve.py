@@ -109,7 +109,7 @@ def sparkline(curve: Curve, top: int, width: int = 60) -> str:
 
 
 def _thinned(points: Sequence[int], most: int) -> list[int]:
-    """At most so many points, each the largest of those in its place."""
+    """Return at most `most` points, each the largest of a stretch of equal length."""
     if len(points) <= most:
         return list(points)
     return [max(points[i * len(points) // most : (i + 1) * len(points) // most]) for i in range(most)]

@@ -1,22 +1,152 @@
-"""Splits a tool's result into rows: lines with a rank, by how much they matter, and the heading of their group."""
+"""Splits a tool's result into rows: lines with a rank, by how much they matter, and the heading of their group.
+
+Which rows there are depends on the form of the output, which follows from the tool and its command, or else from how
+the output looks.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from memctl.pages import outline
-from memctl.session import failures
+from memctl.session import calls, failures, shell
 from memctl.sources import views
 from memctl.sources.views import ViewRow
+from memctl.text.actions import READ
 from memctl.text.characters import printable_line
 from memctl.text.fit import cut
-from memctl.window.results import forms
-from memctl.window.results.forms import Output
+from memctl.transcript.events import CALL, Event
+
+LISTING, SEARCH, TESTS, LOG, DIFF, DATA, FILE, PLAIN = (
+    "listing", "search", "test run", "log", "diff", "data", "file", "output",
+)  # fmt: skip
+_TOOLS = {
+    **dict.fromkeys(("grep", "search", "searchfiles", "searchfilecontent", "grepsearch", "codebasesearch"), SEARCH),
+    **dict.fromkeys(
+        ("glob", "ls", "list", "listdir", "listdirectory", "listfiles", "findfiles", "filesearch"), LISTING
+    ),
+    "gitdiff": DIFF,
+}
+_PROGRAMS = {
+    **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack", "git grep"), SEARCH),
+    **dict.fromkeys(("ls", "find", "fd", "fdfind", "tree", "git ls-files", "git ls-tree"), LISTING),
+    **dict.fromkeys(
+        ("pytest", "py.test", "tox", "nox", "jest", "vitest", "mocha", "rspec", "phpunit", "ctest", "go test",
+         "cargo test", "cargo nextest", "npm test", "yarn test", "pnpm test", "npm run", "make test", "make check",
+         "dotnet test", "mvn test", "gradle test", "./gradlew test", "bundle exec", "npx jest", "npx vitest"),
+        TESTS,
+    ),
+    **dict.fromkeys(("git diff", "git show", "diff", "git format-patch"), DIFF),
+    **dict.fromkeys(("journalctl", "dmesg", "docker logs", "kubectl logs", "docker compose", "git log"), LOG),
+}  # fmt: skip
+_HEAD = 60_000  # characters of an output that are looked at to tell its form
+_LIKE_PATH = r"(?:[A-Za-z]:[\\/])?(?=[^\s:|<>\"'`./\\]*[./\\])[^\s:|<>\"'`]*"
+HIT = re.compile(rf"({_LIKE_PATH}|[\w.-]+)[:-](\d+)[:-](?:\d+[:-])?(.*)$")
+_LISTED = re.compile(rf"(?:[d\-lbcps][rwxsStT-]{{9}}[.+@]?\s.*|{_LIKE_PATH}|[\w.@+-]+|total \d+)[/*@=|]?$")
+_LOGGED = re.compile(
+    r"\W{0,2}(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d)"
+    r"|\W{0,2}(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b"
+)
+RAN = re.compile(
+    r"^=+ (?=.*=$).*\b\d+ (?:passed|failed|errors?|skipped)\b|^Tests?(?: Suites)?:[ \t].*\d (?:passed|failed|total)"
+    r"|^test result: (?:ok|FAILED)\.|^(?:ok|FAIL)[ \t]+\S+[ \t]+[\d.]+s|^Ran \d+ tests? in "
+    r"|^\d+ examples?, \d+ failures?|^[ \t]*\d+ (?:passing|failing)\b|^Tests run: \d+|^(?:PASSED|FAILED|OK) ?\("
+    r"|^\d+ (?:passed|failed)\b.* in [\d.]+",
+    re.MULTILINE,
+)
+_NUMBERED = re.compile(r"^ *\d+(?:→|\t)(.*)$")
+
+
+class Output(msgspec.Struct, frozen=True):
+    """A tool's output: its form, its text, and the path of the file whose content it is ("" for none).
+
+    The line numbers that hosts add to a file's lines are removed.
+    """
+
+    form: str
+    text: str
+    path: str = ""
+
+
+def output_of(tool: str, arguments: Mapping[str, Any], text: str) -> Output:
+    """Return the output of a call with its form.
+
+    The form that the call suggests counts only if the text looks like it, since the text may be an error.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    event = Event(CALL, tool=tool, arguments=dict(arguments))
+    expected = _expected(event)
+    path = next((touch.path for touch in calls.touched(event) if touch.action == READ), "")
+    if expected == FILE or (path and not calls.command_of(arguments)):
+        return Output(FILE, without_numbers(text), path)
+    looks = _looks(text)
+    if expected in (SEARCH, LISTING) and looks in (SEARCH, LISTING, FILE, PLAIN):
+        is_hits = expected == SEARCH and _share_of_lines(HIT, text) > 0.3
+        looks = SEARCH if is_hits else LISTING if _share_of_lines(_LISTED, text) > 0.6 else looks
+    elif expected == LOG and looks == PLAIN:
+        looks = LOG
+    return Output(looks, text, path)
+
+
+def without_numbers(text: str) -> str:
+    """Return a file's text without the line numbers that hosts add; any other text unchanged."""
+    lines = text.split("\n")
+    numbered = [_NUMBERED.match(line) for line in lines]
+    if not lines or sum(match is not None for match in numbered) < max(1, 0.9 * sum(1 for line in lines if line)):
+        return text
+    return "\n".join(match[1] if match else line for match, line in zip(numbered, lines, strict=True))
+
+
+def _expected(event: Event) -> str:
+    name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
+    if name in _TOOLS:
+        return _TOOLS[name]
+    command = calls.command_of(event.arguments)
+    for simple in shell.commands(command) if command else ():
+        words = simple.words
+        for length in (2, 1):
+            if len(words) >= length and (form := _PROGRAMS.get(" ".join(words[:length]))):
+                return form
+        if words and words[0] in ("cat", "head", "nl", "bat") and len(words) > 1:
+            return FILE
+    return ""
+
+
+def _looks(text: str) -> str:
+    head = text[:_HEAD]
+    if re.search(r"^diff --git |^--- \S.*\n\+\+\+ \S", head, re.MULTILINE):
+        return DIFF
+    if head.lstrip()[:1] in ("{", "[") and _is_json(text):
+        return DATA
+    if RAN.search(head) or RAN.search(text[-_HEAD:]):
+        return TESTS
+    if _share_of_lines(_LOGGED, head) > 0.4:
+        return LOG
+    if _share_of_lines(HIT, head) > 0.6:
+        return SEARCH
+    if _share_of_lines(_LISTED, head) > 0.8 and head.count("\n") > 3:
+        return LISTING
+    return PLAIN
+
+
+def _share_of_lines(pattern: re.Pattern[str], text: str) -> float:
+    """Return the share of lines that begin like a pattern."""
+    lines = [line for line in text[:_HEAD].split("\n") if line.strip()]
+    return sum(pattern.match(line[:500]) is not None for line in lines) / len(lines) if lines else 0.0
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text.strip().encode(errors="replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
 
 FOUND = "Finding"  # before what was found, in a placeholder and in a summary of a result
 _LOOKED_AT = 200  # lines at the beginning, and a quarter as many at the end, where commands sum up
@@ -42,7 +172,7 @@ def key_line(text: str, *, is_error: bool = False) -> str:
 
     For an error it is the first line that names one.
     """
-    lines = [line for line in map(plain, _looked_at(text)) if line and not _MARKUP.match(line)]
+    lines = [line for line in map(plain, _first_and_last_lines(text)) if line and not _MARKUP.match(line)]
     if not lines:
         return ""
     if is_error:
@@ -60,7 +190,7 @@ def names_error(line: str) -> bool:
     return _WARNS.search(line) is not None and _NO_ERROR.search(line) is None
 
 
-def _looked_at(text: str) -> list[str]:
+def _first_and_last_lines(text: str) -> list[str]:
     lines = text[: _LOOKED_AT * _LONGEST].split("\n")[:_LOOKED_AT]
     tail = text[-_LOOKED_AT * _LONGEST // 4 :].split("\n")[-_LOOKED_AT // 4 :]
     return lines + tail
@@ -163,7 +293,7 @@ def _search(output: Output) -> Iterator[ViewRow]:
     hits: dict[str, list[tuple[str, str]]] = {}
     others = []
     for row in output.text.split("\n"):
-        match = forms.HIT.match(row[:2_000])
+        match = HIT.match(row[:2_000])
         if match:
             hits.setdefault(match[1], []).append((match[2], match[3].strip()))
         elif row.strip() not in ("", "--"):
@@ -189,7 +319,7 @@ _HOW = re.compile(
 def _tests(output: Output) -> Iterator[ViewRow]:
     """Yield what came out, which tests failed and with what words."""
     lines = output.text.split("\n")
-    results = [row.strip(" =") for row in lines if forms.RAN.search(row)]
+    results = [row.strip(" =") for row in lines if RAN.search(row)]
     yield ViewRow((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
     named = dict.fromkeys(row.strip() for row in lines if failures.is_specific(row[:_LONGEST]))
     others = dict.fromkeys(row.strip() for row in lines if _HOW.search(row[:_LONGEST]))
@@ -316,11 +446,11 @@ def _ranked_after(found: list[ViewRow], rank: int) -> Iterator[ViewRow]:
 
 
 _BY_FORM: dict[str, Callable[[Output], Iterator[ViewRow]]] = {
-    forms.LISTING: _listing,
-    forms.SEARCH: _search,
-    forms.TESTS: _tests,
-    forms.LOG: _log,
-    forms.DIFF: _diff,
-    forms.DATA: _data,
-    forms.FILE: _file,
+    LISTING: _listing,
+    SEARCH: _search,
+    TESTS: _tests,
+    LOG: _log,
+    DIFF: _diff,
+    DATA: _data,
+    FILE: _file,
 }

@@ -16,7 +16,7 @@ from memctl.sources.views import ViewRow
 from memctl.text.fit import most
 from memctl.text.phrases import quantity
 from memctl.window.messages.content import SUMMED_UP
-from memctl.window.results import forms, rows
+from memctl.window.results import rows
 from memctl.window.results.rows import line
 from memctl.window.steps import LEAST_GAIN
 
@@ -54,7 +54,7 @@ def summarize(
     a sentence on how to get the whole result. Of the other rows those that matter most are shown.
     """
     before = count(text)
-    output = forms.output_of(tool, arguments, text)
+    output = rows.output_of(tool, arguments, text)
     found = [*rows.rows_of(output)]
     found[1:1] = _needed(output.text, needed, found)
     head = f"{SUMMED_UP}{line(tool) or 'a tool'} ({output.form}; {before:,} tokens before)"

@@ -228,7 +228,7 @@ def alone(folder: Path, path: str) -> Iterator[None]:
     """
     file = files.locate(folder, path)
     try:
-        with lock.hold_passing(file.with_name(f".memctl.{file.name}.lock"), _PATIENCE):
+        with lock.hold_temporary(file.with_name(f".memctl.{file.name}.lock"), _PATIENCE):
             yield
     except OSError as error:
         raise MemctlError(f"{path} can't be written: {error.strerror}") from None

@@ -6,7 +6,7 @@ from typing import Any
 
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from memctl.window.compression import compaction
+from memctl.window.compression import strategies
 from memctl.window.compression.model import Model
 from memctl.window.compression.result import CompressionStep
 from memctl.window.messages.conversation import Conversation
@@ -23,7 +23,7 @@ def parsed(given: Any) -> Conversation:
 
 def compacted(talk: Talk, **given: Any) -> CompressionStep:
     """The conversation after a compaction; the talk goes on from there."""
-    step = compaction.compact(parsed(talk.messages), COUNTER, **given)
+    step = strategies.compact(parsed(talk.messages), COUNTER, **given)
     assert step.result.refused == ""
     assert validate(step.conversation.messages) == []
     talk.messages = list(step.conversation.messages)
@@ -134,12 +134,12 @@ def test_compaction_keeps_as_many_last_turns_as_the_target_allows() -> None:
     work(talk, "src/part", 40)
     before = parsed(talk.messages)
     turn = before.tokens // 40
-    fewest = compaction.compact(before, COUNTER).conversation.tokens
+    fewest = strategies.compact(before, COUNTER).conversation.tokens
     for target in (fewest - 1, fewest, before.tokens // 4, before.tokens // 2, before.tokens * 3 // 4):
-        step = compaction.compact(before, COUNTER, target=target)
+        step = strategies.compact(before, COUNTER, target=target)
         assert step.result.refused == ""
         assert validate(step.conversation.messages) == []
-        assert step == compaction.compact(before, COUNTER, target=target)
+        assert step == strategies.compact(before, COUNTER, target=target)
         if target < fewest:
             assert step.conversation.tokens == fewest
         else:
@@ -164,10 +164,10 @@ def test_a_model_that_says_too_much_does_not_miss_a_target_that_rules_reach() ->
     before = parsed(talk.messages)
     kept = "\n".join(one.text for one in essentials.of_blocks(before.blocks))
     target = before.tokens // 2
-    step = compaction.compact(before, COUNTER, target=target, by=Model(Wordy(kept)))
+    step = strategies.compact(before, COUNTER, target=target, by=Model(Wordy(kept)))
     assert step.conversation.tokens <= target
     assert step.result.metadata["provider"] == "its digest leaves more than the target"
-    assert "and so on" in compaction.compact(before, COUNTER, by=Model(Wordy(kept))).result.compressed_content
+    assert "and so on" in strategies.compact(before, COUNTER, by=Model(Wordy(kept))).result.compressed_content
 
 
 def test_a_digest_grows_by_what_is_new_and_not_by_its_own_headings() -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from memctl.text.similar import cosine
 from memctl.window import ContentBlock, ContentType, Conversation
-from memctl.window.eviction.references import names_in, with_references
-from memctl.window.eviction.similarity import similar
+from memctl.window.eviction.references import names_in, similar, with_references
 from tests.window.texts import COUNTER, assistant, result, use, user
 
 RESULT, ANSWER = ContentType.TOOL_RESULT, ContentType.ASSISTANT_RESPONSE
@@ -56,6 +55,12 @@ def test_path_does_not_refer_to_a_namesake_in_another_folder() -> None:
     blocks = (one("a", "src/api/index.ts", 2), one("b", "src/web/index.ts", 3))
     assert turns(*blocks, one("c", "src/api/index.ts is wrong", 7, ANSWER)) == {"a": 7, "b": 0, "c": 0}
     assert turns(*blocks, one("c", "index.ts is wrong", 7, ANSWER)) == {"a": 0, "b": 7, "c": 0}
+
+
+def test_names_count_for_the_newest_block_that_has_them() -> None:
+    old, new = one("old", "src/api.ts: max_retries", 2), one("new", "src/api.ts: retryPolicy", 3)
+    found = with_references([old, new, one("words", "no names here", 4)])
+    assert [block.metadata.get("newest_names") for block in found] == [1, 3, None]  # a path is two names
 
 
 def test_plain_words_are_no_reference() -> None:

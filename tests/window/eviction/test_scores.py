@@ -8,6 +8,7 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.window import ContentBlock, ContentType, EvictionPolicy, Scoring
+from memctl.window.eviction.references import Similar
 from memctl.window.eviction.scores import (
     SCORES,
     SOURCE,
@@ -21,7 +22,6 @@ from memctl.window.eviction.scores import (
     semantic_merge,
     type_based,
 )
-from memctl.window.eviction.similarity import Similar
 
 
 def block(turn: int = 10, type_: ContentType = ContentType.TOOL_RESULT, **fields: object) -> ContentBlock:
@@ -103,6 +103,20 @@ def test_the_hybrid_has_the_five_weights_of_the_configuration() -> None:
         0.30 * math.pow(0.5, 8 / 15) + 0.25 * priority(one, situation) + 0.20 * 0.0 + 0.15 * 2 / 5 + 0.10 * (1 - 0.9)
     )
     assert hybrid(one, situation) == pytest.approx(expected)
+
+
+def test_recency_counts_from_the_last_reference() -> None:
+    used, unused = block(5, last_referenced_turn=20), block(5)
+    assert priority(used, NOW) == priority(block(20), NOW)
+    for score in (priority, hybrid):
+        assert score(used, NOW) > score(unused, NOW)
+
+
+def test_hybrid_scores_a_block_lower_the_fewer_names_it_is_the_newest_to_have() -> None:
+    scores = [hybrid(block(metadata={"newest_names": number}), NOW) for number in (0, 1, 15, 127, 500)]
+    assert scores == sorted(scores)
+    assert scores[0] < scores[1] < scores[2] < scores[3] == scores[4]
+    assert hybrid(block(), NOW) == scores[4]  # unknown: nothing is subtracted
 
 
 def test_nearly_repeated_block_scores_lowest() -> None:

@@ -103,6 +103,14 @@ def test_a_stream_of_events_is_xml_without_a_root() -> None:
     assert [block.line for block in blocks(text)] == [2, 3]
 
 
+def test_undeclared_prefixes_of_elements_and_attributes_are_read() -> None:
+    text = '<calls>\n<ns:invoke ns:name="read">\n<path>src/a.py</path>\n</ns:invoke>\n</calls>\n'
+    assert parsed(text).format == "xml"
+    found = [(block.title, block.text, block.line) for block in blocks(text)]
+    assert found[-1] == ("ns:invoke", "ns:name read\npath: src/a.py", 2)
+    assert sorted("".join("".join(block.source for block in blocks(text)).split())) == sorted("".join(text.split()))
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memctl.pack import names_in_text
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from memctl.window.results import forms, summary
+from memctl.window.results import rows, summary
 from memctl.window.results.summary import ResultSummary
 
 ROOT = Path(__file__).parents[3]
@@ -44,7 +44,7 @@ def bash(command: str) -> tuple[str, dict[str, str]]:
 def test_a_search_keeps_how_much_was_found_and_in_which_files() -> None:
     text = "\n".join(f"src/part{n % 23}/client.ts:{n + 1}:  const answer = await axios.get(url{n})" for n in range(460))
     made = summed(*bash("grep -rn axios src | head -500"), text, goal=0.5)
-    assert made.form == forms.SEARCH
+    assert made.form == rows.SEARCH
     assert "Finding: 460 hits in 23 files" in made.text
     for number in range(23):
         assert f"src/part{number}/client.ts: " in made.text
@@ -53,7 +53,7 @@ def test_a_search_keeps_how_much_was_found_and_in_which_files() -> None:
 def test_a_listing_of_real_files_keeps_their_number_folders_and_kinds() -> None:
     text = run("git", "ls-files", "memctl", "tests")
     made = summed("Glob", {"pattern": "**/*"}, text)
-    assert made.form == forms.LISTING
+    assert made.form == rows.LISTING
     names = text.split()
     folders = {name.rpartition("/")[0] for name in names}
     assert f"{len(names):,} entries in {len(folders):,} folders" in made.text
@@ -74,7 +74,7 @@ def test_a_run_of_tests_keeps_the_counts_and_every_failing_test(tmp_path: Path) 
     (tmp_path / "test_it.py").write_text(passing + "\n\n\n" + failing)
     text = run(sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "--rootdir=.", ".", cwd=tmp_path)
     made = summed(*bash("pytest -v"), text)
-    assert made.form == forms.TESTS
+    assert made.form == rows.TESTS
     assert "2 failed, 150 passed" in made.text
     assert "FAILED test_it.py::test_sum - assert (1 + 1) == 3" in made.text
     assert "FAILED test_it.py::test_key - KeyError: 'missing'" in made.text
@@ -93,18 +93,18 @@ def test_a_run_of_tests_keeps_the_counts_and_every_failing_test(tmp_path: Path) 
 def test_runs_of_other_programs_are_known(command: str, result: str, failing: str) -> None:
     noise = "\n".join(f"    doing thing number {n} in a quiet way" for n in range(200))
     made = summed(*bash(command), f"{noise}\n{failing}\n{noise}\n{result}\n")
-    assert made.form == forms.TESTS
+    assert made.form == rows.TESTS
     assert result.replace("\t", " ") in made.text.replace("\t", " ")
     assert failing in made.text
 
 
 def test_a_log_keeps_levels_and_each_error_once() -> None:
-    rows = [f"2025-11-04T14:{n // 60 % 60:02}:{n % 60:02}Z INFO request {n} took {n % 90} ms" for n in range(900)]
-    rows[300] = "2025-11-04T14:05:00Z ERROR pool exhausted after 30 s for tenant 7"
-    rows[700] = "2025-11-04T14:11:40Z ERROR pool exhausted after 31 s for tenant 9"
-    rows[800] = "2025-11-04T14:13:20Z WARN retrying charge-482"
-    made = summed(*bash("docker logs shop"), "\n".join(rows))
-    assert made.form == forms.LOG
+    entries = [f"2025-11-04T14:{n // 60 % 60:02}:{n % 60:02}Z INFO request {n} took {n % 90} ms" for n in range(900)]
+    entries[300] = "2025-11-04T14:05:00Z ERROR pool exhausted after 30 s for tenant 7"
+    entries[700] = "2025-11-04T14:11:40Z ERROR pool exhausted after 31 s for tenant 9"
+    entries[800] = "2025-11-04T14:13:20Z WARN retrying charge-482"
+    made = summed(*bash("docker logs shop"), "\n".join(entries))
+    assert made.form == rows.LOG
     assert "900 lines (INFO 897, ERROR 2, WARN 1)" in made.text
     assert "ERROR pool exhausted after 30 s for tenant 7 (2 times, but for numbers)" in made.text
     assert "after 31 s" not in made.text
@@ -119,7 +119,7 @@ def test_a_diff_keeps_every_file_with_its_counts(tmp_path: Path) -> None:
     for number in range(8):
         (tmp_path / f"file {number}.py").write_text("\n".join(f"x{n} = {n + number + 1}" for n in range(80)))
     made = summed(*bash("git diff"), run("git", "diff", cwd=tmp_path))
-    assert made.form == forms.DIFF
+    assert made.form == rows.DIFF
     assert "8 files changed, +640 -720 lines" in made.text
     for number in range(8):
         assert f"file {number}.py +80 -90" in made.text
@@ -133,7 +133,7 @@ def test_json_summary_keeps_telling_values_and_errors() -> None:
         "problem": {"text": "TimeoutError: gateway did not answer in 30 s"},
     }
     made = summed("mcp__shop__orders", {"day": "today"}, json.dumps(data))
-    assert made.form == forms.DATA
+    assert made.form == rows.DATA
     for part in ('status: "partial"', "total: 312", "312 items", "TimeoutError: gateway", 'items[0]: {"id":"order-0"}'):
         assert part in made.text
 
@@ -142,7 +142,7 @@ def test_file_summary_keeps_definitions_with_their_lines() -> None:
     text = (ROOT / "memctl" / "pack" / "draft.py").read_text()
     shown = "\n".join(f"{number:>6}\t{row}" for number, row in enumerate(text.split("\n"), 1))
     made = summed("Read", {"file_path": "memctl/pack/draft.py"}, shown)
-    assert made.form == forms.FILE
+    assert made.form == rows.FILE
     line = next(n for n, row in enumerate(text.split("\n"), 1) if row.startswith("class PackDraft"))
     assert f"{line}  class PackDraft" in made.text
 
@@ -174,9 +174,9 @@ def test_total_printed_by_a_tool_is_preferred_to_a_count_of_lines() -> None:
 
 
 def test_message_about_a_written_file_is_plain_text() -> None:
-    assert forms.output_of(
-        "Edit", {"file_path": "a.py", "new_string": "x"}, "The file a.py has been updated."
-    ).form == (forms.PLAIN)
+    assert rows.output_of("Edit", {"file_path": "a.py", "new_string": "x"}, "The file a.py has been updated.").form == (
+        rows.PLAIN
+    )
 
 
 def test_short_or_empty_output_is_not_summarized() -> None:
@@ -200,7 +200,7 @@ def test_summary_of_any_output_is_shorter_and_keeps_needed_names(
     assert made == summary.summarize(*call, text, count, needed=needed)
     if made is not None:
         assert made.tokens <= 0.9 * made.before
-        shown = forms.output_of(*call, text).text
+        shown = rows.output_of(*call, text).text
         assert names_in_text.keeps(made.text, needed, shown)
 
 

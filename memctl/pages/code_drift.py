@@ -1,0 +1,68 @@
+"""Whether the code that a record refers to has changed: the lines of a reference, and the definition around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memctl.text.lazy_regex import lazy_regex
+
+_AROUND = 2  # lines before and after a reference outside of a definition that have to be the same, too
+_FARTHEST = 400  # lines above a reference in which its definition is looked for
+_DEFINES = lazy_regex(
+    r"\s*(?:export |default |public |private |protected |static |async |pub(?:\([^)]*\))? |abstract |final )*"
+    r"(?:def|class|func|function|fn|interface|struct|enum|trait|impl|module|sub|type)\b"
+)
+
+
+def is_unchanged(before: str, after: str, lines: tuple[int, int]) -> bool:
+    """Return whether lines of a text, with the definition around them, are in a later text as they were.
+
+    `lines` are the first and last line, from 1. They may stand elsewhere in the later text: what was added above, below
+    or in other definitions is no change of them. Lines that the earlier text does not have count as changed.
+    """
+    known = before.split("\n")
+    first, last = lines[0] - 1, min(lines[1], len(known))
+    if first >= last:
+        return False
+    start, end = _definition(known, first, last)
+    return "\n" + "\n".join(known[start:end]) + "\n" in f"\n{after}\n"
+
+
+def _definition(lines: Sequence[str], first: int, last: int) -> tuple[int, int]:
+    """Return the range of the innermost definition around `lines[first:last]`, told from their indentation.
+
+    Without one it is the lines themselves and two around them.
+    """
+    deepest = min((_indent(line) for line in lines[first:last] if line.strip()), default=0)
+    for place in range(first, max(-1, first - _FARTHEST), -1):
+        line = lines[place]
+        is_header = place == first or (line.strip() and _indent(line) < deepest)
+        if not is_header:
+            continue
+        if _DEFINES.match(line):
+            return place, _end(lines, place, last)
+        deepest = min(deepest, _indent(line)) if line.strip() else deepest
+    start, end = max(0, first - _AROUND), min(len(lines), last + _AROUND)
+    while end > last and not lines[end - 1].strip():
+        end -= 1
+    return start, end
+
+
+def _end(lines: Sequence[str], header: int, last: int) -> int:
+    """Return the end of a definition: before the next line that is indented no deeper, or behind its closing brace."""
+    indent = _indent(lines[header])
+    for place in range(header + 1, len(lines)):
+        if lines[place].strip() and _indent(lines[place]) <= indent:
+            if lines[place].lstrip()[:1] in ")]}:{" or lines[place].strip() == "end":
+                continue
+            end = place
+            break
+    else:
+        end = len(lines)
+    while end > last and not lines[end - 1].strip():
+        end -= 1
+    return max(end, last)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

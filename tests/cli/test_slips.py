@@ -178,9 +178,7 @@ def test_line_zero_of_a_file_is_refused_by_why(repo: Path, memctl: Memctl) -> No
     (repo / "sessions.py").write_text("x = 1\n")
     git(repo, "add", ".")
     git(repo, "commit", "-qm", "feat: sessions")
-    assert (
-        "sessions.py:0: lines must count from 1" in memctl("why", "sessions.py:0", code=2).err
-    )
+    assert "sessions.py:0: lines must count from 1" in memctl("why", "sessions.py:0", code=2).err
     memctl("why", "sessions.py:1")
 
 

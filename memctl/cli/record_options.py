@@ -34,9 +34,11 @@ def from_top(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 
 
 def _from_top(folder: Path, path: str) -> str:
-    file, colon, line = path.partition(":")
-    if not file or not os.path.lexists(os.path.join(folder, file)):
-        return path
+    file, colon, line = path, "", ""
+    if not os.path.lexists(os.path.join(folder, path)):
+        file, colon, line = path.rpartition(":")
+        if not file or not line.isdecimal() or not os.path.lexists(os.path.join(folder, file)):
+            return path
     from memctl.git.repository import find_top
     from memctl.pages.repository_paths import possible_paths
 

@@ -191,4 +191,4 @@ class Snapshot:
         near = get_close_matches(wanted, alike, n=3, cutoff=0.75)
         hint = f"did you mean {' or '.join(near)}?" if near else "`memctl list` shows the ids"
         deleted = f"if it was deleted, `memctl restore {wanted}` restores it"
-        return "; ".join([hint, deleted]) if is_whole and self.source == "disk" else hint
+        return f"{hint}; {deleted}" if is_whole and self.source == "disk" else hint

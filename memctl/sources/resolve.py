@@ -93,7 +93,7 @@ class Resolver:
         An import of the file contains one of the texts (in any language), or is in a file below one of the folders.
         """
         folder, name = posixpath.split(path)
-        stem, suffix, package = name.partition(".")[0], code_suffix(path), posixpath.basename(folder)
+        stem, suffix, package = name.lstrip(".").partition(".")[0], code_suffix(path), posixpath.basename(folder)
         texts, folders = {stem}, list[str]()
         if package and (stem in _ENTRIES or suffix in (*GO, *JAVA)):
             texts.add(package)

@@ -18,6 +18,7 @@ DOCUMENTS = "docs"  # the folder of the rendered documents
 JOBS = "undone"  # the folder of the jobs that hooks left (`store.job_queue`), beside the folders of sessions
 STEPS = "intents"  # the folder of two-phase steps (`write.two_phase`)
 MOVE = "move.json"  # the file of a move of the worktree to another commit (`write.checkout_log`)
+RESTORE = f"Git has one: `git restore :/{FOLDER}`, or in a sparse checkout `git sparse-checkout add {FOLDER}`"
 _FOREIGN_FILES = ("memory.db", "config.json")
 
 
@@ -39,8 +40,9 @@ def find(start: Path) -> tuple[Path, Path]:
     from memctl.git import index  # somebody may have deleted the folder
 
     is_in_git = index.is_tracked(top, f"{FOLDER}/{CONFIG}")
-    hint = f"`git restore {FOLDER}` brings back the one that Git has" if is_in_git else "`memctl init` makes one"
-    raise MemctlError(f"there is no memory in {top}", hint, kind="no-memory")
+    raise MemctlError(
+        f"there is no memory in {top}", RESTORE if is_in_git else "`memctl init` makes one", kind="no-memory"
+    )
 
 
 def ask(start: Path, *, settings: bool = False) -> StatusProcess:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -205,22 +205,46 @@ def _commit_group(
         return _postpone(group, msgspec.structs.replace(refused, warning=documents.refresh(memory, changes)[1]))
     own = change.paths
     prepared = _prepare(memory, own, variables)  # Git looks while the documents are rendered
-    rendered, warning = documents.refresh(memory, changes, own)
+
+    def commit_with(rendered: tuple[str, ...]) -> Outcome | None:
+        try:
+            paths = dict.fromkeys((*own, *rendered))
+            if not (is_fresh or allow_secret or any(entry.allow_secret for entry in group)):
+                _refuse_credentials(memory, own)
+            name = commit_paths(memory, paths, changes, least=own, is_fresh=is_fresh, prepared=prepared)
+        except commits.CommitPending as error:
+            for_all = isinstance(error, commits.AllPending)
+            return _postpone(group, Outcome(change, pending=error.why, hint=error.hint, all_pending=for_all))
+        except git.GitFailed as error:  # the files are written; a second try must not write them again
+            return Outcome(change, pending=error.message, hint="`memctl commit` tries again")
+        for entry in group:
+            journal.drop(entry)
+        return Outcome(change, commit=name, documents=rendered) if name else None
+
+    return _with_documents(memory, changes, own, commit_with)
+
+
+def _with_documents(
+    memory: Memory,
+    changes: list[Change],
+    committed: Collection[str],
+    commit_with: Callable[[tuple[str, ...]], Outcome | None],
+) -> Outcome | None:
+    """Render the documents of some changes, and return the outcome of `commit_with`, called with their paths.
+
+    `committed` are the paths of the other files that it commits. The documents in the commit show no edit that stays
+    uncommitted: somebody may still discard it, or its commit was refused for what looks like a credential in it. Then
+    they are rendered once more, since those on the disk show what is on the disk.
+    """
+    instead = documents.committed_texts(memory, committed)
+    rendered, warning = documents.refresh(memory, changes, instead)
     try:
-        paths = dict.fromkeys((*own, *rendered))
-        if not (is_fresh or allow_secret or any(entry.allow_secret for entry in group)):
-            _refuse_credentials(memory, own)
-        name = commit_paths(memory, paths, changes, least=own, is_fresh=is_fresh, prepared=prepared)
-    except commits.CommitPending as error:
-        for_all = isinstance(error, commits.AllPending)
-        return _postpone(
-            group, Outcome(change, pending=error.why, hint=error.hint, warning=warning, all_pending=for_all)
-        )
-    except git.GitFailed as error:  # the files are written; a second try must not write them again
-        return Outcome(change, pending=error.message, hint="`memctl commit` tries again")
-    for entry in group:
-        journal.drop(entry)
-    return Outcome(change, commit=name, warning=warning, documents=rendered) if name else None
+        outcome = commit_with(rendered)
+    finally:
+        if instead:
+            memory.asked = None  # Git's answer is from before the commit
+            _, warning = documents.refresh(memory, changes)
+    return outcome and msgspec.structs.replace(outcome, warning=warning)
 
 
 def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
@@ -355,13 +379,16 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
         return Outcome(change, pending="not committed yet")
     paths = batches.paths(memory, open_batch)
     outcome = Outcome(change, by_hand=tuple(paths))
+
+    def commit_with(rendered: tuple[str, ...]) -> Outcome:
+        name = _commit_on_branch(memory, dict.fromkeys((*paths, *rendered)), text, least=paths)
+        batch.close(memory, open_batch, name)
+        return msgspec.structs.replace(outcome, commit=name, documents=rendered)
+
     try:
         commits.forbid_if_unsafe(memory.repository)
         _refuse_edited(memory, open_batch, paths, **allowed)
-        rendered, warning = _render_all(memory, paths)
-        name = _commit_on_branch(memory, dict.fromkeys((*paths, *rendered)), text, least=paths)
-        batch.close(memory, open_batch, name)
-        outcome = msgspec.structs.replace(outcome, commit=name, documents=rendered, warning=warning)
+        outcome = _with_documents(memory, _ALL, paths, commit_with) or outcome
     except commits.CommitPending as error:
         outcome = msgspec.structs.replace(outcome, pending=error.why, hint=error.hint)
     except git.GitFailed as error:
@@ -411,9 +438,7 @@ def _is_unsafe(memory: Memory) -> bool:
     return False
 
 
-def _render_all(memory: Memory, committed: Collection[str]) -> tuple[tuple[str, ...], str]:
-    """Render all documents, for a commit of the paths `committed` of which only the outcome is known."""
-    return documents.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))], committed)
+_ALL = [Change(op="", title="", writes=(Write(CONFIG, "", ""),))]  # what makes all documents be compared
 
 
 def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
@@ -461,11 +486,13 @@ def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     if dry_run:
         return Outcome(change, pending="not committed yet", by_hand=tuple(paths), advice=advice)
     memory.grant_trust()
-    # The outcome of an edit by hand does not show which documents it touches, so all are compared.
-    rendered, warning = _render_all(memory, paths)
-    try:
+
+    def commit_with(rendered: tuple[str, ...]) -> Outcome:
         name = commit_paths(memory, dict.fromkeys((*paths, *rendered)), [change])
-        return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning, advice=advice)
+        return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, advice=advice)
+
+    try:
+        return _with_documents(memory, _ALL, paths, commit_with) or Outcome(change)
     except commits.CommitPending as error:
         return Outcome(change, pending=error.why, hint=error.hint, by_hand=tuple(paths))
     except git.GitFailed as error:

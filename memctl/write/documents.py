@@ -290,14 +290,13 @@ def write_documents(memory: Memory, texts: Mapping[str, str | None]) -> None:
 
 
 def refresh(
-    memory: Memory, changes: list[Change], committed: Collection[str] | None = None
+    memory: Memory, changes: list[Change], instead: Mapping[str, str | None] | None = None
 ) -> tuple[tuple[str, ...], str]:
     """Write the documents that some changes affect to the disk; return the paths to commit with them, and a warning.
 
-    `committed` are the paths that the commit will have besides. The documents show no edit that stays uncommitted:
-    somebody may still change or discard it, or the commit was refused for what looks like a credential in it. If no
-    commit follows (None), they show what is on the disk. A broken template or a folder that can't be written only gives
-    a warning, since documents can be rendered later.
+    `instead` are texts of files that the documents show in place of those on the disk (`committed_texts`), for a
+    commit. A broken template or a folder that can't be written only gives a warning, since documents can be rendered
+    later.
     """
     written = [path for change in changes for path in change.paths]
     if all(path.startswith(NEVER_SHOWN) for path in written):
@@ -310,12 +309,7 @@ def refresh(
     asked = memory.ask()
     memory.asked = asked
     try:
-        instead = {} if committed is None or kept_out else _committed_texts(memory, asked.differing(), committed)
-        found = affected_by(memory, changes, written, instead)
-        if instead:  # what is shown in their place can be read
-            read = load.disk(memory, written=written)
-            broken = errors.summary(memory.prefix, (*read.catalogue.faults(), *read.outline.faults))
-            found = replace(found, warning="; ".join(filter(None, (broken, found.warning))))
+        found = affected_by(memory, changes, written, instead or {})
         write_documents(memory, found.texts)
     except MemctlError as error:
         return (), f"the documents are not rendered: {error.message}"
@@ -329,18 +323,20 @@ def refresh(
     return tuple(dict.fromkeys((*found.texts, *waiting))), found.warning
 
 
-def _committed_texts(memory: Memory, differing: Iterable[str], committed: Collection[str]) -> dict[str, str | None]:
+def committed_texts(memory: Memory, committed: Collection[str]) -> dict[str, str | None]:
     """Return the files with edits that stay uncommitted, with the texts that they have in HEAD or the open batch.
 
-    `differing` are the files that differ from HEAD, relative to the worktree's top; `committed` are paths below
-    `.memory/` that are to be committed. None stands for a file that is new. Files that no document shows are left out.
+    `committed` are the paths below `.memory/` that are about to be committed. None stands for a file that is new. Files
+    that no document shows are left out.
     """
+    memory.asked = asked = memory.ask()
     start = len(memory.prefix) + 1
-    if not any(_is_shown(path[start:]) and path[start:] not in committed for path in differing):
+    if not any(_is_shown(path[start:]) and path[start:] not in committed for path in asked.differing()):
         return {}
-    if memory.repository.under_way():  # a merge, say, whose commit will have what it has brought
+    if not memory.config.docs or memory.repository.under_way():  # a merge will commit what it has brought
         return {}
-    edited = [path for path in entry_state.uncommitted(memory) if _is_shown(path) and path not in committed]
+    edited = files.names(path for path in entry_state.uncommitted(memory) if _is_shown(path))
+    edited = [path for path in edited if path not in committed]
     tip = batches.head(memory) or "HEAD"
     try:
         blobs = trees.blob_ids(memory.repository, tip, map(memory.tracked, edited))

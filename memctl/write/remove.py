@@ -148,7 +148,11 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
         path = tracked[len(memory.prefix) + 1 :]
         if ids.id_in_path(path) == wanted and not (renamed and _memory_id(memory, path) in renamed):
             return path
-    return snapshot.resolve(reference).path
+    raise MemctlError(
+        f"there is no record {reference!r}, and no commit of this branch deleted one",
+        "`memctl log` lists the commits of the memory",
+        kind="not-found",
+    )
 
 
 def _deleted_path(memory: Memory, snapshot: Snapshot, beginning: str) -> str:

@@ -15,7 +15,7 @@ from memctl.record import frontmatter
 from memctl.record.change import Change, Write
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG, FOLDER, refuse_foreign, refuse_link
+from memctl.store.place import CONFIG, FOLDER, RESTORE, refuse_foreign, refuse_link
 from memctl.write import documents
 
 
@@ -76,7 +76,7 @@ def _refuse_absent(repository: Repository, folder: Path) -> None:
     if tracked or (repository.has_head() and git.read(["ls-tree", "HEAD", "--", config], repository.top)):
         raise MemctlError(
             f"Git has a memory in {folder}, which is not checked out here",
-            f"`git sparse-checkout add {FOLDER}` brings it in a sparse checkout, `git restore {FOLDER}` otherwise",
+            RESTORE,
         )
 
 

@@ -666,3 +666,23 @@ def test_unknown_default_branch_renders_no_document_and_gives_a_hint(shop: Path,
     git(shop, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     assert "default_branch" not in memctl("decide", "Seen").err
     assert INDEX in rendered_in(shop)
+
+
+def test_documents_on_the_disk_show_edits_that_the_commit_has_not(shop: Path, memctl: Memctl) -> None:
+    memctl("decide", "Waits for me", "--section", "2.1", "--no-commit")
+    memctl("decide", "At once", "--section", "2.2")
+    assert "Waits for me" in texts(shop)[INDEX]
+    assert "Waits for me" not in git(shop, "show", f"HEAD:.memory/docs/{INDEX}")
+    memctl("check")
+    memctl("check", "--at", "HEAD")
+    memctl("commit")
+    assert git(shop, "status", "--short") == ""
+
+
+def test_file_with_a_name_that_is_not_utf_8_keeps_no_record_from_its_commit(shop: Path, memctl: Memctl) -> None:
+    for folder in ("sections", "decisions"):
+        (shop / ".memory" / os.fsdecode(folder.encode() + b"/\xe9.md")).write_text("odd\n")
+    before = commits(shop)
+    memctl("decide", "All the same", "--section", "2.1")
+    memctl("section", "edit", "Orders", "--completion", "70")
+    assert commits(shop) == before + 2

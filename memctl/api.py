@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import msgspec
 
 from memctl.arguments import checked
-from memctl.errors import MemctlError
+from memctl.errors import USAGE, MemctlError
 
 if TYPE_CHECKING:
     import git
@@ -238,8 +238,11 @@ class Memory:
         )
 
     def resolve(self, *record_ids: str, resolution: str = "", reason: str = "", dry_run: bool = False) -> Written:
-        """Resolve issues, or finish states, by their ids."""
+        """Resolve issues, or finish states, by their ids; one id at least."""
         from memctl.write import edit
+
+        if not record_ids:
+            raise MemctlError("an id is missing", "give the id of an issue or state", USAGE)
 
         return self._write(lambda snapshot: edit.close(snapshot, record_ids, resolution), reason, dry_run)
 
@@ -338,7 +341,7 @@ class Memory:
         if budget is not None and budget < 1:
             from memctl.text.phrases import quantity
 
-            raise MemctlError(f"a budget of {quantity(budget, 'token')} is too small", "give 1 or more")
+            raise MemctlError(f"a budget of {quantity(budget, 'token')} is too small", "give 1 or more", USAGE)
         memory, snapshot = self._memory, self._read(at)
         count = self._counter(model)
         most = budget or memory.config.rehydrate_budget
@@ -387,7 +390,7 @@ class Memory:
             task=task,
             lines={"immediate": tuple(immediate), "success_criteria": tuple(success_criteria)},
         )
-        options = WriteOptions(reason=reason, dry_run=dry_run)
+        options = WriteOptions(reason=reason, dry_run=dry_run, strict=False)
         offered = handoff.offer(self._memory, request, lambda: self._read(None), self._counter(""), options)
         return Handover(self._outcome(offered.done.written), offered.package.pack.text)
 
@@ -417,17 +420,21 @@ class Memory:
         from memctl.write import create
 
         if not title.strip():
-            raise MemctlError("the title must not be empty", "give a title")
+            raise MemctlError("the title must not be empty", "give a title", USAGE)
         own = [*(field.name for field in KINDS[kind].fields), *KINDS[kind].defaults]
         for name in fields.keys() - {*own, *RecordFields.__annotations__}:
             from memctl.text.phrases import indefinite
 
-            raise MemctlError(f"{name!r} is not a field of {indefinite(kind)}", f"the fields are {', '.join(own)}")
+            raise MemctlError(
+                f"{name!r} is not a field of {indefinite(kind)}", f"the fields are {', '.join(own)}", USAGE
+            )
         draft = create.Draft(kind=KINDS[kind], values={})
         plain = {name: value if isinstance(value, str | int | None) else tuple(value) for name, value in fields.items()}
         draft.take({"title": title, **plain})
         self._wait()
-        return self._outcome(create.add(self._memory, draft, WriteOptions(reason=reason, dry_run=dry_run)))
+        return self._outcome(
+            create.add(self._memory, draft, WriteOptions(reason=reason, dry_run=dry_run, strict=False))
+        )
 
     def _write(self, change: Callable[[Snapshot], Change], reason: str, dry_run: bool) -> Written:
         from memctl.record.change import WriteOptions
@@ -436,7 +443,7 @@ class Memory:
 
         self._wait()
         memory = self._memory
-        options = WriteOptions(reason=reason, dry_run=dry_run)
+        options = WriteOptions(reason=reason, dry_run=dry_run, strict=False)
         return self._outcome(transaction.carry_out(memory, lambda _: change(load.disk(memory)), options))
 
     def _outcome(self, outcome: Any) -> Written:
@@ -469,14 +476,16 @@ class Memory:
 def _require(what: str, value: str, allowed: Iterable[str]) -> None:
     """Raise MemctlError unless a value is one of the allowed ones; `what` is its name in the message."""
     if value not in allowed:
-        raise MemctlError(f"{value!r} is not a valid {what}", f"the values are {', '.join(allowed)}")
+        raise MemctlError(f"{value!r} is not a valid {what}", f"the values are {', '.join(allowed)}", USAGE)
 
 
 def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:
     if isinstance(where, str | os.PathLike):
         return Path(where).absolute()
     if not where.working_tree_dir:
-        raise MemctlError(f"{where.git_dir} is a bare repository: there is no memory in it", "open a clone of it")
+        raise MemctlError(
+            f"{where.git_dir} is a bare repository: there is no memory in it", "open a clone of it", USAGE
+        )
     return Path(where.working_tree_dir)
 
 
@@ -506,5 +515,6 @@ def _list_of_texts(name: str, value: object) -> list[str]:
     items = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
     texts = [item for item in items if isinstance(item, str)]
     if len(texts) < len(items) or not isinstance(value, Iterable):
-        raise MemctlError(f"{name} must be a text, a number or a list of texts, not {value!r}")
+        message = f"{name} must be a text, a number or a list of texts, not {value!r}"
+        raise MemctlError(message, exit_code=USAGE)
     return texts

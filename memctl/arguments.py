@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from memctl.errors import MemctlError
+from memctl.errors import USAGE, MemctlError
 
 _Class = TypeVar("_Class", bound=type)
 _WORDS = {
@@ -16,6 +16,7 @@ _WORDS = {
     "Iterable": "a list of texts", "Mapping": "a mapping of fields to values", "PathLike": "a path",
 }  # fmt: skip
 _LARGEST = 2**63 - 1  # the largest integer of SQLite
+_RANGES = {"importance": (1, 10), "completion_percentage": (0, 100)}  # of the whole numbers with these names
 _BRACKETS = re.compile(r"\[.*?\]+")
 
 
@@ -66,13 +67,28 @@ def _fields(function: Callable[..., Any], annotation: str) -> dict[str, str]:
 
 
 def _require(name: str, value: object, annotation: str) -> None:
-    """Raise MemctlError for a value whose class is not in the annotation, and for a text with a NUL character."""
+    """Raise MemctlError for a value whose class is not in the annotation, a number out of its range, and a text that
+    no file can have: with a NUL character or a lone surrogate."""
     allowed = [one.rpartition(".")[2] for one in _BRACKETS.sub("", annotation).split(" | ")]
-    if not any(_is(value, one) for one in allowed):
-        words = " or ".join(dict.fromkeys(_WORDS.get(one, f"a {one}") for one in allowed))
-        raise MemctlError(f"{name} must be {words}, not {value!r}")
-    if isinstance(value, str) and "\0" in value:
-        raise MemctlError(f"{name} must not contain a NUL character: {value!r}")
+    low, high = _RANGES.get(name, (0, _LARGEST))
+    if not any(_is(value, one) for one in allowed) or (isinstance(value, int) and not low <= value <= high):
+        number = f"a whole number from {low} to {high}" if name in _RANGES else _WORDS["int"]
+        words = " or ".join(dict.fromkeys({**_WORDS, "int": number}.get(one, f"a {one}") for one in allowed))
+        raise MemctlError(f"{name} must be {words}, not {value!r}", exit_code=USAGE)
+    for text in _texts(value):
+        if "\0" in text:
+            raise MemctlError(f"{name} must not contain a NUL character: {text!r}", exit_code=USAGE)
+        if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
+            raise MemctlError(f"{name} must not contain a lone surrogate: {text!r}", exit_code=USAGE)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in an argument; not those of an iterable that can be read only once."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Collection) and not isinstance(value, bytes):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(one)
 
 
 def _is(value: object, name: str) -> bool:

@@ -8,6 +8,7 @@ writing is refused. The memory is opened again for each call, since its settings
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -180,7 +181,7 @@ class _Tool(Tool):
             if isinstance(cause, ValidationError):
                 raise ToolError(_wrong_arguments(cause, self.parameters["properties"])) from cause
             if isinstance(error, UnexpectedToolError) and isinstance(cause, MemctlError):
-                raise ToolError(cause.with_hint) from cause
+                raise ToolError(_in_words_of_tools(cause.with_hint)) from cause
             raise
 
 
@@ -238,8 +239,38 @@ def _line(memory: Memory, record: Record, mark: str = "") -> str:
 
 
 def _describe_outcome(what: str, written: Written) -> str:
+    hints = "".join(f"\nhint: {_in_words_of_tools(hint)}" for hint in written.hints)
     if written.pending:
-        return f"{what} {written.id}; its commit is pending: {written.pending}"
-    return (
-        f"{what} {written.id} in commit {written.commit[:10]}" if written.commit else f"{written.id}: nothing changed"
-    )
+        return f"{what} {written.id}; its commit is pending: {written.pending}{hints}"
+    if not written.commit:
+        return f"{written.id}: nothing changed{hints}"
+    return f"{what} {written.id} in commit {written.commit[:10]}{hints}"
+
+
+# What hints say to do with a command, by a regular expression, and how a client without a shell does it with the tools.
+_WORDS_OF_TOOLS = (
+    (
+        r"supersede it \(`memctl decide … --supersedes (\S+)`\), or correct a slip with --allow-accepted",
+        r'record a new decision with `supersedes`: ["\1"]',
+    ),
+    (r", or correct a slip with --allow-accepted", ""),
+    (r"`memctl edit (\S+) --allow-accepted --(\w+) …`", r'record it anew with `\2` and with `supersedes`: ["\1"]'),
+    (r"`memctl edit (\S+) --(\w+) …`", r"update \1 with `\2` in `values`"),
+    (r"`memctl edit (\S+) --(\w+) (\w+)`", r'update \1 with `values`: {"\2": "\3"}'),
+    (r"`memctl resolve (\S+)` closes it", r"update \1 with a `resolution` closes it"),
+    (
+        r"`memctl (?:supersede (\S+) \S+|resolve \S+ --resolution 'duplicate of (\S+)')` if it (.*)",
+        r"if it \3, update the new one with the `resolution` 'duplicate of \1\2'",
+    ),
+    (r"`memctl supersede OLD NEW`(?:, or .* …`| does that)", "record the new one with `supersedes`"),
+    (r"`memctl list` shows the ids", "recall finds ids"),
+    (r"`memctl restore \S+` restores it", "the user can restore it"),
+    (r"`--status proposed`", "the status `proposed`"),
+)
+
+
+def _in_words_of_tools(text: str) -> str:
+    """Return a message in which what to do is said with the tools where it was said with commands."""
+    for pattern, words in _WORDS_OF_TOOLS:
+        text = re.sub(pattern, words, text)
+    return text

@@ -122,8 +122,21 @@ def test_invalid_calls_raise_with_a_hint_and_write_nothing(repo: Path, memctl: M
         (lambda memory: memory.pack(budget=True), "budget must be a whole number of 0 or more or None, not True"),
         (lambda memory: memory.decide("T", rationale=5), "rationale must be a text, not 5"),
         (lambda memory: memory.decide("T", tags=["a", 1]), "tags must be a list of texts, not ['a', 1]"),
-        (lambda memory: memory.decide("T", importance="high"),
-         "importance must be a whole number of 0 or more, not 'high'"),
+        (lambda memory: memory.decide("T", importance="9"),
+         "importance must be a whole number from 1 to 10, not '9'"),
+        (lambda memory: memory.decide("T", importance=11), "importance must be a whole number from 1 to 10, not 11"),
+        (lambda memory: memory.state("T", completion_percentage=101),
+         "completion_percentage must be a whole number from 0 to 100, not 101"),
+        (lambda memory: memory.decide(""), "the title must not be empty"),
+        (lambda memory: memory.decide("a\ud800"), "title must not contain a lone surrogate: 'a\\ud800'"),
+        (lambda memory: memory.decide("T", tags=["a\ud800"]), "tags must not contain a lone surrogate: 'a\\ud800'"),
+        (lambda memory: memory.edit("DEC-1", {"title": "a\ud800"}),
+         "values must not contain a lone surrogate: 'a\\ud800'"),
+        (lambda memory: memory.decide("T", sevrity="x"), "'sevrity' is not a field of a decision"),
+        (lambda memory: memory.pack(budget=0), "a budget of 0 tokens is too small"),
+        (lambda memory: memory.pack(form="html"), "'html' is not a valid form"),
+        (lambda memory: memory.search("x", types=["decisoin"]), "'decisoin' is not a valid type"),
+        (lambda memory: memory.resolve(), "an id is missing"),
         (lambda memory: memory.resolve(None), "record_ids must be a text, not None"),
         (lambda memory: memory.records(5), "types must be a text, not 5"),
         (lambda memory: memory.search("x", types="issue"), "types must be a list of texts, not 'issue'"),
@@ -141,12 +154,19 @@ def test_invalid_calls_raise_with_a_hint_and_write_nothing(repo: Path, memctl: M
         (lambda memory: memory.open(5), "where must be a text or a path or a Repo, not 5"),
     ],
 )  # fmt: skip
-def test_argument_of_a_wrong_type_is_an_error_with_the_right_type(
+def test_wrong_argument_is_named_with_what_is_right_and_ends_as_wrong_usage(
     repo: Path, call: Callable[[Memory], object], message: str
 ) -> None:
     with Memory.open(repo) as memory, pytest.raises(MemctlError) as raised:
         call(memory)
-    assert raised.value.message == message
+    assert (raised.value.message, raised.value.exit_code) == (message, 2)
+
+
+def test_writes_return_what_a_record_lacks(repo: Path) -> None:
+    with Memory.open(repo) as memory:
+        made = memory.decide("Queue in files")
+        assert [hint.partition(":")[0] for hint in made.hints] == ["no reason is given"]
+        assert memory.decide("Log JSON", rationale="The collector needs it").hints == ()
 
 
 def test_optional_argument_may_be_none_or_a_generator(repo: Path) -> None:

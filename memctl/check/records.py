@@ -16,10 +16,6 @@ from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.text import characters
 
-_MAX_TOKENS = 3_000  # of a record, like a page of details; rules.md#levels-of-pages
-# The least weight of a text with 3,000 tokens; measured: .6 tokens per ASCII character (JSON), 1.4 per Japanese one.
-_MIN_WEIGHT = 4_000
-
 
 def readable(subject: Subject) -> Iterator[Finding]:
     """Report each record that can't be read."""
@@ -173,10 +169,10 @@ def _change_finding(subject: Subject, record: Record, old: Record, old_body: str
 
 def sizes(subject: Subject) -> Iterator[Finding]:
     """Report each record with more than 3,000 tokens."""
-    for path in subject.snapshot.catalogue.heavy(_MIN_WEIGHT):
+    for path in subject.snapshot.catalogue.heavy(hints.MIN_WEIGHT):
         tokens = subject.counter.tokens(subject.snapshot.read(path))
-        if tokens > _MAX_TOKENS:
-            yield Finding("MEM111", path, 1, f"the record has {tokens:,} tokens; the limit is {_MAX_TOKENS:,}")
+        if tokens > hints.MAX_TOKENS:
+            yield Finding("MEM111", path, 1, f"the record has {tokens:,} tokens; the limit is {hints.MAX_TOKENS:,}")
 
 
 def contents(subject: Subject) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ import click
 from memctl.cli import memory_access, output, record_options, report
 from memctl.cli.command import command, complete, complete_id
 from memctl.cli.report import discard_option, not_empty, strict_option, take_flags, writing
-from memctl.cli.source import keep_if_refused, open_editor, read
+from memctl.cli.source import keep_if_refused, name_of, open_editor, read
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.record.snapshot import Snapshot
@@ -105,7 +105,7 @@ def edit_command(
     text = read(source) if source else open_editor(old)
     if source and not text.startswith("---"):
         hint = f"it must begin with front matter, as in `memctl show {record.id}`; use options to change single fields"
-        raise MemctlError(f"{source} is not a complete record", hint, USAGE)
+        raise MemctlError(f"{name_of(source)} is not a complete record", hint, USAGE)
 
     def change(snapshot: Snapshot) -> Change:
         if snapshot.read(record.path) != old:
@@ -119,6 +119,13 @@ def edit_command(
 edit_command.params[4:4] = record_options.of_any_type()
 
 
+class _Relation(click.Choice[str]):
+    """A choice among fields of links, which may be written as options are: `blocked-by` for `blocked_by`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(str(value).replace("-", "_"), param, ctx)
+
+
 @command(
     "link",
     ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003", "Relate two records."),
@@ -128,7 +135,7 @@ edit_command.params[4:4] = record_options.of_any_type()
 @click.argument("source", shell_complete=complete_id)
 @click.argument("target", shell_complete=complete_id)
 @click.option(
-    "--as", "relation", type=click.Choice(["relates_to", "blocks", "blocked_by", "parent"]), default="relates_to",
+    "--as", "relation", type=_Relation(["relates_to", "blocks", "blocked_by", "parent"]), default="relates_to",
     show_default=True, help="The relation of the first record to the second (parent: the second is the parent).",
 )  # fmt: skip
 @click.option("--remove", is_flag=True, help="Remove the link.")

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.cli import memory_access, output, token_counter
 from memctl.cli.command import command, json_option
-from memctl.cli.source import read
+from memctl.cli.source import name_of, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import context_summary, phase
 from memctl.pack.context_summary import BUDGET, DECISIONS, AgentResult, ContextSummary, Violation
@@ -78,7 +78,7 @@ def context_summary_command(
     if checking:
         ctx.exit(_print_violations(context_summary.violations(found.text, decision, budget, counter.tokens), as_json))
     if not decision:
-        raise MemctlError(f"{source} states no decision ({', '.join(DECISIONS)})", _DECIDE, USAGE)
+        raise MemctlError(f"{name_of(source)} states no decision ({', '.join(DECISIONS)})", _DECIDE, USAGE)
     enforced = context_summary.summarize(found.text, decision, budget, counter.tokens, found.paths)
     if not (enforced.kept or enforced.paths):
         reasons = "; ".join(dict.fromkeys(one.reason for one in enforced.dropped))

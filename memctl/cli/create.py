@@ -144,11 +144,11 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         progress.refuse_conflicting(state.stated_steps(given))
     draft = create.Draft(kind=kind, values={})
     if source:
-        from memctl.cli.source import draft_from
+        from memctl.cli.source import draft_from, name_of
 
         draft, notes = draft_from(kind, source)
         for line in notes:
-            output.note(output.plain(f"note: {source}: {line}"))
+            output.note(output.plain(f"note: {name_of(source)}: {line}"))
     draft.take(given)
     kept: AbstractContextManager[None] = nullcontext()
     if use_editor:

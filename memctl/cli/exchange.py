@@ -13,7 +13,7 @@ import msgspec
 from memctl.cli import memory_access, output, report, terminal
 from memctl.cli.command import command, filtering, reading
 from memctl.cli.report import write_options, writing
-from memctl.cli.source import read
+from memctl.cli.source import name_of, read
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.record.filters import select
@@ -132,7 +132,7 @@ def _importer(format_: str, source: str) -> Callable[[ImportTarget], ImportResul
     from memctl.exchange import markdown
 
     if markdown.is_markdown(source, text):
-        return lambda target: markdown.import_text(target, text, source)
+        return lambda target: markdown.import_text(target, text, name_of(source))
     return lambda target: jsonl.import_json(target, text)
 
 

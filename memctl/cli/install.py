@@ -302,7 +302,12 @@ def _data(edit: Edit) -> dict[str, Any]:
     type=click.Choice(ALLOW),
     help="For agents: the memctl commands that they may run without asking. [default: all but those that you removed]",
 )
-@click.option("--yes", "-y", is_flag=True, help="When installing for an agent: write without asking.")
+@click.option(
+    "--yes",
+    "-y",
+    is_flag=True,
+    help="When installing for an agent: write without asking. `install git` never asks.",
+)
 @click.option("--uninstall", is_flag=True, help="Remove what was installed.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
 @json_option
@@ -324,7 +329,8 @@ def install_command(
 
     `git`: the hooks `pre-commit` and `pre-merge-commit` run `memctl check --staged`, and in a merge first `memctl
     render --staged`; `post-merge` adds the rendered documents to the merge that Git has just made. Your own hooks are
-    kept and run first. `git fetch` then also brings refs/memctl/* of the branch's remote. Nothing leaves this clone.
+    kept and run first. `git fetch` then also brings refs/memctl/* of the branch's remote. Nothing leaves this clone. It
+    writes without asking and names each part; -n shows them first.
 
     `cron` prints a crontab line or a CI job that runs `memctl maintain` every night, and writes nothing. `mcp` prints
     the settings with which a program starts `memctl mcp`.
@@ -340,8 +346,10 @@ def install_command(
         raise MemctlError("--for is for `install cron` and `install mcp` only", exit_code=USAGE)
     if what in WHAT:
         ctx.exit(run(ctx, InstallOptions(what, user, own, allow, uninstall, dry_run, yes, as_json)))
-    if user or own or yes or allow:
-        raise MemctlError("--user, --local, --allow and --yes are for agents only", exit_code=USAGE)
+    if user or own or allow:
+        raise MemctlError("--user, --local and --allow are for agents only", exit_code=USAGE)
+    if yes and what != "git":
+        raise MemctlError(f"--yes does not go with `install {what}`, which writes nothing", exit_code=USAGE)
     if what == "cron":
         _print_schedule(ctx, target or "crontab", as_json=as_json, uninstall=uninstall)
     elif what == "mcp":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memctl.cli import output
+from memctl.cli.source import name_of
 from memctl.errors import USAGE, MemctlError
 from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
@@ -67,11 +68,11 @@ def _read_all(sources: tuple[str, ...]) -> list[Session]:
         try:
             data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
         except OSError as error:
-            raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
+            raise MemctlError(f"{name_of(source)} can't be read: {error.strerror}", exit_code=USAGE) from None
         session = reader.read(data)
         if not session.events:
             hint = "give a transcript of Claude Code, Codex or Gemini CLI, messages as JSON, or text"
-            raise MemctlError(f"{source} is not a transcript", hint)
+            raise MemctlError(f"{name_of(source)} is not a transcript", hint)
         found += [one for one in (session, *_of_sub_agents(source, sources)) if one not in found]
     return found
 

@@ -12,7 +12,7 @@ from memctl.cli import memory_access, output, report
 from memctl.cli.command import Command, Group, at_option, command, complete, json_option, section_named
 from memctl.cli.record_options import from_top
 from memctl.cli.report import FLAGS, take_flags, write_options, writing
-from memctl.cli.source import keep_if_refused, read, write_page
+from memctl.cli.source import keep_if_refused, name_of, read, write_page
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.navigate import refuse_broken
 from memctl.record import content_fields, frontmatter
@@ -87,7 +87,8 @@ def _from_file(file: str) -> tuple[str, str]:
     except FrontMatterError:
         has_values = False  # `---` may be a horizontal rule of Markdown
     if has_values:
-        raise MemctlError(f"{file} begins with front matter", "remove it from the text, and give its values as options")
+        hint = "remove it from the text, and give its values as options"
+        raise MemctlError(f"{name_of(file)} begins with front matter", hint)
     return headings.take_title(text)
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _RECORD = lazy_regex(rf"(?i)(?:{'|'.join(BY_PREFIX)})(?:-[\d-]*)?|[0-9a-f]{{8}}-[0-9a-f-]*")  # an id or its beginning
 _WORD = lazy_regex(r"\w+")
+_SIGNED = lazy_regex(r"(?<!\S)(?:-+\w|\w(?:\+\+|#))(?!\S)")  # a word of one letter that means another without its signs
 _INDENT = " " * 6
 _MORE = "more: --limit 0 shows all"
 _COUNTED = 1_000  # matches to count for a person: 2,000 take 3 ms, and 40,000 as long as the rest of the search
@@ -162,6 +163,7 @@ def _search(
         data = {"query": query, "instead": instead, "total": total, "results": results}
         output.json("search", data, snapshot.faults, memory)
         return
+    _note_signs(query)
     for word, others in instead.items() if shown else ():
         output.note(f"{word} does not occur; searched instead for {' and '.join(others)}")
     if explain and shown:
@@ -174,6 +176,15 @@ def _search(
         below = [_below(excerpts.get(result.number), bodies.get(result.number, "")) for result in shown]
         output.columns(rows, ({}, *STYLES[:-1], _title_style(query)), below)
     output.rest(total, len(shown), "nothing matches", _MORE if is_all else f"or {_MORE}")
+
+
+def _note_signs(query: str) -> None:
+    """Print that a query has no words, or which words lose their signs: the index has letters and digits only."""
+    if not _WORD.search(query):
+        output.note("hint: the query has no words: letters and digits are searched, and signs are not")
+        return
+    for word in dict.fromkeys(match[0] for match in _SIGNED.finditer(query)):
+        output.note(output.plain(f"note: signs are not searched: {word!r} finds {_WORD.findall(word)[0]!r}"))
 
 
 def _in_order(found: list[_Found], order: str) -> list[_Found]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import material, memory_access, output, report, session_probe
+from memctl.cli import material, memory_access, output, report, session_probe, source
 from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
 from memctl.cli.report import real_text, write_options, writing
@@ -103,6 +103,10 @@ def summarize_command(
     session = material.read(sources)
     identifier, known = name_of(memory, given, session, sources[0])
     summary = collect.gather(memory, session, identifier, known)
+    if summary.is_empty:
+        names = " and ".join(map(source.name_of, sources))
+        hint = "give a transcript of an agent's program, messages as JSON, or text with `User:` before each prompt"
+        raise MemctlError(f"nothing of a session can be read in {names}", hint)
     if review:
         proposed = proposals.propose(summary, memory_access.snapshot(memory, None).records)
         _print_proposals(proposed, as_json=flags["as_json"])

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from memctl.write.create import Draft
 
 
+def name_of(source: str) -> str:
+    """Return the name of a file for messages: "standard input" for `-`."""
+    return "standard input" if source == "-" else source
+
+
 def read(source: str, errors: str = "strict", most: int = -1) -> str:
     """Return the text of a file, or of standard input for `-`.
 
@@ -31,12 +36,12 @@ def read(source: str, errors: str = "strict", most: int = -1) -> str:
         with nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb") as stream:
             data = stream.read(most + 1 if most >= 0 else -1)
         if 0 <= most < len(data):
-            raise MemctlError(f"{source} has more than {most:,} bytes", "split it, or link to the file", USAGE)
+            raise MemctlError(f"{name_of(source)} has more than {most:,} bytes", "split it, or link to the file", USAGE)
         return frontmatter.clean_newlines(data.decode(errors=errors))
     except OSError as error:
-        raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
+        raise MemctlError(f"{name_of(source)} can't be read: {error.strerror}", exit_code=USAGE) from None
     except UnicodeDecodeError as error:
-        raise MemctlError(f"{source} is not UTF-8 text (byte {error.start})") from None
+        raise MemctlError(f"{name_of(source)} is not UTF-8 text (byte {error.start})") from None
 
 
 @contextmanager
@@ -47,7 +52,7 @@ def lines(source: str) -> Iterator[Iterator[str]]:
             stream: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(open(source, "rb"))
             yield (line.decode("utf-8-sig", "replace") for line in stream)
     except OSError as error:
-        raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
+        raise MemctlError(f"{name_of(source)} can't be read: {error.strerror}", exit_code=USAGE) from None
 
 
 def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
@@ -68,17 +73,17 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
             given.pop("path", None)  # an export has a path, which belongs to the exported record
             return markdown.draft_of_values(given, kind)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise MemctlError(f"{source} is not a JSON object: {error}") from None
+            raise MemctlError(f"{name_of(source)} is not a JSON object: {error}") from None
     values: dict[str, Any] = {}
     if text.startswith(frontmatter.FENCE + "\n"):
         try:
             values, text = frontmatter.read(text)
         except FrontMatterError as error:
-            raise MemctlError(f"{source}:{error.line}: {error.message}") from None
+            raise MemctlError(f"{name_of(source)}:{error.line}: {error.message}") from None
     values.pop("path", None)
     if headings.is_unfilled(text):
         hint = "write the title and a text under the headings, or give the fields as options"
-        raise MemctlError(f"{source} is a template that nobody has filled in", hint, USAGE)
+        raise MemctlError(f"{name_of(source)} is a template that nobody has filled in", hint, USAGE)
     return markdown.draft_of(text, kind, values)
 
 

@@ -220,7 +220,8 @@ def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
         yield f"{number:,} records since §1.0 was last written or reviewed: check it, then `memctl review §1.0`"
     for entry in data.get("pending", ()):
         late = f" since {entry['since']}" if entry["overdue"] else ""
-        yield f"pending{late}: {entry['op']} {entry['title']} ({entry['why'] or 'not committed'})"
+        reason = " ".join((entry["why"] or "not committed").split())
+        yield f"pending{late}: {entry['op']} {entry['title']} ({reason})"
     yield from (f"pending: {line}" for line in data.get("interrupted", ()))
     for one in data.get("handoffs", ()):
         yield f"{one['id']} from {one['from']} waits for your answer: {one['title']}"

@@ -147,7 +147,9 @@ def _of_text(source: str, text: str, counter: Counter) -> _Row:
 def _parse_request(source: str, text: str) -> messages.Conversation:
     found = messages.parse(_request(text))
     if found is None:
-        raise MemctlError(f"{source} is neither a request nor a list of messages", "give JSON as the API takes it")
+        raise MemctlError(
+            f"{name_of(source)} is neither a request nor a list of messages", "give JSON as the API takes it"
+        )
     return found
 
 
@@ -158,7 +160,7 @@ def _of_request(source: str, request: messages.Conversation, counter: Counter) -
         count = counter.count(part.text, part.kind)
         rows.append(_Row(f"{source}: {place}, {part.what}", part.kind, count.tokens, count))
     for name, number in request.uncounted.items():
-        output.note(f"warning: {source}: {number} of {name} not counted, because it is not text")
+        output.note(f"warning: {name_of(source)}: {number} of {name} not counted, because it is not text")
     calls = phrases.quantity(request.tool_calls, "tool call")
     beside = f"{phrases.quantity(request.messages, 'message')} and {calls}, beside their text"
     return [*rows, _Row(f"{source}: {beside}", "", request.overhead, None)]
@@ -194,7 +196,7 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
     observed = observe(read(source), lambda name: _read_beside(source, name))
     if not observed.by_model:
         reasons = "; ".join(f"line {aside.line}: {aside.reason}" for aside in observed.asides[:3])
-        raise MemctlError(f"{source} has no observations", reasons or "it has no lines")
+        raise MemctlError(f"{name_of(source)} has no observations", reasons or "it has no lines")
     folder = memory.repository.shared
     rows = []
     for model, found in sorted(observed.by_model.items()):

@@ -128,4 +128,4 @@ def _print(found: Fidelity, score: float, least: float, missed: Sequence[Entry])
         output.text()
         output.columns([("missing", entry.kind, entry.text) for entry in missed])
     for answer in aside:
-        output.note(f"not counted: {answer.question.ask} ({answer.note})")
+        output.note(f"question not counted: {answer.question.ask} ({answer.note})")

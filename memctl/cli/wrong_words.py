@@ -73,6 +73,7 @@ OPTION_LEADS = {
 
 
 _MORE = lazy_regex(r"Got unexpected extra arguments? \((.*)\)")
+_CHOICES = lazy_regex(r"(Missing .*\.) Choose from:\s+([\s\S]*)")
 _NO_COMMAND = lazy_regex(r"No such command '([^']*)'")
 _NO_CHOICE = lazy_regex(r"'([^']*)' is not one of ")
 _SEARCHED = ("list", "log", "next", "status")  # what takes no words to look for
@@ -100,6 +101,8 @@ def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
         if (wrong := _NO_COMMAND.match(message)) and any("--to" in one.opts for one in raised.ctx.command.params):
             taker = "AGENT" if wrong[1] in LEADS else shlex.quote(wrong[1])
             hint = f"`{path} --to {taker}` gives work to an agent; {hint}"
+    if choices := _CHOICES.match(message):  # click prints one below the other
+        message, hint = choices[1], f"give one of {', '.join(choices[2].replace(',', ' ').split())}; {hint}"
     if _MORE.match(message) and raised.ctx:
         hint = _of_more_words(raised.ctx, words) or hint
     if near := _near_choice(raised, message):

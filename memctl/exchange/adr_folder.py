@@ -68,7 +68,7 @@ class Decisions:
     """
 
     def __init__(self, memory: Memory, snapshot: Snapshot, folder: Path, present: Iterable[str]) -> None:
-        self._snapshot = snapshot
+        self._snapshot, self._folder = snapshot, Path(os.path.realpath(folder))
         records = sorted((r for r in snapshot.records if r.memory_type == DECISION.name), key=lambda r: r.id)
         self._by_id = {name: record for record in records for name in (record.id, *record.aliases)}
         self.origins: dict[str, AdrOrigin] = {}  # by the record's path
@@ -84,6 +84,8 @@ class Decisions:
         rest = [record for record in records if record.path not in other]
         self._files = {path: self.origins[path].file for path in other} | _name_files(rest, of_here, present)
         self.by_file = {self._files[record.path]: record for record in reversed(rest)}
+        ours = {self._files[record.path] for record in rest if record.path not in self.origins}
+        self._others_files = [n for n in present if adr_text.number_of(n) and n not in ours]
         # Files that became decisions in another folder with the very same text, by name and digest.
         self.copies = {(self.origins[r.path].file, self.origins[r.path].digest): r for r in records if r.path in other}
 
@@ -94,8 +96,8 @@ class Decisions:
     def text(self, record: Record, form: Form | None = None) -> str:
         """Return the text of a decision's ADR file in a form.
 
-        Without a `form` it is that of the file from which the decision was imported, or else that of most imported
-        decisions.
+        Without a `form` it is that of the file from which the decision was imported, or else that of most files in the
+        folder, or of most imported decisions.
         """
         origin = self.origins.get(record.path)
         body = restore(self._snapshot.body(record), origin.links if origin else {})
@@ -109,8 +111,9 @@ class Decisions:
 
     @cached_property
     def _usual(self) -> Form:
-        """The form of most imported decisions."""
-        forms = Counter(origin.form for origin in self.origins.values())
+        """The form of most files in the folder that memctl did not make, or else of most imported decisions."""
+        in_folder = Counter(form for name in self._others_files if (form := _form_of(self._folder, name)))
+        forms = in_folder or Counter(origin.form for origin in self.origins.values())
         return forms.most_common(1)[0][0] if forms else _DEFAULT
 
     def _others(self, identifiers: Iterable[str]) -> list[LinkedDecision]:
@@ -124,8 +127,8 @@ def export_folder(
     """Return the decisions among the records as files of a folder, without writing them. The folder need not exist.
 
     `form` is the form of all files; with None each decision has the form in which it was imported, or else that of most
-    imported decisions. Raises MemctlError if two decisions have the same file name, or if a file would be written
-    through a symbolic link.
+    files in the folder, or of most imported decisions. Raises MemctlError if two decisions have the same file name, or
+    if a file would be written through a symbolic link.
     """
     if folder.exists() and not folder.is_dir():
         raise MemctlError(f"{folder} is not a folder", exit_code=USAGE)
@@ -208,6 +211,15 @@ def _name_files(records: Iterable[Record], origins: Mapping[str, AdrOrigin], pre
             following += 1
         named[record.path] = file
     return named
+
+
+def _form_of(folder: Path, file: str) -> Form | None:
+    """Return the form of an ADR file; None if it can't be read, or does not have the sections of a decision."""
+    try:
+        text = adr_text.without_front_matter(files.read(folder, file))
+    except (OSError, MemctlError, InvalidRecord):
+        return None
+    return adr_text.detect(headings.split(text)) if adr_text.has_sections(text) else None
 
 
 def _slug(record: Record) -> str:

@@ -309,11 +309,13 @@ def _commit_only(
 
 def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
     hooks = [file.name for file in repository.hooks_of_commit() if file.name in COMMIT_HOOKS]
-    hint = "fix the cause, then run `memctl commit`"
+    who, hint = "git", "fix the cause, then run `memctl commit`"
     if hooks and repository.flag("memctl.verify", default=True):
         hint += "; `git config memctl.verify false` makes memctl commit without your hooks"
-        return f"git or a hook ({', '.join(hooks)}) refused the commit:\n{error.stderr.strip()}", hint
-    return f"git refused the commit:\n{error.stderr.strip()}", hint
+        who = f"git or a hook ({', '.join(hooks)})"
+    if said := error.stderr.strip():
+        return f"{who} refused the commit:\n{said}", hint
+    return f"{who} refused the commit and gave no reason", hint
 
 
 def _reset_index(repository: Repository, paths: Sequence[str]) -> None:

@@ -274,7 +274,7 @@ def _check_compression(call: _EventCall) -> None:
         return
     from memctl.hooks import gemini_compaction
 
-    if gemini_compaction.is_new(call.folder, call.payload.transcript):
+    if gemini_compaction.take_new_compression(call.folder, call.payload.transcript):
         call.folder.create_marker(_OWED)
         _note_compaction(call)
         job_queue.add(call.folder, _job_of(call, COMPACT))

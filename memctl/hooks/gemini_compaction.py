@@ -18,7 +18,7 @@ _READ = "read"  # the file with the transcript's offset in bytes up to which it 
 _SEEN = "compressed-"
 
 
-def is_new(folder: SessionDir, transcript: str) -> bool:
+def take_new_compression(folder: SessionDir, transcript: str) -> bool:
     """Return whether a transcript has a new compression since the last call for this session.
 
     Each summary counts once, even if its messages are written again, as in a resumed session.

@@ -451,7 +451,7 @@ def _changes(memory: Memory, snapshot: Snapshot, scope: Scope) -> tuple[tuple[st
         if not globs:
             return ()
     found = recency.last_files(memory.repository, globs=globs)
-    closed = snapshot.withheld.among(path for path, _ in found)
+    closed = snapshot.withheld.reasons_for(path for path, _ in found)
     return tuple(one for one in found if one[0] not in closed)
 
 

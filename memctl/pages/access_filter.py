@@ -41,7 +41,7 @@ def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot
         for page in outline.sections:
             if page.paths and (why := closed((page.id,))):
                 globs.append((tuple(page.paths), f"{{}} {why}"))
-    files = Withheld(globs=tuple(globs)).among(snapshot.files.names() if globs else ())
+    files = Withheld(globs=tuple(globs)).reasons_for(snapshot.files.names() if globs else ())
     records = {record.path: pages[record.place] for record in snapshot.records if record.place in pages}
     documents = [f"{FOLDER}/{document_of(page)}" for page in details.values()]
     paths = frozenset([*details, *documents, *([f"{FOLDER}/{SOURCES}"] if files else [])])

@@ -18,6 +18,8 @@ _MEASURE = lazy_regex(cues.MEASURE)
 _WORD = lazy_regex(r"(?<![\w.])[^\W\d_]{2,}")
 _LOOKED_AT = 2_000  # first characters of a text, which are judged
 _FEW = 3  # words that a lesson has at least
+MAX_TOKENS = 3_000  # of a record, as of a page of details; rules.md#levels-of-pages
+MIN_WEIGHT = 4_000  # of a text with 3,000 tokens; measured: .6 tokens per ASCII character (JSON), 1.4 per Japanese one
 # A decision gives no reason in a field or in a sentence; the text of an accepted one says that it is undecided; a
 # learning is only a log, trace, diff or measurement without a lesson.
 NO_REASON, DOUBT, RAW_OUTPUT = "no reason", "doubt", "raw output"

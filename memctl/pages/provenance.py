@@ -19,7 +19,7 @@ from memctl.pages.repository_paths import files_below, possible_paths, refuse_me
 from memctl.record import ids
 from memctl.record.content_fields import HasFields, content
 from memctl.record.errors import InvalidRecord
-from memctl.record.pages import Page, code_path
+from memctl.record.pages import Page, code_path, refuse_line_zero
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
@@ -36,7 +36,7 @@ _AROUND = 12 * 3_600  # seconds before and after a commit in which records of it
 _BESIDE = 3_600  # seconds between a commit of code and a record of its session; mostly less than an hour
 _ORDER = (IN_CODE_REFS, IN_TEXT, IN_COMMIT)
 _OF_PLACES = 20  # the most important records of a section or page
-_WITH_LINE = lazy_regex(r"(.+):([1-9][0-9]*)")
+_WITH_LINE = lazy_regex(r"(.+):([0-9]{1,9})")
 # A record's id in code or in a message, also as the beginning of a file's name.
 _NAMED = lazy_regex(rf"(?<![\w-]){ids.PATTERN.pattern}(?!\w)")
 
@@ -248,6 +248,7 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
     present = snapshot.files.existing(path for path, _ in candidates)
     for path, line in candidates:
         if path in present:
+            refuse_line_zero([f"{path}:{line}"] if line is not None else ())
             return FileQuery(path, line)
     for path, line in candidates:
         refuse_memory(path)

@@ -25,7 +25,7 @@ class Withheld(msgspec.Struct, frozen=True):
     paths: frozenset[str] = frozenset()
     globs: tuple[tuple[tuple[str, ...], str], ...] = ()
 
-    def among(self, paths: Iterable[str]) -> dict[str, str]:
+    def reasons_for(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the repository files among `paths` that match a withheld glob, each with the reason.
 
         The files need not exist.
@@ -51,7 +51,7 @@ class Withheld(msgspec.Struct, frozen=True):
 
     def refuse_file(self, path: str) -> None:
         """Raise MemctlError if a path is that of a withheld file of the repository; the file may have been deleted."""
-        _refuse(self.among([path]).get(path))
+        _refuse(self.reasons_for([path]).get(path))
 
 
 def _refuse(why: str | None) -> None:

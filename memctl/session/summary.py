@@ -88,6 +88,12 @@ class SessionSummary(msgspec.Struct, frozen=True):
         return [one for one in self.found if one.label in kinds]
 
     @property
+    def is_empty(self) -> bool:
+        """Whether a transcript in plain text has nobody who speaks, and nothing in it is a part of a session."""
+        parts = self.trail.entries, self.scope, self.found, self.failures, self.tasks, self.records
+        return self.form == "text" and not (self.metrics.turns or self.metrics.tool_calls or any(parts))
+
+    @property
     def errors(self) -> list[Failure]:
         """The failures that are open or were resolved; others say nothing about the work."""
         return [one for one in self.failures if one.is_open or one.resolved]

@@ -18,7 +18,9 @@ _STEP = lazy_regex(
     r"(?i)(?:wip|fixup!|squash!|bump|release|merge|revert)\b|(?:add|update|fix|improve|extend)s? (?:\w+ ){0,3}(?:tests?"
     r"|coverage|docs?|documentation|comments?|changelog|typos?)\b|(?:docs?|tests?|chore)\b.*:"
 )
-_REVIEW = lazy_regex(r"(?i)(?:address|respond|answer)\w* (?:[\w-]+ ){0,3}(?:review|feedback|comments?)\b[^:]*:? *")
+_REVIEW = lazy_regex(
+    r"(?i)(?:address|respond|answer)(?:e[ds]|ing|s)? (?:[\w-]+ ){0,3}(?:review|feedback|comments?)\b[^:]*:? *"
+)
 _ITEM = lazy_regex(r"(?m)^[ \t]*[-*] +")
 _WHY = lazy_regex(
     r"(?i)\b(?:because|since|so that|instead of|rather than|in favou?r of|no longer"
@@ -51,7 +53,8 @@ def read(message: str) -> Choice | None:
     text = "; ".join(part.rstrip(".") for part in parts)[:_LONGEST] if len(parts) > 1 else "".join(parts)[:_LONGEST]
     title = subject[_prefix(subject) :]
     answered = _REVIEW.match(title)
-    if not text or is_step(subject) or not (answered or gives_reason(text)):
+    is_review = answered or any(map(_REVIEW.match, body.split("\n")))
+    if not text or is_step(subject) or not (is_review or gives_reason(text)):
         return None
     what = title[answered.end() :] if answered else title
     if len(what.split()) < _LEAST:

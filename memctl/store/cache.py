@@ -52,7 +52,7 @@ class Undecodable(MemctlError, sqlite3.DatabaseError):
     """Raised if a row of a cache can't be decoded."""
 
 
-def undecodable(database: sqlite3.Connection) -> Undecodable:
+def discard_undecodable(database: sqlite3.Connection) -> Undecodable:
     """Delete the file of a cache with a row that can't be decoded, and return the error to raise.
 
     `database` is the open connection to the cache.
@@ -91,7 +91,7 @@ class View(msgspec.Struct, frozen=True):
             faults = [one for packed in self.packed_faults for one in msgspec.msgpack.decode(packed, type=list[Fault])]
             return msgspec.msgpack.decode(self.packed, type=list[Record]), faults
         except msgspec.MsgspecError:
-            raise undecodable(self.database) from None
+            raise discard_undecodable(self.database) from None
 
 
 class Cache:
@@ -172,7 +172,7 @@ class Cache:
         try:
             return {path: decode(row[0]) for path, row in rows if row}
         except msgspec.MsgspecError:
-            raise undecodable(self.database) from None
+            raise discard_undecodable(self.database) from None
 
     def paths(self) -> set[str]:
         """Return the paths of all files in the cache."""

@@ -22,7 +22,7 @@ from memctl.record.pages import code_path
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.store import files
-from memctl.store.cache import FILE, Cache, CacheState, undecodable
+from memctl.store.cache import FILE, Cache, CacheState, discard_undecodable
 from memctl.store.memory import Memory
 from memctl.text import characters
 
@@ -178,7 +178,7 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
     found = mentions.in_text(body, first_line)
     if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
         found.append(mentions.Mention(1, mentions.IGNORE))
-    weight = len(text) if text.isascii() else 2 * len(text.encode()) - len(text)
+    weight = characters.weight(text)
     controls = bool(characters.first_control_character(text))
     return ParsedFile(path, stat, record, body, found, [], weight, _has_credential(text), controls, blob)
 
@@ -278,7 +278,7 @@ def _remove(cache: Cache, path: str) -> None:
             try:
                 _count_tags(cache, [msgspec.msgpack.decode(row[1], type=Record)], -1)
             except msgspec.MsgspecError:
-                raise undecodable(cache.database) from None
+                raise discard_undecodable(cache.database) from None
         cache.database.execute("DELETE FROM records WHERE number = ?", row[:1])
         cache.database.execute("DELETE FROM code_refs WHERE path = ?", (path,))
 

@@ -17,7 +17,7 @@ from memctl.record.errors import Fault
 from memctl.record.kinds import HANDOFF, SEVERITIES
 from memctl.record.record import Record
 from memctl.store import access
-from memctl.store.cache import Cache, Undecodable, undecodable
+from memctl.store.cache import Cache, Undecodable, discard_undecodable
 
 if TYPE_CHECKING:
     from memctl.record.mentions import Mention
@@ -249,7 +249,7 @@ class StoredCatalogue:
             try:
                 return decode(packed)
             except msgspec.MsgspecError:
-                raise undecodable(self._database) from None
+                raise discard_undecodable(self._database) from None
 
         return checked
 

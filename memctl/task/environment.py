@@ -88,7 +88,7 @@ def drift(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[Env
         yield EnvironmentDrift("branch", f"the branch was {then.branch or 'none'} and is {now.branch or 'none'} now")
     yield from _of_head(memory, then.head, now.head)
     named = [one.path for one in saved.files if one.action != DELETED and not is_outside(one.path)]
-    withheld = snapshot.withheld.among(one.path for one in now.dirty)
+    withheld = snapshot.withheld.reasons_for(one.path for one in now.dirty)
     open_now = [one for one in now.dirty if one.path not in withheld]
     dirty = {one.path: f"{one.path}{' (deleted)' if one.action == DELETED else ''}" for one in open_now}
     before = dict.fromkeys(one.path for one in then.dirty)

@@ -76,9 +76,9 @@ def _head(state: TaskState, *, is_trusted: bool) -> list[str]:
     name = f"{state.workflow_id}, " if isinstance(state, Checkpoint) else ""
     by = f" by {one_line(state.saved_by)}" if state.saved_by else ""
     at = f", {state.saved_at}" if state.saved_at else ""
-    start = f"{name}version {state.version}; " if state.version else name
-    start += f"saved in window {state.window_id}{by}{at}"
-    start += f"; this is window {state.window_id + 1}"
+    version = f"version {state.version} of the task's state, " if state.version else ""
+    start = f"{name}{version}saved in window {state.window_id}{by}{at}"
+    start += f"; you are in window {state.window_id + 1}"
     lines = [
         # A state that a record holds was saved in no window.
         f"RESUME: saved{by}{at}" if state.saved_at and not state.version else f"RESUME: {start}",

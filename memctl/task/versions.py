@@ -195,7 +195,7 @@ def readable(snapshot: Snapshot, saved: Checkpoint) -> tuple[Checkpoint, int]:
 
     The texts that the checkpoint's author wrote stay, since they are meant for whoever continues the task.
     """
-    files = snapshot.withheld.among({one.path for one in (*saved.files, *saved.environment.dirty)})
+    files = snapshot.withheld.reasons_for({one.path for one in (*saved.files, *saved.environment.dirty)})
     gone = {ids.id_in_path(path) for path in snapshot.withheld.records}
     records = tuple(one for one in saved.records if one.id not in gone)
     number = len(files) + len(saved.records) - len(records)

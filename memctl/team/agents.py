@@ -54,7 +54,9 @@ def assign(state: State, agent: str, task: str, *, remove: bool = False) -> Step
 
     The agent need not be at work. With `remove` raises MemctlError if the agent does not have the task.
     """
-    name, line = agent_name(agent), _line(task)
+    # What was assigned to an odd name by an earlier memctl can be removed.
+    name = agent if remove and agent in state.agent_task_assignments else agent_name(agent)
+    line = _line(task)
     tasks = state.agent_task_assignments.get(name, [])
     if remove and line not in tasks:
         known = "; ".join(tasks)

@@ -85,16 +85,21 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
 def agent_name(text: str) -> str:
     """Return the name of an agent, one line of at most 100 printable characters; raises MemctlError for anything else.
 
-    A name that begins like an option is refused, since in `--to --section 2.1` the name is missing. A name that looks
-    like a path out of a folder is refused; "team/bob" is a name.
+    A name that begins like an option is refused, since in `--to --section 2.1` the name is missing, and a record's id,
+    since two arguments were swapped then. A name that looks like a path out of a folder is refused; "team/bob" is a
+    name.
     """
     from unicodedata import normalize  # every write reads a state, and few name an agent
+
+    from memctl.record import ids
 
     name = normalize("NFC", " ".join(text.split()))
     if name.startswith("-"):
         raise MemctlError(
             f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "a name does not begin with a dash", USAGE
         )
+    if ids.kind_of(name) is not None:
+        raise MemctlError(f"{name!r} is a record's id, not the name of an agent", "give the agent's name", USAGE)
     if {".", ".."} & set(re.split(r"[/\\]", name)) or name.startswith(("/", "~")):
         raise MemctlError(
             f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "give a name, not a path", USAGE

@@ -40,3 +40,8 @@ def redacted_line(text: str) -> str:
     from memctl.text.credentials import redact  # most readers of records need no rules for credentials
 
     return redact(printable_line(text))
+
+
+def weight(text: str) -> int:
+    """Return a bound of a text's tokens that is cheap to compute; see `Catalogue.heavy`."""
+    return len(text) if text.isascii() else 2 * len(text.encode()) - len(text)

@@ -24,6 +24,7 @@ _OPENING = lazy_regex(
 )  # a mark that begins a block at the beginning of a line
 _LINKING = lazy_regex(r"^.*\]\(.*", re.MULTILINE)
 _TARGET = lazy_regex(r"(?<!\\)\]\([^()\s]*\)")
+_LEADING_LINK = lazy_regex(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[([^\[\]]*)\]\([^()\s]*\)(?=:)")
 _LINK = lazy_regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 # `[x]: target` anywhere sets the target of `[x]` for the whole document.
 _DEFINITION = lazy_regex(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]\n]+\]:)", re.MULTILINE)
@@ -86,7 +87,8 @@ def visible(text: str) -> str:
         return text
 
     def without(line: re.Match[str]) -> str:
-        return outside_code(line[0], lambda part: _TARGET.sub("]", part))
+        # A line that begins with `[words]:` would define a target, so such words lose their brackets.
+        return outside_code(_LEADING_LINK.sub(r"\1\2", line[0]), lambda part: _TARGET.sub("]", part))
 
     stretches = headings.stretches(text)
     return "\n".join(_LINKING.sub(without, part) if outside else part for part, outside in stretches)

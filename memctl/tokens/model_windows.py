@@ -74,15 +74,16 @@ _LEAST = 2 * (MOST_OUTPUT + BUFFER)  # tokens
 def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int | None:
     """Return the window size in tokens that MEMCTL_CONTEXT_WINDOW has in `environ`, None if it is not set.
 
-    Raises MemctlError if the value is not a positive number. If `has_host`, a host compacts the window before it is
-    full, and a number that leaves too little room for that is an error, too.
+    Raises MemctlError if the value is not a positive number of at most 12 digits. If `has_host`, a host compacts the
+    window before it is full, and a number that leaves too little room for that is an error, too.
     """
     value = environ.get(_SETTING, "").strip()
     if not value:
         return None
     number, least = _number(environ, _SETTING), _LEAST if has_host else 0
     if number <= least:
-        raise MemctlError(f"{_SETTING} is {value[:40]!r}", f"give a number of tokens above {least:,}", USAGE)
+        hint = f"give a number of tokens above {least:,} and below {10**_DIGITS:,}"
+        raise MemctlError(f"{_SETTING} is {value[:40]!r}", hint, USAGE)
     return number
 
 

@@ -217,7 +217,7 @@ def _squash_on_branch(memory: Memory, batch: Batch) -> None:
     commit = refs.commit_tree(repository, tree, [batch.base], text, memory.commit_moment, signed=signed)
     if refs.swap(repository, batch.branch, commit, batch.base):
         close(memory, batch, commit)
-        memory.remarks.append(f"the changes recorded on {name} are committed there: {commit[:10]}")
+        memory.remarks.append(f"the open batch of the branch {name} is now a commit of that branch: {commit[:10]}")
 
 
 def _reset_files(memory: Memory, batch: Batch) -> None:

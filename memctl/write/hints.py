@@ -16,8 +16,10 @@ from memctl.record.record import Record
 from memctl.record.task_state import key
 from memctl.store import files, load
 from memctl.store.memory import Memory
+from memctl.text import characters
 from memctl.text.phrases import quantity
 
+_EARLIEST = "1970-01-01T00:00:00Z"  # what comes before is hardly meant: Git can't date it
 _MOST = 5  # the most records of a change for which hints are made; for more there is `memctl check`
 
 
@@ -56,8 +58,17 @@ def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]
         record, body = parse(text, path)
     except InvalidRecord:
         return
+    if record.timestamp > memory.now:
+        yield f"its timestamp {record.timestamp} is in the future", f"`memctl edit {record.id} --timestamp …`"
+    elif record.timestamp < _EARLIEST:
+        yield f"its timestamp {record.timestamp} is before 1970", f"`memctl edit {record.id} --timestamp …`"
     if not record.is_open:
         return
+    if record.expires_at and record.expires_at <= memory.now:
+        yield f"it expired at {record.expires_at}, so packs leave it out", f"`memctl edit {record.id} --expires …`"
+    if (tokens := _tokens(memory, text)) > hints.MAX_TOKENS:
+        limit = f"it has {tokens:,} tokens; the limit is {hints.MAX_TOKENS:,}"
+        yield limit, "move the long part to a file or a page of details, and link to it"
     is_fixed = record.kind.reason and record.status != "proposed"
     edit = f"`memctl edit {record.id}{' --allow-accepted' if is_fixed else ''}"
     advice = {
@@ -68,22 +79,43 @@ def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]
     yield from ((what, advice[name]) for name, what in hints.of_record(record, body))
     yield from missing_paths(memory, record.code_refs)
     yield from _dangling(memory, record, body)
-    yield from _same_task(memory, record)
+    yield from _same_title(memory, record)
     if record.memory_type == STATE.name and record.completion_percentage == 100:
         yield "it is 100 % done and still active", f"`memctl resolve {record.id}` closes it"
 
 
-def _same_task(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
-    """Yield the open states of the same title and section as a new one, that no link connects with it."""
-    if record.memory_type != STATE.name:
-        return
-    for other in load.disk(memory).open_records:
-        is_same = (key(other.title), other.section) == (key(record.title), record.section)
-        if other.memory_type == STATE.name and other.id != record.id and is_same:
-            yield (
-                f"{other.id} has that title, too",
-                f"`memctl supersede {other.id} {record.id}` if it is the same task",
-            )
+def _same_title(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
+    """Yield the newest open record that has the type and title of a new one, and that no link connects with it.
+
+    States are compared without case and final punctuation, and only with those of the same section.
+    """
+    snapshot = load.disk(memory)
+    if record.memory_type == STATE.name:
+        found = [one for one in snapshot.open_records if one.memory_type == STATE.name and _is_same_task(one, record)]
+    else:
+        conditions = [("memory_type", "is", record.memory_type), ("title", "is", record.title)]
+        found = [one for one in snapshot.catalogue.select(conditions, "id")[0] if one.is_open]
+    linked = (record.id, *record.supersedes, *record.relates_to, *record.blocks, *record.blocked_by)
+    if new := [one for one in found if one.id not in linked]:
+        other = max(new, key=lambda one: one.id)
+        same = "is the same task" if record.memory_type == STATE.name else "says the same"
+        command = f"supersede {other.id} {record.id}"
+        if "superseded" not in record.kind.statuses:
+            command = f"resolve {record.id} --resolution 'duplicate of {other.id}'"
+        yield f"{other.id} has that title, too", f"`memctl {command}` if it {same}"
+
+
+def _is_same_task(one: Record, other: Record) -> bool:
+    return (key(one.title), one.section) == (key(other.title), other.section)
+
+
+def _tokens(memory: Memory, text: str) -> int:
+    """Return the number of tokens of a record that may be too long; 0 for others, which are not counted."""
+    if characters.weight(text) < hints.MIN_WEIGHT:
+        return 0
+    from memctl.tokens import count
+
+    return count.of_memory(memory, memory.config.model).tokens(text)
 
 
 def _dangling(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, str]]:

@@ -134,3 +134,27 @@ def test_json_lines_are_read_and_printed_with_and_without_their_name(memctl: Mem
     memctl("import", "jsonl", "-", stdin='{"memory_type": "issue", "title": "Darker"}\n')
     assert memctl("export").out == memctl("export", "jsonl").out
     assert memctl("export").out.count("\n") == 2
+
+
+MADR = "# Use Redis\n\n## Context and Problem Statement\n\nC\n\n## Decision Outcome\n\nChosen option: Redis\n"
+
+
+@pytest.mark.parametrize(("others", "heading"), [(FIRST, "## Status\n"), (MADR, "## Decision Outcome\n")])
+def test_new_decision_is_exported_in_the_form_of_the_folder(
+    repo: Path, memctl: Memctl, folder: Path, others: str, heading: str
+) -> None:
+    """Whether the folder was imported or not, and whatever form the decisions of another folder have."""
+    (folder / "0001-first.md").write_text(others)
+    memctl("decide", "Queue in PostgreSQL", "--decision", "Jobs", "--rationale", "One service fewer")
+    memctl("export", "adr", str(folder))
+    new = folder / "0002-queue-in-postgresql.md"
+    assert heading in new.read_text()
+    other = repo / "other"
+    other.mkdir()
+    for number in (1, 2):
+        (other / f"000{number}-x.md").write_text(MADR if others == FIRST else FIRST)
+    memctl("import", "adr", str(other))
+    memctl("import", "adr", str(folder))
+    new.unlink()
+    memctl("export", "adr", str(folder))
+    assert heading in (folder / "0002-queue-in-postgresql.md").read_text()

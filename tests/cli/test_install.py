@@ -733,3 +733,11 @@ def test_hook_manifest_names_commands_in_the_form_of_the_framework() -> None:
     for hook in (check, render):
         assert (hook["language"], hook["pass_filenames"]) == ("python", False)
         assert hook["stages"] == ["pre-commit", "pre-merge-commit"]
+
+
+def test_install_git_takes_yes_without_effect_and_names_each_part(repo: Path, memctl: Memctl) -> None:
+    done = memctl("install", "git", "--yes")
+    assert done.code == 0
+    assert done.out.splitlines()[: len(HOOKS)] == [f"hook {name}: installed" for name in HOOKS]
+    refused = memctl("install", "cron", "--yes", code=2)
+    assert "writes nothing" in refused.err

@@ -118,4 +118,4 @@ def test_messages_are_judged_by_their_text_and_not_their_json(memctl: Memctl) ->
 
 def test_one_phrase_of_padding_has_the_singular(memctl: Memctl) -> None:
     text = "Please note that the carts are in Redis.\n\nThe sale begins in May.\n"
-    assert "1 phrase of padding: please note that" in memctl("quality", "-", stdin=text).out
+    assert "1 phrase that can be left out: please note that" in memctl("quality", "-", stdin=text).out

@@ -524,3 +524,15 @@ def test_transcripts_given_out_of_order_keep_the_newest_state(repo: Path, memctl
     assert "coins are counted" in text
     assert "the drawer opens" not in text
     assert "2. Count the coins" not in text
+
+
+@pytest.mark.parametrize("text", ["not json {", "hello\n", '{"x'])
+def test_text_in_which_nobody_speaks_and_nothing_happens_is_refused_as_a_transcript(
+    repo: Path, memctl: Memctl, text: str
+) -> None:
+    before = commits(repo)
+    refused = memctl("session", "summarize", "-t", "-", stdin=text, code=1)
+    assert "nothing of a session can be read in standard input" in refused.err
+    assert commits(repo) == before
+    memctl("session", "summarize", "-t", "-", stdin="We decided to use PostgreSQL because orders need transactions.\n")
+    assert commits(repo) == before + 1

@@ -166,3 +166,72 @@ def test_a_revision_in_place_of_a_record_is_compared(memctl: Memctl) -> None:
 def test_field_of_a_wrong_type_in_a_file_is_named(memctl: Memctl, fields: str, message: str) -> None:
     assert message in memctl("decide", "--file", "-", stdin=fields, code=1).err
     assert memctl("list", "--json").data["total"] == 0
+
+
+def test_record_id_is_refused_as_the_name_of_an_agent(memctl: Memctl) -> None:
+    refused = memctl("coordination", "assign", "STA-2025-11-04-001", "bob", code=2)
+    assert "'STA-2025-11-04-001' is a record's id, not the name of an agent" in refused.err
+    memctl("coordination", "assign", "bob", "STA-2025-11-04-001")
+
+
+def test_line_zero_of_a_file_is_refused_by_why(repo: Path, memctl: Memctl) -> None:
+    (repo / "sessions.py").write_text("x = 1\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "feat: sessions")
+    assert "sessions.py:0: lines must count from 1" in memctl("why", "sessions.py:0", code=2).err
+    memctl("why", "sessions.py:1")
+
+
+def test_window_size_with_too_many_digits_is_refused_with_both_limits(
+    memctl: Memctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MEMCTL_CONTEXT_WINDOW", "99999999999999")
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_text('{"type":"user","message":{"role":"user","content":"hi"}}\n')
+    refused = memctl("window", "status", str(transcript), code=2)
+    assert "give a number of tokens above 66,000 and below 1,000,000,000,000" in refused.err
+
+
+def test_messages_about_standard_input_name_it(memctl: Memctl) -> None:
+    assert (
+        "standard input is a template that nobody has filled in"
+        in memctl("decide", "-f", "-", stdin="# Title\n\n## Decision\n", code=2).err
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["install"], "error: Missing argument '{git|"),
+        (["event", "emit"], "error: Missing option '--type'.\nhint: give one of phase_boundary, compression"),
+    ],
+)
+def test_missing_choice_is_an_error_and_a_hint_on_a_line_each(
+    memctl: Memctl, arguments: list[str], message: str
+) -> None:
+    told = memctl(*arguments, code=2).err
+    assert told.startswith(message)
+    assert told.count("\n") == 2
+    assert "\t" not in told
+
+
+def test_link_takes_a_relation_as_options_write_it(memctl: Memctl) -> None:
+    one, other = memctl("issue", "One").id, memctl("issue", "Other").id
+    memctl("link", one, other, "--as", "blocked-by")
+    assert f"blocked_by:\n  - {other}" in memctl("show", one).out
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("++", "hint: the query has no words"),
+        ("C#", "note: signs are not searched: 'C#' finds 'C'"),
+        ("use c++ here", "note: signs are not searched: 'c++' finds 'c'"),
+        ("-x", "note: signs are not searched: '-x' finds 'x'"),
+        ("issue #12 in src/c.py", ""),
+    ],
+)
+def test_search_says_which_signs_of_a_query_do_not_count(memctl: Memctl, query: str, note: str) -> None:
+    memctl("learn", "Use C here, in x", "--lesson", "Issue 12")
+    told = memctl("search", "--", query).err
+    assert (note in told) if note else ("signs" not in told)

@@ -51,6 +51,17 @@ class TestOwnHook:
         assert changed_in(repo) == [made.out.split()[1]]
         assert git(repo, "status", "--porcelain") == ""
 
+    def test_refusal_of_a_silent_hook_is_one_sentence(self, repo: Path, memctl: Memctl) -> None:
+        hook(repo, "pre-commit", "exit 1")
+        told = memctl("decide", "Refused", "--rationale", "r").err
+        assert "git or a hook (pre-commit) refused the commit and gave no reason" in told
+        assert "\n\n" not in told
+        hook(repo, "pre-commit", "echo one >&2; echo two >&2; exit 1")
+        memctl("decide", "Again", "--rationale", "r")
+        pending = [line for line in memctl("status", code=None).out.splitlines() if line.startswith("pending")]
+        assert any("refused the commit: one two" in line for line in pending), pending
+        assert not any("\\n" in line for line in pending)
+
     def test_user_hook_called_by_the_memctl_hook_runs(self, repo: Path, memctl: Memctl) -> None:
         hook(repo, "pre-commit", "echo ran > .git/ran; exit 1")
         memctl("install", "git")

@@ -20,32 +20,32 @@ def folder(tmp_path: Path) -> SessionDir:
     return SessionDir(tmp_path / "hooks", "g1")
 
 
-def is_new(folder: SessionDir, tmp_path: Path, transcript: Transcript) -> bool:
+def take_new_compression(folder: SessionDir, tmp_path: Path, transcript: Transcript) -> bool:
     file = tmp_path / "chat.jsonl"
     file.write_text(transcript.text)
-    return gemini_compaction.is_new(folder, str(file))
+    return gemini_compaction.take_new_compression(folder, str(file))
 
 
 def test_each_compression_is_reported_once(folder: SessionDir, tmp_path: Path) -> None:
     chat = Transcript()
     chat.raw('{"sessionId":"g1","kind":"main"}')
     chat.raw('{"id":"1","type":"user","content":[{"text":"Refunds by card"}]}')
-    assert not is_new(folder, tmp_path, chat)
+    assert not take_new_compression(folder, tmp_path, chat)
     compress(chat)
-    assert is_new(folder, tmp_path, chat)
-    assert not is_new(folder, tmp_path, chat)
+    assert take_new_compression(folder, tmp_path, chat)
+    assert not take_new_compression(folder, tmp_path, chat)
     chat.raw('{"$set":{"lastUpdated":"2026-11-22T10:18:01.163Z"}}')
-    assert not is_new(folder, tmp_path, chat)
+    assert not take_new_compression(folder, tmp_path, chat)
     compress(chat, "<state_snapshot>Refunds and vouchers</state_snapshot>")
-    assert is_new(folder, tmp_path, chat)
+    assert take_new_compression(folder, tmp_path, chat)
 
 
 def test_messages_rewritten_by_a_resumed_session_are_no_compression(folder: SessionDir, tmp_path: Path) -> None:
     chat = Transcript()
     compress(chat)
-    assert is_new(folder, tmp_path, chat)
+    assert take_new_compression(folder, tmp_path, chat)
     compress(chat, lastUpdated="later")
-    assert not is_new(folder, tmp_path, chat)
+    assert not take_new_compression(folder, tmp_path, chat)
 
 
 @pytest.mark.parametrize(
@@ -65,24 +65,24 @@ def test_messages_rewritten_by_a_resumed_session_are_no_compression(folder: Sess
 def test_line_without_a_compression_is_not_taken_for_one(folder: SessionDir, tmp_path: Path, line: str) -> None:
     chat = Transcript()
     chat.raw(line)
-    assert not is_new(folder, tmp_path, chat)
+    assert not take_new_compression(folder, tmp_path, chat)
     compress(chat)
-    assert is_new(folder, tmp_path, chat)
+    assert take_new_compression(folder, tmp_path, chat)
 
 
 @pytest.mark.parametrize("transcript", ["", "chat.jsonl", "/nowhere/chat.jsonl", "/"])
 def test_a_missing_transcript_gives_nothing(folder: SessionDir, transcript: str) -> None:
-    assert not gemini_compaction.is_new(folder, transcript)
+    assert not gemini_compaction.take_new_compression(folder, transcript)
     assert not folder.path.exists()
 
 
 def test_replaced_transcript_is_read_from_its_beginning(folder: SessionDir, tmp_path: Path) -> None:
     chat = Transcript()
     chat.raw("x" * 10_000)
-    is_new(folder, tmp_path, chat)
+    take_new_compression(folder, tmp_path, chat)
     fresh = Transcript()
     compress(fresh)
-    assert is_new(folder, tmp_path, fresh)
+    assert take_new_compression(folder, tmp_path, fresh)
 
 
 def test_requests_that_compress_nothing_save_nothing_and_give_no_state(

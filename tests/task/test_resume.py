@@ -170,10 +170,10 @@ def test_no_part_of_the_resume_text_takes_all_the_room() -> None:
 
 def test_state_without_a_version_names_its_window_alone() -> None:
     found = resume.write(TaskState(goal="Port src/pay.py", window_id=1, saved_by="alice")).text
-    assert found.startswith("RESUME: saved in window 1 by alice; this is window 2\n")
+    assert found.startswith("RESUME: saved in window 1 by alice; you are in window 2\n")
 
 
 def test_state_without_a_checkpoint_has_no_save_line() -> None:
     found = resume.write(TaskState(goal="Port src/pay.py", version=3, window_id=2, next_actions=("b.ts",))).text
-    assert found.startswith("RESUME: version 3; saved in window 2; this is window 3\n")
+    assert found.startswith("RESUME: version 3 of the task's state, saved in window 2; you are in window 3\n")
     assert "SAVE:" not in found

@@ -175,3 +175,11 @@ def test_embedded_text_keeps_its_meaning() -> None:
 )
 def test_without_escapes_reverses_inline(text: str) -> None:
     assert markdown.without_escapes(markdown.inline(text)) == text
+
+
+def test_link_before_a_colon_at_the_start_of_a_line_loses_its_brackets() -> None:
+    assert markdown.visible("- [§2.4 Sessions](2.4.md): 80 %\n- [§2.5](2.5.md) done") == (
+        "- §2.4 Sessions: 80 %\n- [§2.5] done"
+    )
+    assert markdown.visible("- Use it [DEC-1](d.md): why") == "- Use it [DEC-1]: why"
+    assert markdown.visible("`[a](b):` and [a](b): c") == "`[a](b):` and [a]: c"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,10 @@ LOG = "2025-11-04 10:00:01 worker started with 4 threads\n2025-11-04 10:00:02 wo
         (["issue", "Slow", "--code", "src/nope.py"], "src/nope.py is not a file of the repository"),
         (["issue", "Slow", "--description", "As in DEC-2020-01-01-001"], "DEC-2020-01-01-001 does not exist"),
         (["section", "add", "Core", "--path", "src/clik/**"], "src/clik/** matches no file"),
+        (["learn", "Slow", "--timestamp", "9999-12-31"], "its timestamp 9999-12-31T00:00:00Z is in the future"),
+        (["learn", "Slow", "--timestamp", "0001-01-01"], "its timestamp 0001-01-01T00:00:00Z is before 1970"),
+        (["learn", "Slow", "--expires", "2020-01-01"], "it expired at 2020-01-01T23:59:59Z, so packs leave it out"),
+        (["learn", "Slow", "--lesson", "word " * 3200], "tokens; the limit is 3,000"),
     ],
 )
 def test_record_that_lacks_something_gets_one_hint_and_is_refused_if_strict(
@@ -98,3 +103,18 @@ def test_record_deleted_by_hand_is_committed_as_deleted(repo: Path, memctl: Memc
     made = memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool")
     (repo / made.out.split()[1]).unlink()
     assert f"{made.id} deleted by hand" in memctl("commit").out
+
+
+@pytest.mark.parametrize("command", ["learn", "decide", "issue", "state"])
+def test_second_record_of_a_title_gets_a_hint_that_names_the_first(memctl: Memctl, command: str) -> None:
+    reason = ["--rationale", "r"] if command == "decide" else []
+    first = memctl(command, "Pool size", *reason)
+    assert first.err == ""
+    second = memctl(command, "Pool size", *reason)
+    assert second.err.startswith(f"hint: {first.id} has that title, too: `memctl ")
+    given = second.err.split("`")[1]
+    assert memctl("issue" if command == "learn" else "learn", "Pool size").err == ""
+    memctl(*shlex.split(given)[1:])  # as the hint says
+    if command != "issue":
+        assert memctl(command, "Pool size", *reason, "--supersedes", second.id).err == ""
+    assert memctl(command, "Other size", *reason).err == ""

@@ -226,7 +226,7 @@ def result_by(
     return text if is_kept else ""
 
 
-def answer_by(answer: str, text: str, needed: Collection[str]) -> str:
+def accepted_answer(answer: str, text: str, needed: Collection[str]) -> str:
     """Return `answer`, a model's shorter form of the older answer `text`; "" if it is refused.
 
     It is refused if it is on something else than `text`, or lacks a string in `needed`.

@@ -22,7 +22,7 @@ from memctl.text.phrases import quantity
 from memctl.tokens.messages import PER_MESSAGE
 from memctl.transcript.messages import SYSTEM_ROLES, body_key, is_answer, is_items
 from memctl.window.compression import digest, model
-from memctl.window.compression.model import Model, Text, answer_by, call_counts, result_by
+from memctl.window.compression.model import Model, Text, accepted_answer, call_counts, result_by
 from memctl.window.compression.result import CompressionStep, CompressionStrategy, refusal, result_of
 from memctl.window.messages.content import (
     EVICTED,
@@ -224,7 +224,7 @@ class _Shortener:
             text = result_by(answer, self._model.name, block.tool_name, arguments, block.content, self._needed)
         else:
             body, stated = _parts(block)
-            worded = answer_by(answer, body, self._must(body))
+            worded = accepted_answer(answer, body, self._must(body))
             text = f"{SHORTENED}{one.label}] {worded}{stated}" if worded else ""
         is_used = bool(text) and self._is_worth_it(block, text)
         self._model.count(used=is_used, refused=not is_used)

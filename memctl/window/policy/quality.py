@@ -347,5 +347,5 @@ def _dense(found: Measures) -> Iterator[Advice]:
         phrases = ", ".join(sorted(set(map(str.lower, found.padding)))[:5])
         first = found.padding[0].lower()
         line = next((block.line for block in found.parsed.blocks if first in block.source.lower()), 1)
-        why = f"{quantity(len(found.padding), 'phrase')} of padding: {phrases}"
+        why = f"{quantity(len(found.padding), 'phrase')} that can be left out: {phrases}"
         yield Advice("density", "leave out padding", line, line, "padding", why, 3 * len(found.padding))

@@ -148,11 +148,13 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
         path = tracked[len(memory.prefix) + 1 :]
         if ids.id_in_path(path) == wanted and not (renamed and _memory_id(memory, path) in renamed):
             return path
-    raise MemctlError(
-        f"there is no record {reference!r}, and no commit of this branch deleted one",
-        "`memctl log` lists the commits of the memory",
-        kind="not-found",
-    )
+    try:
+        return snapshot.resolve(reference).path
+    except MemctlError as error:
+        if error.kind != "not-found":
+            raise
+    hint = "`memctl log` lists the commits of the memory"
+    raise MemctlError(f"there is no record {reference!r}, and no commit deleted one", hint, kind="not-found")
 
 
 def _deleted_path(memory: Memory, snapshot: Snapshot, beginning: str) -> str:

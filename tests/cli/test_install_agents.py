@@ -482,9 +482,7 @@ def test_block_names_only_existing_commands() -> None:
     assert len(block) < 1_000  # every session pays for it
 
 
-@pytest.mark.parametrize(
-    "args", [("codex", "--local"), ("agents-md", "--user"), ("git", "--yes"), ("claude-code", "--for", "github")]
-)
+@pytest.mark.parametrize("args", [("codex", "--local"), ("agents-md", "--user"), ("claude-code", "--for", "github")])
 def test_options_that_do_not_go_together_are_refused(memctl: Memctl, args: tuple[str, ...]) -> None:
     memctl("install", *args, code=2)
 

@@ -199,7 +199,7 @@ def test_index_shows_every_marker_with_its_tokens(shop: Path, memctl: Memctl) ->
     assert text.startswith("# Navigation index of The Shop\n")
     assert "](" not in text
     for marker in ("§1.0", "§2.1", "§3.1", "§3.1.1", "§3.1.2"):
-        assert f"[{marker} " in text or f"[{marker}]" in text
+        assert f"- {marker} " in text or f"[{marker}" in text
     rows = [line.split(maxsplit=2) for line in memctl("index", "--tokens").out.splitlines()]
     assert rows[0] == ["marker", "tokens", "title"]
     assert [(row[0], row[2]) for row in rows[1:]] == [

@@ -361,7 +361,7 @@ def test_text_with_a_nul_is_refused(repo: Path, memctl: Memctl) -> None:
     [
         ("One.\n\na\0b\n", ": the line contains a NUL character: Git takes the file for binary\n"),
         ("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n", ": this line begins an unresolved merge conflict\n"),
-        ("---\nid: §2.1\ntitle: T\n---\n\nText.\n", "- begins with front matter"),
+        ("---\nid: §2.1\ntitle: T\n---\n\nText.\n", "standard input begins with front matter"),
         ("# a\x1bb\n\nText.\n", "title: 'a\\x1bb'"),
     ],
 )

@@ -24,6 +24,42 @@ if TYPE_CHECKING:
 
 FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "discard", "strict", "as_json")
 
+# The verbs among the operations of changes, which confirmations have in the past tense.
+_VERBS = [
+    "accept",
+    "add",
+    "archive",
+    "commit",
+    "decline",
+    "delete",
+    "edit",
+    "fix",
+    "import",
+    "link",
+    "maintain",
+    "merge",
+    "redact",
+    "release",
+    "remove",
+    "rename",
+    "render",
+    "renumber",
+    "reopen",
+    "resolve",
+    "restore",
+    "retract",
+    "review",
+    "squash",
+    "summarize",
+    "supersede",
+    "sync",
+    "unarchive",
+    "undo",
+    "unlink",
+    "withdraw",
+]
+_IRREGULAR = {"commit": "committed", "undo": "undid", "withdraw": "withdrew"}
+
 
 def take_flags(given: dict[str, Any]) -> dict[str, Any]:
     """Remove the options that all writing commands share (FLAGS) from a command's options, and return those removed."""
@@ -122,11 +158,20 @@ def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: It
     if change.is_empty:
         output.note("nothing to change")
     elif not shown:
-        shown = [f"{change.op} {change.title}"]
+        shown = [f"{past_tense(change.op)} {change.title}"]
     for line in shown:
         output.one_line(line)
     pending(result)
     advice(result)
+
+
+def past_tense(op: str) -> str:
+    """Return what an operation did: "reviewed" for review, "edited section" for edit-section; a noun stays as it is."""
+    verb, _, rest = op.partition("-")
+    if verb not in _VERBS:
+        return op
+    done = _IRREGULAR.get(verb) or (f"{verb}d" if verb.endswith("e") else f"{verb}ed")
+    return f"{done} {rest}".rstrip()
 
 
 def advice(result: Outcome) -> None:

@@ -626,7 +626,7 @@ def test_fix_makes_all_unambiguous_corrections_in_one_commit(hand: Hand, memctl:
     memctl("render")
     before = commits(hand.repo)
     result = memctl("check", "--fix", code=0)
-    assert f"fix {identifier(OLD)}, {identifier(ISSUE)}\n" in result.out
+    assert f"fixed {identifier(OLD)}, {identifier(ISSUE)}\n" in result.out
     assert result.err.endswith("nothing found\n")
     assert commits(hand.repo) == before + 1
     assert sorted(changed_in(hand.repo)) == [f".memory/{OLD}", f".memory/{ISSUE}"]

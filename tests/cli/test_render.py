@@ -168,7 +168,7 @@ def test_review_prints_reviewed_markers_as_text_and_json(pages: Path, memctl: Me
     before = state(pages)
     assert "+  - app.py " in memctl("review", "3.1", "--dry-run").out
     assert state(pages) == before
-    assert memctl("review", "3.1").out == "review §3.1\n"
+    assert memctl("review", "3.1").out == "reviewed §3.1\n"
     (pages / "app.py").write_text("again\n")
     data = memctl("review", "§3.1", "2.1", "--json", "--no-commit").data
     assert (data["op"], data["ids"], data["pending"]) == ("review", ["§3.1", "§2.1"], "no commit was asked for")

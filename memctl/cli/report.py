@@ -25,39 +25,10 @@ if TYPE_CHECKING:
 FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "discard", "strict", "as_json")
 
 # The verbs among the operations of changes, which confirmations have in the past tense.
-_VERBS = [
-    "accept",
-    "add",
-    "archive",
-    "commit",
-    "decline",
-    "delete",
-    "edit",
-    "fix",
-    "import",
-    "link",
-    "maintain",
-    "merge",
-    "redact",
-    "release",
-    "remove",
-    "rename",
-    "render",
-    "renumber",
-    "reopen",
-    "resolve",
-    "restore",
-    "retract",
-    "review",
-    "squash",
-    "summarize",
-    "supersede",
-    "sync",
-    "unarchive",
-    "undo",
-    "unlink",
-    "withdraw",
-]
+_VERBS = (
+    "accept add archive commit decline delete edit fix import link maintain merge redact release remove rename render "
+    "renumber reopen resolve restore retract review squash summarize supersede sync unarchive undo unlink withdraw"
+)
 _IRREGULAR = {"commit": "committed", "undo": "undid", "withdraw": "withdrew"}
 
 
@@ -168,7 +139,7 @@ def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: It
 def past_tense(op: str) -> str:
     """Return what an operation did: "reviewed" for review, "edited section" for edit-section; a noun stays as it is."""
     verb, _, rest = op.partition("-")
-    if verb not in _VERBS:
+    if verb not in _VERBS.split():
         return op
     done = _IRREGULAR.get(verb) or (f"{verb}d" if verb.endswith("e") else f"{verb}ed")
     return f"{done} {rest}".rstrip()

@@ -213,7 +213,7 @@ def test_a_reference_that_another_clone_made_later_follows_too(clones: tuple[Clo
     assert f"{new}, formerly {FIRST}, has it: `memctl renumber` corrects the link" in hint
     memctl("check", "--fix", where=one.folder, code=None)
     assert "relates_to" not in one.text("sell-books")
-    assert one("renumber").startswith(f"renumber references to {new}")
+    assert one("renumber").startswith(f"renumbered references to {new}")
     assert f"relates_to:\n  - {new}\n" in one.text("work-on-it")
     assert f"Why {new}?" in one.text("ask")
     one("render")

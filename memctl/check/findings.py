@@ -100,10 +100,10 @@ class Subject:
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
     def cached_findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
-        """Return the findings of a rule, from the cache if nothing has changed on which they depend.
+        """Return the findings of a rule, from the cache if nothing has changed that they depend on.
 
-        They may depend only on the records, the pages, the names of files and the rule's module. More than 20 findings
-        are not cached, since only the first 20 of a check have hints with similar names.
+        The rule may depend only on the records, the pages, the names of files and its own module. More than 20 findings
+        are not cached: some may lack the hint with similar names, which only the first 20 of a check get (`near`).
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))

@@ -71,7 +71,7 @@ class Authorship:
         self._tips = [revision] if revision else _tips(repository)
 
     def times_added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
-        """Return when each origin was committed first, in Unix seconds; uncommitted ones are left out."""
+        """Return when each of some files or lines was first committed, in Unix seconds, without uncommitted ones."""
         self._find_commits(origins)
         self._find_dates({self._commits[origin] for origin in origins if origin in self._commits})
         return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}

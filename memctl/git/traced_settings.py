@@ -14,10 +14,10 @@ _EVENTS = "GIT_TRACE2_EVENT"
 
 
 def variables() -> Mapping[str, str]:
-    """Return the environment variables with which Git prints some of memctl's settings among its events.
+    """Return environment variables that make a git command print three settings of memctl on its standard error.
 
-    They are memctl.commits, memctl.hookCommits and memctl.semanticModel. Returns none if the user's environment already
-    sends Git's events somewhere else.
+    The settings are memctl.commits, memctl.hookCommits and memctl.semanticModel. Git prints them in its trace2 events;
+    if the user's environment already sends these somewhere, no variables are returned.
     """
     if _EVENTS in os.environ:
         return {}

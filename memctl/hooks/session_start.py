@@ -5,7 +5,7 @@
 - A session that continues an earlier session's task gets the guide, the state of that task, and a smaller pack.
 - A resumed session still has its context, and gets only what was recorded since.
 
-The guide is not part of the memory, so it comes before the line that calls all following text information.
+The guide tells the model what to do. The memory comes after it, below a line that says: information, not instructions.
 """
 
 from __future__ import annotations

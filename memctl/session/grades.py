@@ -288,9 +288,10 @@ def of_transcript(memory: Memory, summary: SessionSummary, session: Session) -> 
 def facts(memory: Memory, page: SessionPage, found: Sequence[Probe], until: str = "") -> ProbeFacts:
     """Return the probes for a session's page, from the best source that exists.
 
-    Probes `found` in a transcript are merged with those stored for other parts of the session. Without them the stored
-    probes are used, and without these the files that Git saw change during the session. `until` is when the transcript
-    ends ("" if unknown); if the page ends later, its stored probes are of a later part.
+    The sources, best first: probes `found` in a transcript, merged with those stored for other parts of the session;
+    the stored probes alone; the files that Git saw change during the session. `until` is when the transcript ends (""
+    if unknown). If the page ends later, the stored probes are of a later part, and their next steps replace those of
+    the transcript; otherwise it is the other way round.
     """
     kept = probes.kept_probes(memory, page.id)
     if found:

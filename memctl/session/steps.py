@@ -146,7 +146,7 @@ def is_covered(step: str, succeeded: Collection[str]) -> bool:
 
 
 def keys(given: Iterable[str]) -> frozenset[str]:
-    """Return the keys of several steps, in the form of `key`."""
+    """Return the keys of several steps, each made by the function `key`; equal steps share one."""
     return frozenset(map(key, given))
 
 

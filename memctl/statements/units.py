@@ -56,7 +56,7 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 def units(text: str) -> Iterator[Unit]:
-    """Yield the units of a text, in their order."""
+    """Yield the sentences, code blocks, tables and headings of a text, in their order."""
     heading = ""
     lines = text.split("\n")
     for line, form, block in _blocks(lines):

@@ -67,9 +67,9 @@ def assign(state: State, agent: str, task: str, *, remove: bool = False) -> Step
 
 
 def block(state: State, text: str, agent: str, now: str) -> Step:
-    """Return the step that adds a blocker of all work, noted by `agent` at the time `now`.
+    """Return the step that adds to a coordination state what blocks all work, as reported by `agent` at `now`.
 
-    The blocker's id is made from the text; a blocker that is noted already stays as it is.
+    The blocker's id is a hash of the text. If the state has this blocker already, its agent and time stay.
     """
     line = _line(text)
     blocker_id = f"B-{blake2b(line.encode(), digest_size=_ID).hexdigest()}"

@@ -217,9 +217,10 @@ def settle_state(state: State, handoffs: Sequence[Handoff], now: str) -> tuple[S
 
 
 def settle(state: State, handoffs: Sequence[Handoff], now: str) -> Step:
-    """Return the step that makes ownership and work in the state follow the answers to handoffs.
+    """Return the step that corrects ownership and work in a coordination state by the answers to handoffs.
 
-    The title of the step lists the changes; it is "" if there are none.
+    For instance, the sections of a declined handoff go back to the giver. The step's title lists the changes; it is ""
+    if there are none.
     """
     after, lines = settle_state(state, handoffs, now)
     return Step(after, "settle", "; ".join(lines))

@@ -135,9 +135,10 @@ class Fidelity(msgspec.Struct, frozen=True):
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """What a model reads of a file: the session in its last window, all of its text, and what must be left of it.
+    """What a model reads of a file: the session in its last window, all of that window's text, and a checklist.
 
-    `since` is the line of the transcript's last compaction, after which its last window begins; 0 if there is none.
+    `entries` lists what a compressed context must still contain. `since` is the line of the transcript's last
+    compaction, after which its last window begins; 0 if there is none.
     """
 
     session: Session

@@ -149,7 +149,7 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 def scaled(tokens: int, window: int) -> int:
-    """Return what `tokens` of a window of 200,000 come to in a window of `window` tokens, in proportion."""
+    """Scale a number of tokens from a window of 200,000 to one of `window`: for 1,000,000, 8,000 becomes 40,000."""
     return tokens * window // DEFAULT_WINDOW
 
 

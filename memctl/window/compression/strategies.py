@@ -101,10 +101,11 @@ def progressive(
     earlier: Sequence[Essential] = (),
     free: int | None = None,
 ) -> CompressionStep:
-    """Shorten answers and results of tools by their age, oldest first, until `free` tokens are saved; None for all.
+    """Shorten answers and results of tools, oldest first, until `free` tokens are saved; None shortens all.
 
-    The share of its tokens that a block keeps falls with its age in turns, which counts from the next turn (LEVELS).
-    `earlier` is what had to survive in the conversation before it was last made shorter.
+    The age of a block is the number of turns from its own to the next, `current_turn`. Up to age 1 a block keeps all
+    its tokens, up to 5 it keeps 30 %, up to 20 it keeps 5 %, and later 1 % (LEVELS). `earlier` lists what an earlier
+    compression of the conversation had to keep, which this one must keep, too.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     answers = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}

@@ -281,9 +281,10 @@ class Strategy(msgspec.Struct, frozen=True):
 
 
 def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
-    """Return the smallest tier of summary that holds a line of outcome for each long block of the shared slice.
+    """Return the smallest tier of summary with room for the first sentence of each paragraph and list of `shared`.
 
-    A `working_set` above 8,000 tokens needs the tier macro. `count` counts tokens.
+    `shared` is what all contexts have in common; a block of one sentence needs no room. The tier is macro, the largest,
+    if no tier has the room, or if `working_set` is above 8,000 tokens. `count` counts tokens.
     """
     long = [block for block in shared.blocks if block.kind in (TEXT, LIST)]
     outcomes = {block.text: count(first_sentence(block.text), "markdown") for block in long}

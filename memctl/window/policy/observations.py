@@ -149,7 +149,10 @@ def merged(lines: Sequence[Observation]) -> list[Observation]:
 
 
 def note(memory: Memory, observation: Observation) -> None:
-    """Append a batch to a memory's log, unless the last line has the same values; a failure to write is ignored."""
+    """Append a line about a batch of parallel work to a memory's log, unless only its date would be new.
+
+    A failure to write is ignored.
+    """
     from memctl.git import private
 
     file = file_of(memory)

@@ -56,7 +56,7 @@ def usual_growth(sessions: Iterable[Curve]) -> float:
 
 
 def of_transcript(window: Window) -> Curve:
-    """Return the curve that a transcript reports."""
+    """Return the growth of a session's context as its transcript reports it: tokens by request, and compactions."""
     return Curve(window.requests, window.compactions, window.beginning, times=window.times)
 
 

@@ -89,9 +89,7 @@ def threshold_command(ctx: click.Context, /, source: str | None, threshold: int 
 # The options of both commands that look at contexts.
 _inputs = options(
     reading,
-    click.option(
-        "--shared", metavar="FILE", help="Tokens of the shared context slice. [default: found in the contexts]"
-    ),
+    click.option("--shared", metavar="FILE", help="The text that all contexts share. [default: found in the contexts]"),
     files_option("plan", "Files and prompts that the next batch will add."),
     click.option("--remaining", type=click.IntRange(min=0), help="Tokens left in the window. [default: computed]"),
     click.option("--delta", type=click.IntRange(min=0), help="Tokens that all branches together will return."),

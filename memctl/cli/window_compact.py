@@ -159,7 +159,10 @@ def _report(source: str, seen: SeenConversation, found: Reduction, counter: Coun
         output.note(f"checked against an independent list: all of its {len(found.listed):,} entries survived")
     messages.warn_of_rest(seen)
     if after < before * (1 - _BOLD):
-        output.note(f"warning: more than {_BOLD:.0%} is gone; a larger --target, or compacting earlier, keeps more")
+        output.note(
+            f"warning: more than {_BOLD:.0%} of the tokens were removed; a larger --target, or compacting earlier, "
+            "keeps more"
+        )
     if not found.cascade.is_reached:
         output.note(f"the target was missed by {after - found.cascade.target:,} tokens")
 

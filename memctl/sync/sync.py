@@ -120,7 +120,7 @@ def _try_until_pushed(
         time.sleep(random.random() * _PAUSE)
     raise MemctlError(
         f"other clones pushed to {upstream.name} first for {_GIVE_UP_AFTER:.0f} s; nothing was changed here",
-        "run `memctl sync` again when fewer of them push",
+        "run `memctl sync` again when fewer clones push",
     )
 
 

@@ -96,7 +96,9 @@ def agent_name(text: str) -> str:
     name = normalize("NFC", " ".join(text.split()))
     if name.startswith("-"):
         raise MemctlError(
-            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "a name does not begin with a dash", USAGE
+            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent",
+            "give a name that does not begin with a dash",
+            USAGE,
         )
     if ids.kind_of(name) is not None:
         raise MemctlError(f"{name!r} is a record's id, not the name of an agent", "give the agent's name", USAGE)

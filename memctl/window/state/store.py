@@ -149,7 +149,7 @@ class StateFiles(StateStore):
         except (msgspec.MsgspecError, RecursionError) as error:
             wrong = str(error)
         if wrong:
-            raise MemctlError(f"{self.name} is not a state: {wrong}", "repair it, or move it away")
+            raise MemctlError(f"{self.name} is not the state of a task: {wrong}", "repair it, or move it away")
         return found
 
     def _put(self, last: TaskState | None, state: TaskState, base: int | None) -> str:

@@ -73,14 +73,16 @@ def test_a_stale_state_is_refused_and_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("{", "is not a state"), ("[]", "is not a state"), ("{}", "Missing goal"), ('{"goal": 3}', "goal"),
-     ('{"task_goal": 3}', "goal"),
+    [("{", "is not the state of a task"), ("[]", "is not the state of a task"), ("{}", "Missing goal"),
+     ('{"goal": 3}', "goal"), ('{"task_goal": 3}', "goal"),
      ('{"task_goal": "x", "window_id": 0}', "window_id")],
 )  # fmt: skip
 def test_invalid_state_file_is_named_and_left_unchanged(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "agent_state.json").write_text(text)
     for act in (kept(tmp_path).load, lambda: kept(tmp_path).save(EXAMPLE)):
-        with pytest.raises(MemctlError, match=f"agent_state.json is not a state.*{why}|agent_state.json {why}"):
+        with pytest.raises(
+            MemctlError, match=f"agent_state.json is not the state of a task.*{why}|agent_state.json {why}"
+        ):
             act()
     assert (tmp_path / "agent_state.json").read_text() == text
 

@@ -60,8 +60,8 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
     """A request for a rehydration; an empty field sets no condition.
 
     `task` is the task to find records for. `section` is a marker: only records of its page and of the pages below are
-    included. `since` is a canonical time: only records since then are included. With either of these, records
-    come first in the pack whatever their importance, severity and age. `agent` is the agent whose records are included.
+    included. `since` is a canonical time: only records since then are included. With either of these, records come
+    first in the pack whatever their importance, severity and age. `agent` is the agent whose records are included.
     `reader` is the agent that reads the pack. `is_resumed` says that it already has the text of the last checkpoint.
     """
 

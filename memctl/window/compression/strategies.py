@@ -103,9 +103,9 @@ def progressive(
 ) -> CompressionStep:
     """Shorten answers and results of tools, oldest first, until `free` tokens are saved; None shortens all.
 
-    The age of a block is the number of turns from its own to the next, `current_turn`. Up to age 1 a block keeps all
-    its tokens, up to 5 it keeps 30 %, up to 20 it keeps 5 %, and later 1 % (LEVELS). `earlier` lists what an earlier
-    compression of the conversation had to keep, which this one must keep, too.
+    The age of a block is the number of turns from its own to the next, `current_turn`. LEVELS says up to which
+    age a block keeps which share of its tokens. `earlier` lists what an earlier compression of the conversation had to
+    keep, and what this one must keep, too.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     answers = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}

@@ -201,4 +201,4 @@ def test_json_arrays_envelopes_and_multiline_objects_are_read(memctl: Memctl) ->
     memctl("import", "-", stdin=whole)
     assert memctl("export").out == lines
     beads = '[{"id": "x-1", "title": "C", "dependencies": []}]'
-    assert "import 1 record" in memctl("import", "beads", "-", stdin=beads).out
+    assert "imported 1 record" in memctl("import", "beads", "-", stdin=beads).out

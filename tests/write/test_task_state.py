@@ -28,7 +28,7 @@ def test_task_state_survives_the_way_through_a_record() -> None:
 def test_update_of_a_state_is_one_commit(memctl: Memctl, repo: Path) -> None:
     made = memctl("state", "Refunds", "--done", "GET", "--remaining", "POST", "--remaining", "PUT", "--next", "POST").id
     before = commits(repo)
-    assert memctl("state", "--update", made, "--done", "POST", "--next", "PUT").out.startswith(f"edit {made} ")
+    assert memctl("state", "--update", made, "--done", "POST", "--next", "PUT").out.startswith(f"edited {made} ")
     assert commits(repo) == before + 1
     assert git(repo, "log", "-1", "--format=%s") == f"docs(memory): edit {made} (completion_percentage 66) Refunds\n"
     (record,) = memctl("show", made, "--json").data["records"]

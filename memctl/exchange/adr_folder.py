@@ -47,10 +47,14 @@ _WIDTH = 4  # digits of a number in a file name, as in adr-tools and MADR
 
 
 class ExportedFile(msgspec.Struct, frozen=True):
-    """A decision as an ADR file: the id of the decision, the name and text of the file, and what the folder holds now.
+    """A decision as an ADR file: the id of the decision, and the name, text and state of the file.
 
-    `state` is `new` (the folder has no file of that name), `same` (it has this text), `changed` (it has the text of the
-    last import or export, which may be overwritten) or `edited` (it has a text that would be lost).
+    `state` compares the exported text with the file of this name in the folder:
+
+    - `new`: the folder has no such file.
+    - `same`: the file has the exported text.
+    - `changed`: the file differs, and is as the last import or export left it, so it may be overwritten.
+    - `edited`: the file differs and was edited since, so its text would be lost.
     """
 
     id: str
@@ -62,9 +66,10 @@ class ExportedFile(msgspec.Struct, frozen=True):
 class Decisions:
     """The decisions of a snapshot, each with the name of its ADR file in a folder.
 
-    A decision has the name of the file that it was imported from, or a new one. `present` are the names of the files in
-    the folder. A decision that was exported there before keeps its number. `elsewhere` are the paths of the decisions
-    that were imported from other folders, if any came from this one.
+    The name is that of the file from which the decision was imported, or else that of a file in the folder with the
+    decision's title, as from an earlier export. Any other decision gets a new name with the next number. `present` are
+    the names of the files in the folder. `elsewhere` are the paths of the records that were imported from other
+    folders; it is empty if no record was imported from this one.
     """
 
     def __init__(self, memory: Memory, snapshot: Snapshot, folder: Path, present: Iterable[str]) -> None:
@@ -96,8 +101,8 @@ class Decisions:
     def text(self, record: Record, form: Form | None = None) -> str:
         """Return the text of a decision's ADR file in a form.
 
-        Without a `form` it is that of the file from which the decision was imported, or else that of most files in the
-        folder, or of most imported decisions.
+        If `form` is None, the form is that of the file from which the decision was imported. For a decision that was
+        not imported it is the form of most files in the folder, or else of most imported decisions.
         """
         origin = self.origins.get(record.path)
         body = restore(self._snapshot.body(record), origin.links if origin else {})
@@ -124,11 +129,11 @@ class Decisions:
 def export_folder(
     memory: Memory, snapshot: Snapshot, records: Iterable[Record], folder: Path, form: Form | None = None
 ) -> list[ExportedFile]:
-    """Return the decisions among the records as files of a folder, without writing them. The folder need not exist.
+    """Return some records' decisions as ADR files of a folder, without writing them. The folder need not exist.
 
-    `form` is the form of all files; with None each decision has the form in which it was imported, or else that of most
-    files in the folder, or of most imported decisions. Raises MemctlError if two decisions have the same file name, or
-    if a file would be written through a symbolic link.
+    `form` is the form of all files. If it is None, each decision has the form in which it was imported; for a decision
+    that was not imported it is the form of most files in the folder, or else of most imported decisions. Raises
+    MemctlError if two decisions have the same file name, or if a file would be written through a symbolic link.
     """
     if folder.exists() and not folder.is_dir():
         raise MemctlError(f"{folder} is not a folder", exit_code=USAGE)
@@ -160,10 +165,10 @@ def _last_exports(memory: Memory) -> dict[str, str]:
 
 
 def write_folder(memory: Memory, folder: Path, exported: Sequence[ExportedFile]) -> None:
-    """Write those of the exported files that are new or differ from the folder's.
+    """Write the exported files to a folder, except those that the folder has with the same text.
 
-    Files that were edited in the folder are overwritten: ask the user before. Digests of all exported files are stored
-    in the Git directory, so that a later export recognises files that nobody edited.
+    Files that were edited in the folder are overwritten, so the caller asks the user before. Digests of all exported
+    files are stored in the Git directory, so that a later export recognises files that nobody edited.
     """
     writes = [Write(item.file, item.text) for item in exported if item.state != "same"]
     folder = Path(os.path.realpath(folder))  # the folder may be a symbolic link, its files may not
@@ -258,7 +263,10 @@ class AdrFile(msgspec.Struct, frozen=True):
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """One file supersedes another: the file names, and which of the two files says so."""
+    """A link between two ADR files: the file `new` supersedes the file `old`.
+
+    `by_old` and `by_new` say whether the one and the other file states the link.
+    """
 
     old: str
     new: str
@@ -267,7 +275,7 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 class AdrImport(ImportResult, frozen=True):
-    """The result of importing a folder: what happens to each of its files.
+    """The result of importing a folder: its files by what the import does with them.
 
     `added` maps the names of the files that are imported to the ids of their new decisions. `changed` maps the names of
     files that were imported before, and have changed since, to the ids of their decisions. `templates` and `skipped`
@@ -283,9 +291,9 @@ class AdrImport(ImportResult, frozen=True):
 class AdrFolder(msgspec.Struct, frozen=True):
     """The files of a folder: those that were read as decisions, those that could not be read, and the others.
 
-    `names` are the names of the files of the first two kinds. `decisions` are those that were read, in the order of
-    their numbers, and `refused` has a message, with file and line, on each that could not be read. `templates` and
-    `skipped` are names of files that are no decisions.
+    `decisions` are the files that were read, in the order of their numbers. `refused` has a message, with file and
+    line, on each file that could not be read. `names` are the names of the files in both lists. `templates` and
+    `skipped` are the names of files that are no decisions.
     """
 
     names: Sequence[str]
@@ -360,9 +368,10 @@ def _reason(name: str, error: FrontMatterError | InvalidRecord | OSError) -> str
 
 
 def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
-    """Return the Change that adds the ADRs of a folder as decisions. Files that were imported before are left alone.
+    """Return the result of importing the ADRs of a folder, with the Change that adds them as decisions.
 
-    Raises MemctlError, naming files and lines, if no file can be imported; if the import is strict, if any file can't.
+    Files that were imported before are left alone. Raises MemctlError, naming files and lines, if no file can be
+    imported. If the import is strict, it raises MemctlError if any one file can't be imported.
     """
     links_in = LinkRebase(target.memory)
     listing = read_folder(folder, links_in)

@@ -28,9 +28,9 @@ Target = str | int  # the name or the number of an ADR file
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """What an ADR file states: its status, the records that supersede it, and those that it supersedes.
+    """The statements of an ADR file: its status, the records that supersede it, and those that it supersedes.
 
-    `unclear` is the text in the place of the status, if it names no known status.
+    If the file states something else than a known status, `unclear` is that text; otherwise it is "".
     """
 
     status: str
@@ -78,7 +78,7 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
 
 
 def status_of(text: str) -> tuple[str, bool]:
-    """Return the status of a decision that `text` states, and True; `proposed` and False if the text states none."""
+    """Return the status of a decision that `text` states, and True; (`proposed`, False) if the text states none."""
     status = _status(text)
     return status or _UNKNOWN, bool(status)
 
@@ -97,7 +97,7 @@ def updated_origin(
 ) -> AdrOrigin:
     """Return the origin of an imported decision with the record's current title, date, status and links.
 
-    `successors` are the decisions that supersede it, `predecessors` those that it supersedes.
+    `successors` are the decisions that supersede the record, `predecessors` those that the record supersedes.
     """
     stated = statement_of(origin, body)
     new_by = [

@@ -75,9 +75,10 @@ def detect(parts: Iterable[HeadedPart]) -> Form:
 
 
 def body_of_parts(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, str]]:
-    """Return the body of a decision made of an ADR file's sections, and the file's headings that its form lacks.
+    """Return a decision's body with the sections of an ADR file, and the file's own headings for them.
 
-    These are headings of content fields that are worded differently than in `form`, by the field's name.
+    In the body each content field has memctl's heading. If the file's heading differs from that of `form`, the second
+    value has the file's heading (a line such as `## Options considered`) by the field's name.
     """
     texts: list[str] = []
     wording: dict[str, str] = {}
@@ -95,9 +96,10 @@ def body_of_parts(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[st
 
 
 def parts_of_body(body: str, form: Form, wording: Mapping[str, str]) -> list[str]:
-    """Return the sections of an ADR file for a decision's body, the inverse of `body_of_parts`.
+    """Return the sections of an ADR file for a decision's body, each as a text with its heading.
 
-    `wording` has the headings to use instead of those of `form`, by content field.
+    This is the inverse of `body_of_parts`: `wording` has the headings to use instead of those of `form`, by the content
+    field's name.
     """
     texts = []
     for part, field in _with_fields(body):
@@ -107,10 +109,10 @@ def parts_of_body(body: str, form: Form, wording: Mapping[str, str]) -> list[str
 
 
 def with_outcome(body: str, title: str) -> str:
-    """Return the body of a decision with the sections that MADR expects.
+    """Return a decision's body with the chosen option and the outcome that MADR expects.
 
-    The decision's title becomes the first of its options. A reason without a section `Decision` becomes the text of
-    that section: `Chosen option: …, because: …`.
+    If the body lists alternatives, `title` becomes the first of the options. If the body has a reason but no section
+    `Decision`, the reason becomes the text of that section: `Chosen option: …, because: …`.
     """
     content = content_fields.content(DECISION, body)
     options = content.get("alternatives_considered") or []
@@ -126,7 +128,7 @@ def with_outcome(body: str, title: str) -> str:
 
 
 def arrange(body: str, form: Form) -> str:
-    """Return a body in another form: its sections under the form's names and in its order, other sections last."""
+    """Return a decision's body with the headings and order of a form; sections unknown to the form come last."""
     places = list(_SECTIONS[form])
     parts = _with_fields(body)
     has_outcome = form == "madr" and any(field and field.name == "decision" for _, field in parts)
@@ -219,13 +221,15 @@ _NO_TITLE = "there is no title (a line `# Title`) above the first section; `memc
 
 
 class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a decision keeps of the file that it was imported from, in the key `adr` of its front matter.
+    """The facts that a decision keeps of the file that it was imported from, in the key `adr` of its front matter.
 
-    `digest` is that of the whole file and `head` the text above its first section. `status` is the section `Status`,
-    which follows `place` other sections. `headings` are the headings that differ from the form's, by content field, and
-    `end` the line ends at the end of the body. `superseded_by` and `supersedes` are links that the other file states
-    and this one does not. `links` maps the relative links in the record's text to those in the file. `folder` is the
-    file's folder as a path from the top of the repository, "" if it is outside or not known.
+    - `digest`: the digest of the whole file; `head`: the text above its first section.
+    - `status`: the section `Status` as it was; `place`: the number of other sections before it.
+    - `headings`: the file's headings that differ from those of `form`, by content field.
+    - `end`: the line ends at the end of the body.
+    - `superseded_by`, `supersedes`: links that only the file at their other end states.
+    - `links`: the relative links in the file, by those in the record's text.
+    - `folder`: the file's folder as a path from the top of the repository, "" if it is outside or not known.
     """
 
     file: str
@@ -245,11 +249,12 @@ class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The text of an ADR file above its first section, with the spans (start and end offset) of what it states.
+    """The text of an ADR file above its first section, with the spans (start and end offset) of title, status and date.
 
     `title` is the title without its number, `date` a date that can be parsed. `front` is the text between the fences of
-    the front matter, (0, 0) if there is none. `above` and `below` are start and end of the title's line. They are equal
-    if no line has the title; then the front matter has it, or it is `file_title`, which is made from the file's name.
+    the front matter, (0, 0) if there is none. `above` and `below` are the offsets of the start and the end of the
+    title's line. They are equal if no line has the title; then the front matter has it, or the title is `file_title`,
+    which is made from the file's name.
     """
 
     text: str

@@ -32,9 +32,9 @@ def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]
 def import_json(target: ImportTarget, text: str) -> ImportResult:
     """Return the result of adding the records of JSON Lines, or of one JSON array.
 
-    A line is skipped if the memory has its record already. If the line has an id of memctl's, that is the record with
-    this id, which must have the same text. Otherwise it is a record with the line's memory_id or `source_id`, or one
-    that was imported from an equal line.
+    A line is skipped if the memory has its record already. If the line has an id of memctl's, its record is the one
+    with this id; the line is refused if that record has another text. Otherwise its record is one with the line's
+    memory_id or `source_id`, or one that was imported from an equal line.
     """
     return import_items(
         target, json_objects(text), "correct the lines, or leave out `id` and `memory_id` to get new ones"

@@ -48,10 +48,10 @@ class ImportTarget(msgspec.Struct, frozen=True):
 
 
 class ImportResult(msgspec.Struct, frozen=True):
-    """The result of an import: the change, and messages on items that it does not add as they were.
+    """The result of an import: the change to write, and messages on the items that are altered or left out.
 
-    `known` are records (or files of ADRs) that were imported before. `refused` has a message on each item that can't be
-    imported, `notes` on what was altered.
+    `known` are the ids of records (or the names of ADR files) that were imported before. `refused` has a message on
+    each item that can't be imported, `notes` has messages on values that were altered.
     """
 
     change: Change
@@ -68,11 +68,11 @@ def import_items(
     known: Sequence[str] = (),
     canonical: Callable[[str], str] = str,
 ) -> ImportResult:
-    """Return the result of importing items: those that can't be imported are named in it.
+    """Return the result of importing items, with a message on each item that can't be imported.
 
-    Raises MemctlError with `hint` if no item can be imported; if the import is strict, if any item or link can't.
-    `known` are ids of records that were imported before and are not among the items. `canonical` returns one form of an
-    id of another tool, for all ways to write it.
+    Raises MemctlError with `hint` if no item can be imported. If the import is strict, it raises MemctlError if any
+    item or link can't be imported. `known` are ids of records that were imported before and are not among the items.
+    `canonical` returns one form of an id of another tool, for all ways to write the id.
     """
     noted = Problems(is_strict=target.is_strict)
     sound = [one for one in _unique(target, rows(target.memory, items, noted), noted) if _is_sound(target, one, noted)]
@@ -107,10 +107,10 @@ def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool)
 
 
 def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
-    """Give an id to each of some records that have none, by setting `id` in the values of their front matter.
+    """Give ids to records that have none: set `id` in the values of each record's front matter.
 
-    `without` are these values, one map for each record. Ids are the next free ones of a record's type and day, in the
-    order of the records.
+    `without` has these values, one map for each record, and is changed in place. The ids are the next free ones of a
+    record's type and day, in the order of the records.
     """
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for values in without:
@@ -121,10 +121,10 @@ def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
 
 
 def try_write(target: ImportTarget, values: dict[str, Any], draft: Draft) -> tuple[str, list[str]]:
-    """Return the text of the file of a new record, or "" and what is wrong with it, each message with its field.
+    """Return the text of the file that a new record would have, and a list of the problems with it.
 
-    `values` is the record's front matter, and `draft` has its text. A record without an id is tried with the first one
-    of its day.
+    If there are problems, the text is "", and each problem is a message with its field. `values` is the record's front
+    matter, and `draft` has its text. For a record without an id the first id of its day is used.
     """
     values = {"id": ids.record_id(draft.kind, values["timestamp"][:10], 1), **values}
     if found := problems(values):

@@ -22,7 +22,10 @@ _CIRCLES = {"superseded_by": "supersedes", "blocked_by": "blocks"}
 
 
 def add_unresolved(values: dict[str, Any], relation: str, names: Iterable[str]) -> None:
-    """Add links that lead to no record to `unresolved_links` of a record's values."""
+    """Add links that lead to no record to `unresolved_links` in a record's values, such as `blocks BACK-12`.
+
+    `relation` is the name of the link's field, and `names` are the ids that the links name.
+    """
     present = values.get(UNRESOLVED) or []
     values[UNRESOLVED] = [
         *(present if isinstance(present, list) else [present]),

@@ -68,19 +68,25 @@ class Problems:
 
 
 class UnknownValues:
-    """Values of another tool's fields that mean nothing to an import, counted by field and value."""
+    """Counts values of another tool's fields that an import does not know, by field and value."""
 
     def __init__(self) -> None:
         self._counts = Counter[tuple[str, str, str]]()
 
     def replace(self, field: str, value: object, instead: str) -> str:
-        """Return `instead`, the value to take ("" for none), and count the unknown value unless it is empty."""
+        """Count an unknown value of a field unless it is empty, and return `instead`, the value to use in its place.
+
+        `instead` is "" if the value is to be left out.
+        """
         if value not in (None, ""):
             self._counts[field, one_line(str(value)), instead] += 1
         return instead
 
     def take_time(self, field: str, value: str | None) -> str:
-        """Return the time that the value of a field states, in canonical form; "" if it states none."""
+        """Return the time that a field's value begins with, in canonical form.
+
+        A value without a time gives "", and is counted as unknown unless it is empty.
+        """
         return moment_of((value or "").strip())[0] or self.replace(field, value, "")
 
     def notes(self) -> list[str]:

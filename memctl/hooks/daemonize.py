@@ -16,10 +16,10 @@ _WHOLE = b"\0"  # the end mark of a complete text
 
 
 def run(do: Callable[[], object]) -> None:
-    """Run a function in a forked process, which this process does not wait for.
+    """Run a function in a forked process, and do not wait for that process.
 
-    A process that can't fork, as on Windows, runs the function itself. A fork costs 1 ms and has all
-    modules imported, unlike a new Python process.
+    If this process can't fork, as on Windows, it runs the function itself and waits. A fork takes 1 ms, and the forked
+    process has all modules imported, unlike a new Python process.
     """
     try:
         copy = os.fork() if hasattr(os, "fork") else None
@@ -75,10 +75,11 @@ def seconds(environ: Mapping[str, str]) -> float:
 
 
 def within(seconds: float, make: Callable[[], str]) -> str | None:
-    """Return what `make` returns, None if it takes longer than `seconds` or fails.
+    """Run `make` in a forked process and return its text; None if it takes longer than `seconds` or fails.
 
-    `make` runs in a forked process that is never interrupted: it completes what it writes, and its updates of caches
-    serve the next call. Without `fork` (on Windows) it runs in this process, without a limit.
+    The forked process is not interrupted when the time is over: it completes the files that it writes, and the caches
+    that it updates serve the next call. Where no fork is possible (on Windows, or at the limit of processes), `make`
+    runs in this process without a time limit.
     """
     if not hasattr(os, "fork"):
         return make()

@@ -83,10 +83,11 @@ def answer(
 ) -> str:
     """Return the answer to the host's event in `data`, which is JSON; "" if there is nothing to answer.
 
-    There is no answer without a memory, to an event of an unknown kind, and to most events of sub-agents.
+    The answer is "" without a memory, for an event of an unknown kind, and for most events of sub-agents.
 
-    The memory is searched from `start`, or from the session's folder that the host names. Functions to run once the
-    host has its answer are added to `behind`; if that is None, they run at once.
+    The memory is searched from `start`, or from the session's folder that the host names if `start` is None. Work that
+    need not delay the answer is appended to the list `behind`, as functions that the caller runs once the host has its
+    answer. If `behind` is None, these functions run before this function returns.
     """
     if environ.get(GUARD):
         return ""

@@ -48,9 +48,10 @@ _Recall = tuple[str, bool, FileRecord, str, tuple[str, ...]]
 
 
 def after(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
-    """Return what is recorded about the files that a call read or wrote, once per session and file; "" if nothing is.
+    """Return what is recorded about the files that a tool call read or wrote; "" if nothing is.
 
-    `place` is the folder with the memory, and `now` the time by which records expire.
+    Each file is answered once between two compactions. `place` is the folder with the memory, and `now` the time by
+    which records expire.
     """
     lines = []
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
@@ -67,10 +68,11 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
 
 
 def before(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
-    """Return an answer (JSON) that refuses a call: the first write of a file with records that was not read.
+    """Return an answer (JSON) that refuses a tool call which writes a file with records that the agent was not shown.
 
-    The result is "" if the call is no such write, or if Git's setting memctl.guard is not "deny". `place` is the folder
-    with the memory, and `now` the time by which records expire.
+    Each file is refused at most once between two compactions; the next attempt is allowed. Only records that are not
+    merely proposed refuse a call. The result is "" if the call is allowed, or if Git's setting memctl.guard is not
+    "deny". `place` is the folder with the memory, and `now` the time by which records expire.
     """
     if repository.own_setting(SETTING).lower() != DENY:
         return ""

@@ -19,9 +19,10 @@ _SEEN = "compressed-"
 
 
 def take_new_compression(folder: SessionDir, transcript: str) -> bool:
-    """Return whether a transcript has a new compression since the last call for this session.
+    """Return whether a transcript shows a compression that no earlier call for this session has returned.
 
-    Each summary counts once, even if its messages are written again, as in a resumed session.
+    `folder` is memctl's folder for the session. Each summary counts once, even if its messages are written again, as in
+    a resumed session.
     """
     start = end = folder.offset(_READ)
     found = False

@@ -41,7 +41,7 @@ class LiveSession(NamedTuple):
 def note(
     folder: SessionDir, host: Host, payload: Payload, place: Path, environ: Mapping[str, str], *, anew: bool
 ) -> None:
-    """Record that a session is running, unless that is recorded already; with `anew` the record is replaced.
+    """Record that a session is running. An existing record of the session stays as it is, unless `anew` is True.
 
     `place` is the folder with the memory. Raises OSError if the file can't be written.
     """
@@ -76,8 +76,8 @@ def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[Sessi
     """Return the sessions of a memory that were probably killed, the one with the latest activity first.
 
     The session of `folder` is left out; `place` is the folder with the memory. A session was probably killed if its
-    host's process is gone, or if it had no activity for `pause` seconds (`session_pause_hours` of config.yaml).
-    Inactivity does not count while a process is alive that the host itself named as the session's.
+    host's process is gone, or if it had no activity for `pause` seconds (`session_pause_hours` of config.yaml). Some
+    hosts name the process of each session (`Host.process`); while that process is alive, no inactivity counts.
     """
     return [one for one, alive in _others(folder, place) if _is_killed(one, alive, pause)]
 

@@ -73,7 +73,10 @@ def fault(root: Path, event: str, session: str, error: BaseException) -> None:
 
 
 def older(file: Path) -> Path:
-    """Return the path of the file with the earlier entries of the log that has its latest entries in `file`."""
+    """Return the path of the second file of a log, which has the entries that are older than those in `file`.
+
+    Example: `faults.jsonl` gives `faults.jsonl.1`.
+    """
     return file.with_name(f"{file.name}.1")
 
 

@@ -75,10 +75,11 @@ FORMS: Mapping[str, Form] = {
 def choose(
     rules: Mapping[str, Sequence[str]], groups: Collection[str] | None, offered: Collection[str], present: Sequence[str]
 ) -> list[str]:
-    """Return which of `rules` (permission rules by group of commands) a file is to have: those of the chosen `groups`.
+    """Return the permission rules that a file is to have, chosen from `rules`, the rules by group of commands.
 
-    If `groups` is None, the file keeps the rules that are `present` in it, and gets those that memctl has not `offered`
-    before: a rule that the user removed, or a group that the user left out, is not added again.
+    These are all rules of the `groups` that the user chose. If `groups` is None, they are the rules `present` in the
+    file, and rules that memctl did not know when it last edited the file (`offered` are the rules that it knew). So a
+    rule that the user removed, or a group of which the user kept no rule, is not added again.
     """
     chosen: list[str] = []
     for group, of in rules.items():

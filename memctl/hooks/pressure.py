@@ -58,11 +58,12 @@ def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
 
 
 def window_of(model: str, tokens: int, environ: Mapping[str, str], compacted: int = 0) -> int:
-    """Return the size of a model's window in tokens: that of MEMCTL_CONTEXT_WINDOW, or by the model's name.
+    """Return the size of a model's window in tokens: the value of MEMCTL_CONTEXT_WINDOW, or a size by the model's name.
 
-    `tokens` are those in the context, which may show that the window is the large one; `compacted` are those at the
-    last automatic compaction (0 if unknown), which may show that it is the small one. Claude Code's settings may make
-    the window smaller.
+    A name may fit a small and a large window. `tokens` is the number of tokens in the context now: more than the small
+    window holds prove the large one. `compacted` is the number of tokens at the last automatic compaction, 0 if
+    unknown: a number that the small window holds shows the small one. Claude Code's settings in `environ` may lower the
+    size.
     """
     try:
         given = model_windows.window_setting(environ)

@@ -1,7 +1,8 @@
-"""Find what the memory has about a prompt and the session has not been shown yet, in at most 1,500 tokens.
+"""Answer a prompt with the records relevant to it that the session has not been shown yet, in at most 1,500 tokens.
 
-A sub-agent's first prompt gets 300 tokens, with how to find more. Shown records are marked in the session's folder, and
-the marks are deleted at a compaction, with the context. A prompt to which nothing is relevant gets no answer.
+The first prompt of a sub-agent gets at most 300 tokens, with how to find more. Shown records are marked in the
+session's folder. A compaction removes them from the context, so the marks are deleted then. A prompt to which nothing
+is relevant gets no answer.
 """
 
 from __future__ import annotations
@@ -110,9 +111,9 @@ def _pack(
 
 
 def give(folder: SessionDir, result: str) -> str:
-    """Return the text in a result of `find`, and mark its records as shown.
+    """Return the text in a result of `find`, and mark the result's records as shown to the session.
 
-    They are not marked in `find`, whose result may come too late to be shown.
+    `find` does not mark them itself, because its result may come too late to be shown.
     """
     text, included = json.loads(result)
     for identifier in included:

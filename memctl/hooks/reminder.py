@@ -60,10 +60,11 @@ def unread(folder: SessionDir, transcript: str) -> NewRows:
 
 
 def find(open_memory: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:
-    """Return the reminder of the decisions in some lines of a transcript, as JSON for `give`.
+    """Return a reminder of the decisions in some lines of a transcript that are not recorded yet, as JSON for `give`.
 
-    The JSON also has a name for each decision that no reminder has named so far: the name of a file in `folder`, by
-    which `give` marks it as named. `open_memory` opens the memory, and is called only if there is such a decision.
+    The JSON is a list: the reminder's text, "" if no decision is left, and a list of names, one for each decision that
+    no reminder has considered before. A name is that of a marker file in `folder`, which `give` creates. `open_memory`
+    opens the memory, and is called only if there is a new decision.
     """
     from memctl.session import extraction
 

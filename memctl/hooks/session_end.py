@@ -61,10 +61,12 @@ def change(memory: Memory, folder: SessionDir) -> Change | None:
 def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | None) -> bool:
     """Return whether the draft of a session's page is worth a commit.
 
-    It is if the session has a task, and the draft has a changed file, a decision, an issue or a learning; if the
-    session has a page already, any further activity is enough. A prompt, an existing page, or a goal in the session's
-    `state` shows that there is a task: a draft that starts after a compaction may have no prompt. A draft made from Git
-    alone needs none. A draft that is not committed stays and is merged later.
+    A draft is worth a commit if the session has a task and the draft has a changed file, a decision, an issue or a
+    learning. If the session has a committed page already, any further activity is enough.
+
+    The session has a task if the draft has a prompt, if a page exists, or if `state` has a goal: a draft that starts
+    after a compaction may have no prompt. A draft made from Git alone (for a host whose transcripts memctl does not
+    read) needs no task. A draft that is not committed stays, and later parts of the session are merged into it.
     """
     has_page = sessions_ref.has(memory, session_page.path_of(draft.id))
     is_of_git = draft.values.get("transcript") == GIT

@@ -71,9 +71,10 @@ def note(
     *,
     is_given: bool = True,
 ) -> None:
-    """Record that a session starts or continues.
+    """Record that a session starts or continues, with the state of Git at its first start.
 
-    `is_given` says that its agent got the memory's text just now.
+    `is_given` is True if the agent gets the memory's text now. `state` is the session's stored state, None for a new
+    session.
     """
     folder.tidy()
     if not _has_context(payload, state):
@@ -148,11 +149,11 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 
 
 def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
-    """Return the rehydration pack in at most `room` characters, or bytes for a host that cuts by bytes.
+    """Return the rehydration pack (what an agent needs at its start) in at most `room` characters.
 
-    With `since` (a time) the pack has only what is newer, and is "" if nothing is. By default `room` is all that the
-    guide leaves of a session's start. If it is less, a resume text takes the rest, so the pack leaves out the
-    checkpoint that this text shows.
+    For a host that limits answers by bytes, `room` is in bytes. With `since` (a time) the pack has only newer content,
+    and is "" if there is none. The default of `room` is the length that the guide leaves free. A caller with a smaller
+    `room` puts a resume text, which shows the checkpoint, into the rest; the pack then leaves out the checkpoint.
     """
     size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
     from memctl.pack import budget_fill, last_work, rehydrate, supply
@@ -186,10 +187,10 @@ def _beginning(memory: Memory, host: Host, folder: SessionDir) -> Running:
 
 
 def pages_elsewhere(memory: Memory, root: Path) -> str:
-    """Return a line on how to fetch session pages that a remote keeps on a ref, once per clone.
+    """Return a line which says that a remote keeps session pages and how to fetch them, once per clone.
 
-    Returns "" if the clone has such pages, if no remote seems to have any, or if the line was given before, which a
-    file in `root`, the folder of the memory's hooks, records.
+    Returns "" if the clone has session pages on its own ref, if no remote seems to have any, or if the line was
+    returned before. `root` is the folder of the memory's hooks, in which a file records that the line was returned.
     """
     from memctl.git import hook_commits, private
     from memctl.store import sessions_ref

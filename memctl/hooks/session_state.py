@@ -34,18 +34,18 @@ _RENAMED = {
 
 
 class SessionState(msgspec.Struct, frozen=True):
-    """A session as the hooks have seen it.
+    """The stored state of a session, as far as the hooks have seen the session.
 
     - `top`: the worktree of the session
-    - `offsets`: how many bytes of each transcript have been read, by path
+    - `offsets`: how many bytes of each transcript have been read, by the transcript's path
     - `began`: the state of Git when the session began
-    - `seen`: when the session last got the memory; later it gets only what is newer, its own records included
-    - `task`: the state of its task, as the transcript shows it so far
-    - `created`: the tasks that its agent created, by their numbers
-    - `is_over`: whether its list of tasks is finished
+    - `seen`: the time when the session last got the memory; a resumed session gets only records newer than that
+    - `task`: the state of the session's task, as the transcript shows it so far
+    - `created`: the texts of the tasks that the agent put on its task list, in the order of their numbers
+    - `is_over`: whether all tasks on the agent's task list are finished
     - `succeeded`: the steps that succeeded, such as commands
     - `checkpoint`: the id of the checkpoint that was saved at the last compaction
-    - `compacted`: the id of the transcript's line on a compaction of which it is not known yet how many tokens it left
+    - `compacted`: the id of the transcript's line on the last compaction, while it is unknown how many tokens this left
     - `saving`: the time of the last event for which a checkpoint was to be saved, and the checkpoint's id
     - `answers`: final answers of turns that are worth keeping, from a host whose transcripts memctl can't read
 
@@ -119,12 +119,12 @@ def update(folder: SessionDir, **values: Any) -> SessionState:
 
 
 def latest(new: Iterable[str], old: Iterable[str], most: int) -> tuple[str, ...]:
-    """Return the items of two lists, those of `new` before those of `old` and each once; at most the first `most`."""
+    """Return the items of `new` and then those of `old`, each item once, and of these at most the first `most`."""
     return tuple(dict.fromkeys((*new, *old)))[:most]
 
 
 def progress_of(state: SessionState) -> Progress:
-    """Return the progress of a session's task, from which the next part of the transcript continues."""
+    """Return the progress of a session's task so far, to which the next part of the transcript is added."""
     from memctl.session.progress import Progress
 
     return Progress(state.task, state.created, state.is_over)

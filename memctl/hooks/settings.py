@@ -33,8 +33,11 @@ class SettingsFile(NamedTuple):
 def place(host: Host, option: str, project: Path, environ: Mapping[str, str]) -> SettingsFile:
     """Return the settings file of a host that an option of `memctl install` chooses.
 
-    It is the file that the project shares for "", one user's own file in the project for LOCAL, and the one in the
-    user's home for USER. `project` is the folder of the project.
+    - "" (no option): the file that everybody in the project shares
+    - LOCAL: the file of one user in the project
+    - USER: the file in the user's home
+
+    `project` is the folder of the project.
     """
     name = f"{host.folder}/{host.own if option == LOCAL else host.shared}"
     if option != USER:
@@ -74,9 +77,10 @@ def programs(text: str, name: str, host: Host) -> list[str]:
 def hook_call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[str, Any]:
     """Return the fields of a hook by which a host calls memctl, such as {"command": "…"}.
 
-    `program` is the path of memctl, "" for the one on the PATH. In a project's settings (not `is_own`) a missing memctl
-    must do nothing, since not everybody in a project has it and hosts report each failing hook. The command then still
-    reads the event, because Codex takes a closed pipe for a failure.
+    `program` is the path of memctl, "" for the memctl on the PATH. `is_own` says that the settings are one user's and
+    not shared by a project; `windows` says that memctl runs on Windows. In shared settings a command must do nothing
+    where memctl is missing, since not everybody in a project has it and hosts report each failing hook. The command
+    then still reads the event, because Codex takes a closed pipe for a failure.
 
     Claude Code can start a program without a shell, but that fails if the program is missing, so in a project it is
     used on Windows only. Codex has a separate command for cmd.exe. Gemini CLI has one command, for bash or, on Windows,

@@ -1,4 +1,4 @@
-"""Read the log of compactions: entries of hooks before each compaction, and of transcripts after it."""
+"""Read the log of compactions, which has entries of hooks before a compaction and of transcripts after it."""
 
 from __future__ import annotations
 

@@ -56,9 +56,10 @@ def update_draft(
 
 
 def merge_pages(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> SessionPage:
-    """Merge the page of a later part of a session (`new`) into the session's page so far (`old`).
+    """Return the page of a later part of a session (`new`) merged into the session's page so far (`old`).
 
-    State and next steps stay as they were if the later part has none. `succeeded` are the steps that succeeded in it.
+    If the later part has no state or no next steps, the page keeps those of `old`. `succeeded` are the steps that
+    succeeded in the later part; they resolve the errors of these steps.
     """
     made = merge.merge(old, new, succeeded)
     kept = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}

@@ -13,7 +13,7 @@ from memctl.providers.provider import Provider
 def user_provider(
     environ: Mapping[str, str], git_settings: Mapping[str, str], *, is_allowed: bool = True
 ) -> Provider | None:
-    """Return the provider that the user's settings name; None without one, or if the project forbids it.
+    """Return the provider that the user's settings name; None if they name none, or if the project forbids providers.
 
     `git_settings` are Git's settings by name in lower case; `is_allowed` is False if the project forbids providers.
     Raises MemctlError if the provider can't be used.

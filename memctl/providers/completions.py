@@ -60,7 +60,7 @@ class Completions:
         self.name = f"{one_line_message(settings.model, 100)} at {self._host}"
 
     def answer(self, prompt: str) -> str:
-        """Return the model's answer to a prompt; raises ProviderFailed.
+        """Return the model's answer to a prompt; raises ProviderFailed if there is none.
 
         Up to 4 attempts are made if the server is overloaded or fails, within the time limit of the settings.
         """

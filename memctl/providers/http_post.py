@@ -76,9 +76,12 @@ def key(text: str, setting: str, hint: str) -> str:
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float, longest: int) -> bytes:
-    """POST JSON, and return the body of the answer, which must have at most `longest` bytes and arrive in `seconds`.
+    """POST a JSON `body` to an address, and return the body of the answer.
 
-    Raises HTTPError for any status but success, TooLong, TimeoutError, and OSError if the address can't be reached.
+    The answer must arrive within `seconds` and have at most `longest` bytes.
+
+    Raises HTTPError for any status but success, TooLong for a longer answer, TimeoutError for a later one, and OSError
+    if the address can't be reached.
     """
     request = Request(url, body, {"content-type": "application/json", **headers}, method="POST")
     until = time.monotonic() + seconds

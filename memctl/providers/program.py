@@ -1,4 +1,4 @@
-"""A provider that runs a program: it reads a prompt on standard input and prints the answer, as `claude -p`."""
+"""A provider that runs a program, such as `claude -p`, which reads a prompt on standard input and prints the answer."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Program:
         self._seconds = seconds
 
     def answer(self, prompt: str) -> str:
-        """Give the program a prompt and return what it prints; raises ProviderFailed.
+        """Give the program a prompt and return what the program prints.
 
-        It fails if the program fails, prints nothing, or takes too long.
+        Raises ProviderFailed if the program fails, prints nothing, or takes too long.
         """
         with tempfile.TemporaryDirectory(prefix="memctl-", ignore_cleanup_errors=True) as folder:
             out = self._run(prompt, folder)

@@ -71,8 +71,12 @@ class Count(msgspec.Struct, frozen=True):
 class Counter:
     """Counts the tokens of texts for one model or family, and keeps counts in a cache if it has one.
 
-    It takes the most trusted source that it has: what the model itself reported of the same text; a `tokenizer` of the
-    model; o200k times the family's factor and the ratio of the `calibration`; or an estimate times both.
+    A count is from the first of these sources that is there for the text:
+
+    1. the number that the model itself reported for the same text (in `calibration`)
+    2. the model's own `tokenizer`
+    3. the number of o200k tokens, multiplied by the family's factor and the ratio of `calibration`
+    4. an estimate of the o200k tokens, multiplied likewise
     """
 
     def __init__(
@@ -90,7 +94,7 @@ class Counter:
 
     @property
     def cache_key(self) -> str:
-        """A key for cached counts: a name of all that a count depends on except the text and its kind."""
+        """A key for cached counts, which names the family, tokenizer and calibration that the counts depend on."""
         calibration, own = self._calibration, self._tokenizer
         parts = [self.family.name, *([own.name] if own else [])]
         if calibration is not None:
@@ -98,7 +102,7 @@ class Counter:
         return " ".join(parts)
 
     def factor(self, kind: str) -> float:
-        """Return the factor by which the o200k tokens of a text of a kind are multiplied."""
+        """Return the factor that turns the o200k tokens of a text of the given kind into tokens of the model."""
         return self.family.factors[kind] * (1 if self._calibration is None else self._calibration.ratio)
 
     def count(self, text: str, kind: str = "markdown") -> Count:
@@ -126,8 +130,10 @@ class Counter:
         return self.count(text, kind).tokens
 
     def tokens_of(self, name: str, text: str) -> int:
-        """Return the number of tokens of a file's text; its kind follows from the file's name or the text's
-        beginning."""
+        """Return the number of tokens of a file's text.
+
+        The kind of the text follows from the file's `name`, or else from the beginning of the text.
+        """
         return self.tokens(text, kind_of_text(name, text))
 
     def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
@@ -186,12 +192,12 @@ _BAND = 0.9  # of the observations are within the error band
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """The ratio of the tokens that a model reported to what its family's factors give, and the errors that remain.
+    """A correction of the family's factors for one model, learned from texts whose tokens the model reported.
 
-    `observations` is the number of texts whose reported tokens are known. Errors are fractions of the reported tokens:
-    `error` is the error band, within which nine in ten observations are, and `before` and `after` are the medians of
-    the absolute errors without the ratio and with it. `kinds` are the kinds of the observed texts. `reported` has the
-    tokens of whole texts by their digests.
+    `ratio` is the number of reported tokens divided by the number by the family's factors. `observations` is the number
+    of texts. Errors are fractions of the reported tokens: `error` is the error band, within which nine in ten
+    observations are; `before` and `after` are the medians of the absolute errors without the ratio and with it. `kinds`
+    are the kinds of the observed texts. `reported` has the tokens of whole texts by their `digest_of`.
     """
 
     model: str
@@ -204,7 +210,7 @@ class Calibration(msgspec.Struct, frozen=True):
     reported: dict[bytes, int] = {}
 
     def error_of(self, kind: str, family: Family) -> float:
-        """Return the error band for a kind of text; for one that was not observed, at least the family's."""
+        """Return the error band for texts of a kind; at least the family's band if no such text was observed."""
         return self.error if kind in self.kinds else max(self.error, family.error)
 
 
@@ -214,8 +220,10 @@ def digest_of(text: str) -> bytes:
 
 
 def name_of(model: str) -> str:
-    """Return the name of a model in lower case without vendor, date and version of a deployment, which do not affect
-    counts."""
+    """Return a model's name in lower case, without vendor, date and deployment version, which do not affect counts.
+
+    Example: `us.anthropic.claude-sonnet-4-5-20250929-v1:0` gives `claude-sonnet-4-5`.
+    """
     name = model.strip().lower().rpartition("/")[2]
     name = re.sub(r"^(?:[a-z]{2,6}\.)?anthropic\.", "", name)
     return re.sub(r"(?:[-@]20\d{6}|-latest)?(?:-v\d+(?::\d+)?)?$", "", name)
@@ -224,7 +232,7 @@ def name_of(model: str) -> str:
 def calibrate(model: str, found: Sequence[TokenSample], family: Family) -> Calibration | None:
     """Return the calibration of a model from the observations `found`, oldest first; None if there are none.
 
-    `family` is the model's family; its error band counts as long as there are few observations.
+    `family` is the model's family. While there are few observations, the error band is at least the family's.
     """
     if not found:
         return None

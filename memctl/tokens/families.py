@@ -24,8 +24,10 @@ KINDS = ("prose", "markdown", "python", "go", "typescript", "json", "log", "chat
 
 
 class Family(msgspec.Struct, frozen=True):
-    """Models that count alike: the factor from o200k's count for each kind of text, and the error band as a
-    fraction."""
+    """Models that count tokens alike, with the factors from o200k's counts to theirs.
+
+    `factors` has a factor for each kind of text (`KINDS`), and `error` is the error band as a fraction: 0.05 for ±5 %.
+    """
 
     name: str
     help: str
@@ -103,7 +105,7 @@ def claude_version(name: str) -> tuple[int, int]:
 
 
 def is_pack(text: str) -> bool:
-    """Return whether a text begins as a pack of memctl's in one of its formats."""
+    """Return whether a text begins like a pack that memctl rendered, in any of its formats."""
     return _PACK.search(text[:_BEGINNING]) is not None
 
 
@@ -136,7 +138,7 @@ ERROR = {kind: 0.12 if kind == "json" else 0.07 for kind in _FACTORS}
 
 
 def estimate(text: str, kind: str) -> int:
-    """Return an estimate of the o200k tokens of a text of a kind."""
+    """Return an estimate of a text's o200k tokens without a tokenizer; `kind` is one of KINDS."""
     return math.ceil(sum(map(_weight, _PIECE.findall(text))) * _FACTORS[kind])
 
 

@@ -50,10 +50,11 @@ _LOOKED_AT, _LISTED, _FEWEST = 8_000, 40, 3  # characters, and lines of them
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A text of a request: the number of its message (0: before the first), the message's role, what the text is, its
-    kind.
+    """A text of a request to a model, with where it is from.
 
-    `what` is a constant of `transcript.messages`, such as TEXT or CALL, or "tools"; `kind` is one of `families.KINDS`.
+    `message` is the number of the text's message, from 1; 0 for texts before the first message. `role` is the message's
+    role. `what` is a constant of `transcript.messages`, such as TEXT or CALL, or "tools"; `kind` is one of
+    `families.KINDS`.
     """
 
     message: int
@@ -101,7 +102,10 @@ def parse(given: Any) -> Conversation | None:
 
 
 class PartReader:
-    """Collects the texts of message contents, and counts what costs tokens beside them."""
+    """Collects the texts of messages as `parts`, and counts the content that costs tokens and is not text.
+
+    `uncounted` has the number of contents whose tokens are not known, by their type. `images` is the tokens of images.
+    """
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -116,7 +120,7 @@ class PartReader:
 
     @property
     def overhead(self) -> int:
-        """The tokens of tool calls, empty results and images beside their texts; messages' frames are not in it."""
+        """The tokens of tool calls, empty results and images beside those of texts, without messages' frames."""
         several = sum(number > 1 for number in self._calls.values())
         beside = PER_TOOL_CALL * self.tool_calls + PER_PARAMETER * self._parameters + PER_SEVERAL_CALLS * several
         return beside + PER_EMPTY_RESULT * self._empty_results + self.images
@@ -131,7 +135,7 @@ class PartReader:
         self.take(number, blocks_of(role, content))
 
     def take(self, number: int, blocks: Iterable[Block]) -> None:
-        """Collect parsed blocks of the message with this number."""
+        """Collect the parsed blocks of a message; `number` is its number, as in `Part.message`."""
         for block in blocks:
             if block.type == OTHER and (tokens := image_tokens(block.arguments)) is not None:
                 self.images += tokens
@@ -149,9 +153,10 @@ class PartReader:
 
 
 def call_texts(name: str, arguments: Any) -> tuple[list[tuple[str, str]], int]:
-    """Return the texts of a tool call as the model gets them, each as (kind, text), and the number of its parameters.
+    """Return the texts of a tool call as the model gets them, and the number of the call's parameters.
 
-    `arguments` is an object or the JSON of one; anything else counts as one text.
+    The texts are pairs (kind, text), with a kind of `families.KINDS`. `arguments` is an object or the JSON of an
+    object; any other value is one text without parameters.
     """
     given = decode_json(arguments) if isinstance(arguments, str) else arguments
     if not isinstance(given, dict):
@@ -169,7 +174,7 @@ def call_texts(name: str, arguments: Any) -> tuple[list[tuple[str, str]], int]:
 
 
 def count_call(name: str, arguments: Any, tokens: Callable[[str, str], int]) -> int:
-    """Return all tokens of a tool call. `tokens` is called with (text, kind) to count a text."""
+    """Return the tokens of a whole tool call. `tokens` is a function that counts a text, given (text, kind)."""
     texts, parameters = call_texts(name, arguments)
     return sum(tokens(text, kind) for kind, text in texts if text) + PER_TOOL_CALL + PER_PARAMETER * parameters
 

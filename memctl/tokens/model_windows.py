@@ -34,7 +34,10 @@ def is_large(model: str) -> bool:
 
 
 def zone_of(share: float, yellow: float = YELLOW_AT, orange: float = ORANGE_AT, red: float = RED_AT) -> str:
-    """Return the zone for a share (0 to 1) of the usable window; a threshold belongs to the zone above it."""
+    """Return the zone for a share (0 to 1) of the usable window that is full: green, yellow, orange or red.
+
+    `yellow`, `orange` and `red` are the shares at which these zones begin.
+    """
     if share >= red:
         return RED
     if share >= orange:
@@ -43,13 +46,13 @@ def zone_of(share: float, yellow: float = YELLOW_AT, orange: float = ORANGE_AT, 
 
 
 def claude_window(model: str, seen: int = 0, compacted: int = 0) -> int:
-    """Return the size in tokens of the window that Claude Code uses for a model.
+    """Return the size in tokens of the window that Claude Code uses for a model: small or large.
 
-    The name decides unless usage proves more. More `seen` tokens than the small window holds prove the large one; fewer
-    prove nothing, since Claude Code compacts only after the request that passes its limit: 12 of 234 real sessions had
-    up to 175,000 tokens in a window of 200,000. `compacted` is the number of tokens at which the host compacted by
-    itself (0: it did not); if the small window holds them, it is the small one. Transcripts do not show the suffix
-    `[1m]` that asks for the large window.
+    The model's name decides unless the usage shows more; transcripts do not have the suffix `[1m]` that asks for the
+    large window. `seen` is a number of tokens that were in the window: more than the small window holds prove the large
+    one. Fewer prove nothing, since Claude Code compacts only after the request that passes its limit: 12 of 234 real
+    sessions had up to 175,000 tokens in a window of 200,000. `compacted` is the number of tokens at an automatic
+    compaction, 0 if there was none: a number that the small window holds shows the small one.
     """
     if seen > SMALL:
         return LARGE

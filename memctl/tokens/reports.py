@@ -41,7 +41,7 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 class GrowthReader:
-    """Measures how many tokens a context grows between two answers; takes the lines of one transcript in order."""
+    """Measures how many tokens a context grows between two answers, from one transcript's lines in order."""
 
     def __init__(self) -> None:
         self._answer = self._model = ""
@@ -88,8 +88,11 @@ ReadFile = Callable[[str], str]
 
 
 class TokenReport(msgspec.Struct, frozen=True):
-    """A text in parts, the tokens that the model reported for it, and how many of these are not the text's
-    (`overhead`)."""
+    """A text in `parts`, and the number of tokens that the model `reported` for it.
+
+    `overhead` is how many of the reported tokens are not the text's, but those of the request around it. `is_one_text`
+    says that the request had nothing but one text.
+    """
 
     model: str
     parts: list[Part]
@@ -106,7 +109,7 @@ class RejectedLine(msgspec.Struct, frozen=True):
 
 
 class Observations(msgspec.Struct):
-    """The observations in a file, by the names of their models, and the lines without one."""
+    """The observations in a file of reports, by the names of their models; `asides` are the lines that give none."""
 
     by_model: dict[str, list[TokenSample]]
     asides: list[RejectedLine]
@@ -117,9 +120,9 @@ class _Unfit(Exception):
 
 
 def observe(text: str, read_file: ReadFile) -> Observations:
-    """Return the observations in the text of a file of reports, and its lines without one.
+    """Return the observations in the text of a file of reports, and the lines that give no observation.
 
-    `read_file` is a function that returns the text of a file which a line of the report names.
+    A line may name a file with the counted text; `read_file` returns the text of the file with a given name.
     """
     observed = Observations(defaultdict(list), [])
     reader, growths = LineReader(), GrowthReader()

@@ -63,16 +63,17 @@ class LineReader:
 
 
 class PromptQueue:
-    """The prompts that a user types while the agent works, each with its line, until the agent gets them."""
+    """Keeps the prompts that a user types while the agent works, each with its line, until the agent gets them."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[str, Line]] = []
 
     def take(self, line: Line) -> tuple[str, Line] | None:
-        """Take the next line; return the prompt that it hands to the working agent, and the line that queued it.
+        """Take the next line; return a queued prompt that the working agent gets here, and the line that queued it.
 
-        The host notes when a prompt is queued, and when it leaves the queue: to the working agent (`remove`), as a
-        prompt with a line of its own (`dequeue`), or back to the user (`popAll`).
+        The result is None for any other line. The host writes a line when a prompt is queued, and when a prompt leaves
+        the queue: to the working agent (`remove`), to a prompt's line of its own (`dequeue`), or back to the user
+        (`popAll`).
         """
         if line.fields.get("type") != "queue-operation":
             return None
@@ -196,16 +197,18 @@ def projects(environ: Mapping[str, str], home: Path) -> Path:
 
 
 def slug(folder: Path) -> str:
-    """Return the name of the folder with a project's transcripts: its path, with `-` for all but ASCII letters and
-    digits."""
+    """Return the name of the folder with a project's transcripts, such as "-home-ann-shop" for /home/ann/shop.
+
+    It is the project's path with `-` for each character that is not an ASCII letter or digit.
+    """
     return re.sub("[^A-Za-z0-9]", "-", str(folder))
 
 
 def newest_transcript(folder: Path, kept: Path) -> Path:
-    """Return the newest transcript of a session in `folder`, or else in the nearest folder above it.
+    """Return the newest transcript of a session that ran in `folder`, or else in the nearest folder above it.
 
     `kept` is the folder of all projects' transcripts. Only plain files count, since a link may lead anywhere. Raises
-    MemctlError if there is none.
+    MemctlError if there is no transcript.
     """
     for above in (folder, *folder.parents):
         found = [
@@ -269,10 +272,11 @@ _OF_USER = re.compile(rb'"type": ?"user"')
 class TranscriptPart(msgspec.Struct, frozen=True):
     """A part of a session's transcripts: its events as a session, the offsets where it ends, and its compactions.
 
-    `offsets` are in bytes, by the path of each transcript. `boundaries` are the JSON objects of the lines that mark
-    compactions. If such a line does not say how many tokens the compaction left, `left` has the tokens of the main
-    agent's next request, by the line's uuid. `waiting` is the uuid of a line of which the next request is not read yet,
-    "" for none.
+    - `offsets`: the offset in bytes up to which each transcript was read, by its path.
+    - `boundaries`: the lines that mark compactions, as JSON objects.
+    - `left`: how many tokens a compaction left, by the uuid of the compaction's line, if the line itself does not say
+      it. The number is the tokens of the main agent's next request.
+    - `waiting`: the uuid of a compaction's line whose next request is not read yet, "" for none.
     """
 
     session: Session
@@ -285,11 +289,11 @@ class TranscriptPart(msgspec.Struct, frozen=True):
 def read_parts(
     transcript: str, offsets: Mapping[str, int], waiting: str = "", *, is_over: bool = False
 ) -> Iterator[TranscriptPart]:
-    """Yield the parts of a session's transcripts after the given offsets: the main agent's, then those of its
-    sub-agents.
+    """Yield the unread parts of a session's transcripts: those of the main agent, then those of its sub-agents.
 
-    `offsets` and `waiting` are those of the part read last. An answer whose tool call has no result yet is left for the
-    next reading, since the call may fail; with `is_over`, for a session that has ended, it is included.
+    `transcript` is the path of the main agent's. Reading begins at `offsets` and `waiting`, which are those fields of
+    the part that was read last. An answer whose tool call has no result yet is left for the next reading, since the
+    call may still fail. With `is_over` (the session has ended) such an answer is included.
     """
     reading = _PartBuilder(dict(offsets), waiting)
     for path in (transcript, *sub_agent_transcripts(transcript)):

@@ -19,13 +19,13 @@ GIT = "Git"  # the form of a session of which only Git tells
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One event of a session: a prompt, an answer, a tool call, its result, a compaction, or the digest that one left.
+    """One event of a session: a prompt, an answer, a tool call, its result, a compaction, or a compaction's summary.
 
-    PROMPT, ANSWER, DIGEST and RESULT have a `text`. A CALL has the `tool`, its `arguments` and an id `call`, which its
-    RESULT has too; "" if the call will have no result. `moment` is canonical UTC, "" if unknown. `agent` names a
-    sub-agent, "" for the main one. `cwd` is the folder that the agent worked in. `details` is what the host keeps of a
-    result beside the text for the model. `line` is the number of the line in what was read, from 1; 0 where lines are
-    not counted.
+    DIGEST is the kind of a compaction's summary. PROMPT, ANSWER, DIGEST and RESULT have a `text`. A CALL has the
+    `tool`, its `arguments` and an id `call`, which its RESULT has too; "" if the call will have no result. `moment` is
+    canonical UTC, "" if unknown. `agent` names a sub-agent, "" for the main one. `cwd` is the folder that the agent
+    worked in. `details` is what the host keeps of a result beside the text for the model. `line` is the number of the
+    line in what was read, from 1; 0 where lines are not counted.
     """
 
     kind: str
@@ -42,14 +42,14 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """The tokens that a model read and wrote, as it reported them, summed over requests."""
+    """The tokens that a model reported for its requests, summed: `read` are input tokens, `written` output tokens."""
 
     read: int = 0
     written: int = 0
 
     @classmethod
     def of(cls, read: Any, written: Any) -> Usage:
-        """Return the usage in two values of a transcript; a value that is not a number counts as 0."""
+        """Return the usage of one request; a value of `read` or `written` that is not an integer counts as 0."""
         return cls(*(number if isinstance(number, int) else 0 for number in (read, written)))
 
     @classmethod
@@ -60,10 +60,11 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Session(msgspec.Struct, frozen=True):
-    """All that a transcript holds. `form` names what wrote it, `answers` counts requests, `broken` lines that can't be
-    read.
+    """The content of a transcript: its events, and facts about the session.
 
-    `started` and `ended` are canonical times, "" if the transcript has none.
+    `form` names the program or format of the transcript, such as "Claude Code". `answers` is the number of requests to
+    the model, `broken` the number of lines that can't be read. `started` and `ended` are canonical times, "" if the
+    transcript has none.
     """
 
     form: str
@@ -88,10 +89,10 @@ class Session(msgspec.Struct, frozen=True):
 
 
 class PendingCalls:
-    """Keeps track of the tool calls without a result, by their ids; takes events in their order.
+    """Keeps the ids of the tool calls that have no result yet, while it takes a session's events in their order.
 
-    If an agent speaks, or calls again after a result, its other calls no longer wait: their results are not text, or
-    not in the transcript. A call without an id never waits.
+    If an agent speaks, or makes a call after it got a result, its earlier calls no longer wait: their results are not
+    text, or are missing in the transcript. A call without an id never waits.
     """
 
     def __init__(self) -> None:
@@ -99,7 +100,7 @@ class PendingCalls:
         self._answered: set[str] = set()  # the agents that got a result last
 
     def take(self, event: Event) -> None:
-        """Take the next event: a call waits from now on, a result or the agent's next step ends the wait."""
+        """Take the next event. A call begins to wait; its result, or the next step of the same agent, ends the wait."""
         if event.kind == PROMPT:  # the user may speak while calls run
             return
         calls = self._calls.setdefault(event.agent, set())
@@ -128,7 +129,10 @@ def pending_calls(events: Iterable[Event]) -> frozenset[str]:
 
 
 def session_of(form: str, events: Sequence[Event], **facts: Any) -> Session:
-    """Return a session of events, with the earliest and the latest of their times. `facts` are its other fields."""
+    """Return a session with some events, which started and ended at the earliest and the latest time of an event.
+
+    `form` and `facts` are the other fields of `Session`.
+    """
     times = [event.moment for event in events if event.moment]
     return Session(form, tuple(events), started=min(times, default=""), ended=max(times, default=""), **facts)
 
@@ -142,7 +146,11 @@ def time_in(fields: Mapping[str, Any]) -> str:
 
 
 def join_sessions(sessions: list[Session]) -> Session:
-    """Return one session for several transcripts of it: of the main agent and its sub-agents, or of its parts."""
+    """Return one session from several sessions with its parts, such as one for each transcript of its agents.
+
+    `sessions` are at least one; id, model and branch are those of the first. The events are ordered by their times if
+    all of them have a time. Numbers of tokens, answers and broken lines are summed.
+    """
     first = sessions[0]
     if len(sessions) == 1:
         return first
@@ -161,8 +169,7 @@ def join_sessions(sessions: list[Session]) -> Session:
 
 
 def event_of(block: Block, origin: Mapping[str, Any] = {}) -> Event | None:
-    """Return the event for a block of a message, with LF line ends; None for blocks such as images, which are no
-    events.
+    """Return the event for a block of a message, with LF line ends; None for a block that is no event, as an image.
 
     `origin` has further fields of the event, such as its `moment`.
     """

@@ -68,9 +68,9 @@ def read(lines: Iterable[Line]) -> Session:
 
 
 def summary_place(messages: list[Any]) -> int:
-    """Return the index of the answer that Gemini CLI makes up after the summary of a compression, among messages.
+    """Return the index among `messages` of the answer that Gemini CLI makes up after the summary of a compression.
 
-    The result is 0 if the messages do not begin with the summary of a compression.
+    The summary is the message before this answer. The result is 0 if the messages do not begin with a summary.
     """
     texts = [text_of(message) for message in messages[:_FIRST]]
     return texts.index(_ACKNOWLEDGED) if _ACKNOWLEDGED in texts[1:] else 0

@@ -67,22 +67,23 @@ class Line:
 
     @property
     def compaction(self) -> dict[str, Any]:
-        """The host's data on a compaction: `trigger`, `preTokens`, `postTokens`, each where known; {} for any other
-        line."""
+        """The host's data on a compaction, {} for any other line.
+
+        The keys are `trigger`, `preTokens` and `postTokens`, each if it is known.
+        """
         found = self.fields.get("compactMetadata")
         return found if isinstance(found, dict) else {}
 
     @property
     def compacted_by_itself(self) -> int:
-        """The tokens in the context when the host compacted it without being asked; 0 for any other line, and if
-        unknown."""
+        """The tokens in the context before an automatic compaction; 0 if unknown, and for any other line."""
         before = self.compaction.get("preTokens")
         is_automatic = self.is_boundary and self.compaction.get("trigger") == "auto"
         return before if is_automatic and isinstance(before, int) and before > 0 else 0
 
     @property
     def answer(self) -> str:
-        """The id of the answer that the line is a part of, "" for none. An answer has a line for each of its blocks."""
+        """The id of the answer that the line belongs to, "" for none. Each block of an answer has a line of its own."""
         return text_in(self.message, "id") if self.role == "assistant" else ""
 
     @property
@@ -103,8 +104,7 @@ def text_in(fields: Mapping[str, Any], key: str) -> str:
 
 
 def context_tokens(usage: Any) -> int:
-    """Return the input tokens, cached ones included, in the `usage` of an OpenAI or Anthropic answer; 0 if there are
-    none."""
+    """Return the input tokens in the `usage` of an OpenAI or Anthropic answer, cached ones included; 0 for none."""
     if not isinstance(usage, dict):
         return 0
     if isinstance(usage.get("prompt_tokens"), int):
@@ -190,8 +190,7 @@ def whole_lines(stream: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
 
 
 def main_lines_backwards(path: str, most: int, marks: tuple[bytes, ...]) -> Iterator[Line]:
-    """Yield the main agent's lines that contain one of `marks`, last line first, from the last `most` bytes of a
-    file."""
+    """Yield the main agent's lines with one of `marks` in the last `most` bytes of a file, last line first."""
     for raw in lines_backwards(path, most):
         if not any(mark in raw for mark in marks):
             continue

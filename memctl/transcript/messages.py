@@ -150,8 +150,9 @@ def _element(path: Path, given: Any, around: Block, where: str) -> Element:
 def blocks_of(role: str, content: Any, around: Block | None = None, where: str = "content") -> Iterator[Block]:
     """Yield the blocks of a message's content, which is a text or a list of parts.
 
-    A text becomes a block with the type, call id and error flag of `around`, the result that has the content; without
-    `around` it is a block of the type TEXT. `where` names the content in errors.
+    `role` is the message's role. If the content is that of a tool's result, `around` is a block of the type RESULT, and
+    each text becomes a block with its type, call id and error flag. Without `around` a text becomes a block of the type
+    TEXT. `where` names the content in errors.
     """
     around = around or Block(TEXT, role)
     if isinstance(content, str):
@@ -205,8 +206,10 @@ def is_answer(message: Mapping[str, Any]) -> bool:
 
 
 def is_items(messages: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether messages are items of OpenAI's responses: one has no role, or content of a type that only items
-    have."""
+    """Return whether messages are items of OpenAI's responses, and not messages of another interface.
+
+    They are items if one has no role, or if one has content of a type that only items have.
+    """
     return any("role" not in message or _has_item_part(message.get("content")) for message in messages)
 
 
@@ -257,8 +260,7 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def json_lines(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the value of each line of JSON Lines with the line's number; None as the value of a line that is not
-    JSON."""
+    """Yield the number (from 1) and the value of each line of JSON Lines; the value is None if it is not JSON."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield number, decode_json(line)

@@ -77,10 +77,9 @@ _NO_OUTPUT = re.compile(r"(?!\s*⎿|\s{4})")
 
 
 def read(text: str) -> Session:
-    """Return the session in a text with the names of speakers at the beginnings of lines, or with a terminal's prompt
-    marks.
+    """Return the session in a text that names speakers at the beginnings of lines, or has a terminal's prompt marks.
 
-    Without either, it is a session with the tool calls that the text shows.
+    If the text has neither names nor marks, the session has only the tool calls that the text shows.
     """
     turns = [*_turns(text)]
     if not turns:

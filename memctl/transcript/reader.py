@@ -71,10 +71,10 @@ def _of_lines(data: bytes) -> Session:
 
 
 def tool_calls(path: str) -> list[Event]:
-    """Return the tool calls with a result, and the results, in a transcript of Codex or Gemini CLI; [] for another
-    file.
+    """Return the events of the tool calls with a result, and of these results, in a Codex or Gemini CLI transcript.
 
-    The results say what failed, which Git does not show. Only the last `_REACH` bytes of a long transcript are read.
+    The list is empty for any other file. The results say what failed, which Git does not show. Only the last `_REACH`
+    bytes of a long transcript are read.
     """
     first = decode_json(next((row for _, row in lines_after(path, 0)), b""))
     read_host = _reader_of(first) if isinstance(first, dict) else None

@@ -22,8 +22,10 @@ _THINKING = ("thinking", "redacted_thinking")
 
 
 class Compaction(msgspec.Struct, frozen=True):
-    """A compaction: the number of requests before it, its line, its trigger, and the tokens before and after (0:
-    unknown)."""
+    """A compaction: where it is in the transcript, its trigger, and the tokens before and after it (0: unknown).
+
+    `at` is the number of requests before it, `line` the number of its line.
+    """
 
     at: int
     line: int
@@ -35,12 +37,18 @@ class Compaction(msgspec.Struct, frozen=True):
 class Window(msgspec.Struct, frozen=True):
     """The messages of a context window, and the requests and compactions of the session so far.
 
-    `lines` has, for each message, the numbers of the lines with its blocks. `reported` is the tokens of the last
-    request as the host reported them, 0 if it did not. Four lists have an entry for each request to the model:
-    `requests` its tokens, `times` when its answer was written ("" if unknown), `asked` when the message before the
-    answer was written, and `results` how many tool results came after it and how many of these failed. `beginning` is
-    the text that the first request had. `left_out` counts calls without a result and results without a call, `broken`
-    the lines that can't be read.
+    - `lines`: for each message, the numbers of the transcript's lines with its blocks.
+    - `reported`: the tokens of the last request as the host reported them, 0 if it did not.
+    - `beginning`: the text that the first request had.
+    - `left_out`: how many calls without a result and results without a call are left out.
+    - `broken`: how many lines can't be read.
+
+    Four fields have one entry for each request to the model:
+
+    - `requests`: the request's tokens.
+    - `times`: when its answer was written, "" if unknown.
+    - `asked`: when the message before the answer was written, "" if unknown.
+    - `results`: how many tool results came after the answer, and how many of these failed.
     """
 
     messages: list[dict[str, Any]]
@@ -58,7 +66,7 @@ class Window(msgspec.Struct, frozen=True):
 
     @property
     def since(self) -> int:
-        """The line of the last compaction, behind which the window begins; 0 if there was none."""
+        """The number of the line with the last compaction, after which the window begins; 0 if there was none."""
         return self.compactions[-1].line if self.compactions else 0
 
 

@@ -20,10 +20,11 @@ _HINT = "use at most 100 letters, digits, dots, dashes and underscores, and begi
 class Running(msgspec.Struct, frozen=True):
     """A session that has started and has not ended.
 
-    `id` is its name, `agent` the actor who started it, and `started` a canonical UTC time. `commit` and `branch` are
-    those of HEAD at the start ("" before the first commit), and `intent` is what the session is for, "" if nobody said.
-    `dirty` are the files that differed from HEAD at the start: their changes do not count as the session's. `ending` is
-    the commit of HEAD when memctl began to write the end of the session, "" before that.
+    `id` is its name, `agent` the actor who started it, and `started` the time as "2025-11-04T14:32:00Z". `commit` and
+    `branch` are the commit and the branch of HEAD at the start ("" before the first commit), and `intent` says what the
+    session is for, "" if nobody said. `dirty` are the paths of the files that differed from HEAD at the start: their
+    changes do not count as the session's. `ending` is the commit of HEAD when memctl began to write the end of the
+    session, "" before that, and NO_COMMIT in a repository without commits.
     """
 
     id: str

@@ -24,8 +24,9 @@ _MERGES = ("a merge", "a rebase", "a cherry-pick", "a revert")
 def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> SessionSummary:
     """Return the summary of a session that was read from a transcript; `identifier` is the session's name.
 
-    `running` is what memctl recorded when the session started, None if it did not. With it the session lasts until now
-    and begins no later than that record, and uncommitted changes of the worktree count as the session's.
+    `running` is what memctl recorded when the session started, None if it recorded nothing. If it is given, the session
+    lasts until now, it begins at the recorded start or earlier, and uncommitted changes of the worktree count as
+    changes of the session.
     """
     if running is not None:
         session = msgspec.structs.replace(

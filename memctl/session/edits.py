@@ -92,7 +92,7 @@ def of_edit(path: str, old: str, new: str) -> str:
 
 
 def of_file(path: str, text: str) -> str:
-    """Describe a file that was written as a whole: "defines Pool, send; 120 lines"."""
+    """Describe a file that was written as a whole: "defines Pool, send; 120 lines", or only "120 lines"."""
     lines = text.count("\n") + (not text.endswith("\n")) if text else 0
     size = f"{lines:,} line{'s' if lines != 1 else ''}"
     names = list(_blocks(path, text))
@@ -100,7 +100,10 @@ def of_file(path: str, text: str) -> str:
 
 
 def of_patch(path: str, lines: Sequence[str]) -> str:
-    """Describe what the lines of a patch do to one file, in the form of `of_edit`."""
+    """Describe what the lines of a patch do to the file `path`: "adds retry, changes send; +12 -3 lines".
+
+    `lines` are the patch's lines about this file; the result is "" if they change nothing.
+    """
     old = "\n".join(line[1:] for line in lines if line[:1] in ("-", " ") and not line.startswith("---"))
     new = "\n".join(line[1:] for line in lines if line[:1] in ("+", " ") and not line.startswith("+++"))
     return of_edit(path, old, new)

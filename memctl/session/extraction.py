@@ -78,10 +78,11 @@ _OF_HOST = lazy_regex(
 class Extract(msgspec.Struct, frozen=True):
     """A statement extracted from a session: its text, its reason, and the alternatives that it rejects.
 
-    `label` is its kind, a constant of `statements.labels`. `explicit` says that it stands under a label; `is_sure` that
-    the user said it, and that it was carried out or holds from now on. `source` is the kind of the event (such as
-    PROMPT), `moment` its time, and `line` its line in the transcript. `path` is the file of a TODO comment. `statement`
-    is the whole labelled statement, None without a label. `title` is what it is called, "" where the text says it.
+    `label` is its kind, a constant of `statements.labels`. `explicit` says that the statement has a label in the
+    transcript. `is_sure` says that the user made the statement, and that it was carried out or holds from now on.
+    `source` is the kind of the event (such as PROMPT), `moment` the event's time, and `line` its line in the
+    transcript. `path` is the file of a TODO comment. `statement` is the parsed statement under the label, None without
+    a label. `title` is a short title, "" if the text can serve as the title.
     """
 
     label: str

@@ -82,7 +82,8 @@ _TIMES = re.compile(r" in [\d.]+ ?(?:ms?|s|seconds?)?(?: \([\d:]+\))?[ =]*$| \([
 def failing_line(output: str) -> str:
     """Return the line of a command's output that says most about its failure, "" if no line reports one.
 
-    Durations are removed, so that two runs with one failure give one line.
+    Durations are removed, so that the same failure gives the same line in each run: "2 failed, 3 passed in 0.1s" gives
+    "2 failed, 3 passed".
     """
     match = next(
         (found for patterns in (_SPECIFIC, _GENERAL, _COUNTS) if (found := _lines(patterns).search(output))),
@@ -95,12 +96,12 @@ def failing_line(output: str) -> str:
 
 
 def is_specific(line: str) -> bool:
-    """Return whether a line of an output names the failing test, place or error code."""
+    """Return whether a line of an output names the failing test, place or error code: "FAILED tests/a.py::b - x"."""
     return _lines(_SPECIFIC).fullmatch(line) is not None or line.startswith("\u25cf ")  # Jest's mark of a test
 
 
 def only_counts(message: str) -> bool:
-    """Return whether a line counts failures without naming any."""
+    """Return whether a line counts failures without naming any: "2 failed, 3 passed"."""
     return _lines(_COUNTS).fullmatch(message) is not None
 
 
@@ -157,7 +158,8 @@ class Failure(msgspec.Struct, frozen=True):
 def of_events(events: Sequence[Event]) -> list[Failure]:
     """Return the failures of a session in their order, one for each step and message.
 
-    A message that only counts failures is replaced by the step's next message.
+    If a step fails again with the same message, `Failure.times` counts it. A message that only counts failures
+    ("2 failed") is replaced by the message of the step's next failure.
     """
     found: dict[tuple[str, str], Failure] = {}
     for event, call in _results(events):
@@ -189,8 +191,8 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
 def succeeded(events: Sequence[Event]) -> frozenset[str]:
     """Return the steps of a session whose last run succeeded.
 
-    A tool call has one step (`steps.of_call`), which the result has as it was written in the call. The result also has
-    the keys (`steps.key`) of the other commands that a successful call ran.
+    The set has steps in two forms. The main step of a call (`steps.of_call`) is as it was written in the call, such as
+    "uv run pytest -q". The other commands of a successful call are keys (`steps.key`), such as "pytest".
     """
     last: dict[str, tuple[str, bool]] = {}
     for event, call in _results(events):

@@ -17,9 +17,10 @@ from memctl.text.light_typing import NamedTuple
 class FileAction(NamedTuple):
     """What a step did to one file.
 
-    `path` is as the step gives it, relative to the folder `cwd`. `action` is WRITTEN or an action of
-    `text.actions`, and `what` describes it, such as "moved from a.py". If `path` may be a folder, as the last word of
-    `mv` may, `target` is the name that the file gets in this folder; otherwise it is "".
+    `path` is the path that the step gives, relative to the folder `cwd`. `action` is WRITTEN or another action of
+    `text.actions`, such as DELETED. `what` describes the action, such as "moved from a.py". The last argument of a
+    command such as `mv` may be a file or a folder: `target` is then the name that the file gets if `path` is a folder,
+    and otherwise "".
     """
 
     path: str

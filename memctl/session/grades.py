@@ -61,7 +61,10 @@ Answer with one JSON object and nothing else: the number of each item with "YES"
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """Whether a summary answers a probe, by the verdict of `by`: "exact" (words were compared) or the judge's name."""
+    """The result of looking in a summary for the answer to a probe: `answered` says whether the answer is there.
+
+    `by` says who decided: "exact" if words were compared, otherwise the name of the judge.
+    """
 
     probe: Probe
     answered: bool
@@ -288,10 +291,10 @@ def of_transcript(memory: Memory, summary: SessionSummary, session: Session) -> 
 def facts(memory: Memory, page: SessionPage, found: Sequence[Probe], until: str = "") -> ProbeFacts:
     """Return the probes for a session's page, from the best source that exists.
 
-    The sources, best first: probes `found` in a transcript, merged with those stored for other parts of the session;
-    the stored probes alone; the files that Git saw change during the session. `until` is when the transcript ends (""
-    if unknown). If the page ends later, the stored probes are of a later part, and their next steps replace those of
-    the transcript; otherwise it is the other way round.
+    The sources, best first: the probes `found` in a transcript, merged with the stored probes of other parts of the
+    session; the stored probes alone; the files that Git saw change during the session. `until` is the time at which the
+    transcript ends, "" if unknown. If the page ends later than the transcript, the probes about next steps are the
+    stored ones, otherwise those of the transcript.
     """
     kept = probes.kept_probes(memory, page.id)
     if found:

@@ -41,8 +41,9 @@ def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -
     """Return the `old` page of a session with the page of a later summary of this session (`new`) merged into it.
 
     The intent stays, files are merged per path, decisions, issues and learnings are appended, and state and next steps
-    are replaced. An open error is resolved if the new page says so, or if its step is among those that `succeeded`.
-    Merging the `new` page a second time changes nothing.
+    are replaced. `succeeded` are the steps whose last run succeeded in the later part (`failures.succeeded`). An open
+    error is resolved if the new page says so, or if the error's step is among them. Merging the `new` page a second
+    time changes nothing.
     """
     files = _merged_files(old.files, new.files)
     lines = {

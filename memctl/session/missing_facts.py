@@ -34,10 +34,10 @@ def below_target(page: SessionPage, asked: Sequence[Probe]) -> list[Dimension]:
 
 
 def fill(fitted: FittedPage, whole: SessionPage, asked: Sequence[Probe]) -> FittedPage:
-    """Return the trimmed page `fitted` with facts added that answer the probes in `asked` which it leaves open.
+    """Return the trimmed page `fitted` with more facts: those that answer probes in `asked` without an answer so far.
 
-    The facts are lines of the untrimmed page, `whole`, or else those of the probes. If the trimmed page meets the
-    target in every dimension that facts can raise, it is returned unchanged.
+    Each fact is the line of the untrimmed page `whole` that has it, or else the text of the probe's fact. If the
+    trimmed page meets the target in every dimension that facts can raise, it is returned unchanged.
     """
     page = session_page.with_trail(fitted.page, fitted.trail) if fitted.trail else fitted.page
     if not below_target(page, asked):

@@ -1,8 +1,8 @@
 """Read and write the pages of sessions.
 
-One commit has a session's page and the accepted records. Before the commit the session is marked as ending, with the
-commit of HEAD; after it the running session is forgotten. If ending a session is interrupted, the next attempt finds
-the commit, or the pending change, by that mark.
+One commit has a session's page and the accepted records. Before the commit, memctl marks the running session as ending
+and stores the commit of HEAD in the mark. After the commit, memctl deletes the state of the running session. If memctl
+is interrupted between the two, the mark helps the next attempt to find the commit, or the pending change.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def ended(made: SessionPage) -> tuple[str, str]:
 
 
 def names(snapshot: Snapshot) -> list[str]:
-    """Return the paths of all pages of sessions."""
+    """Return the paths of all pages of sessions, relative to `.memory/`."""
     folder = session_page.FOLDER
     return [path for path in snapshot.names(folder) if path.endswith(".md") and path.count("/") == 1]
 
@@ -225,7 +225,7 @@ def mark_ending(memory: Memory, one: Running) -> None:
 
 
 def recover(memory: Memory, one: Running) -> Outcome | None:
-    """Finish ending a session if that was interrupted: commit the pending change with its page, or find its commit.
+    """Finish ending a session if memctl was interrupted: commit the pending change with its page, or find its commit.
 
     Returns the outcome of the change; None if nothing was written before the interruption, or if nobody has begun to
     end the session.

@@ -43,9 +43,10 @@ class PhaseSection(msgspec.Struct, frozen=True):
 
 
 def form(phase: str, summary: SessionSummary, session: Session) -> list[PhaseSection]:
-    """Return the sections of a phase's form, within its number of words; `phase` is "research" or "planning".
+    """Return the sections of the form of a `phase`, which is "research" or "planning".
 
-    A section without lines stays, to show what is missing.
+    All sections together have at most 1,000 words for research and 2,000 for planning; lines beyond that are cut. A
+    section without lines stays, to show what is missing.
     """
     made = _research(summary) if phase == RESEARCH else _planning(session.events)
     room = _MOST_WORDS[phase]

@@ -88,10 +88,10 @@ def from_git(changes: Iterable[FileChange]) -> list[Probe]:
 
 
 def merge_probes(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
-    """Merge the probes of a session with those of a later part, as the summaries are merged.
+    """Merge the `old` probes of a session with the `new` probes of a later part of it.
 
-    Probes of state and next steps are those of the later part only, the goal is that of the first, and a file that both
-    parts touched has one probe.
+    Probes about state and next steps are taken from the later part only, unless it has no probes. The probe about the
+    goal is that of the first part, and a file that both parts touched has one probe.
     """
     found: dict[tuple[str, str, str], Probe] = {}
     for one in (*(probe for probe in old if probe.kind != CONTINUATION or not new), *new):

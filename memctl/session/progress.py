@@ -81,9 +81,10 @@ def plain_line(text: str, longest: int) -> str:
 
 
 def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_line) -> Progress:
-    """Return the progress after a part of a session.
+    """Return the progress after a further part of a session; `before` is the progress up to this part.
 
-    `by` names who did the steps; `line` turns a text into one line of at most the given number of characters.
+    `by` names the agent who did the steps of the part, and is stored in them. `line` is a function that turns a text
+    into one line of at most the given number of characters.
     """
     made = before
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
@@ -145,7 +146,10 @@ def is_task(prompt: str) -> bool:
 
 
 def constraints_in(prompt: str) -> list[str]:
-    """Return the constraints that a prompt sets: the sentences that insist on something, and the first demand."""
+    """Return the constraints in a prompt: sentences that begin with a word such as NEVER, and the first lasting demand.
+
+    A prompt of more than 2,000 characters has none, because it is mostly pasted text.
+    """
     if len(prompt) > LONGEST_MISSION:
         return []  # a prompt of this length is mostly pasted text
     found = [
@@ -255,8 +259,9 @@ def _steps_named(state: TaskState, text: str) -> list[str]:
 def names(text: str, step: str) -> bool:
     """Return whether a text names a step: it contains all paths of the step.
 
-    A step without a path is named if the text has all words of the step; a verb at its beginning need not be there if
-    two or more other words are.
+    A path may be longer in the text: "cache added to src/a.py" names the step "Change a.py". If the step has no path,
+    the text must have all words of the step, in any form. The verb at the step's beginning may be missing if the step
+    has two or more other words: "added retry limit" names the step "Implement retry limit".
     """
     if paths := {match[0] for match in _PATH.finditer(step)}:
         paths_named = {match[0] for match in _PATH.finditer(text)}

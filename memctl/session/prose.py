@@ -34,7 +34,8 @@ _NO_NAMES = frozenset({"e.g", "i.e", "a.m", "p.m"})
 class KnownNames:
     """The names that a text about a session may use: words of the session, paths of files, and parts of paths.
 
-    The parts of `src/a/b.py` that count as names are its ends, such as `a/b.py`, and the folders above it.
+    `record` is the text of the session, and `paths` are the files of its trail. The parts of `src/a/b.py` that count as
+    names are its ends, such as `a/b.py`, and the folders above it.
     """
 
     def __init__(self, record: str, paths: Iterable[str]) -> None:
@@ -45,7 +46,7 @@ class KnownNames:
             self._words.update("/".join(parts[:end]) for end in range(1, len(parts)))
 
     def has_all_of(self, text: str) -> bool:
-        """Return whether every path, id and number in a text is among these names."""
+        """Return whether every path, id and number in a text is one of the known names."""
         return all(name in self._words for name in _names_in(text))
 
 
@@ -99,7 +100,10 @@ class _Answer(msgspec.Struct):
 
 
 def add_prose(summary: SessionSummary, session: Session, provider: Provider) -> SessionSummary:
-    """Return a summary with prose by a language model; raises ProviderFailed if no usable answer comes."""
+    """Return a summary with prose that a language model (`provider`) wrote about the session.
+
+    Raises ProviderFailed if the model gives no usable answer.
+    """
     record = _record(summary, session)
     text = xml.to_text(record)
     answer = _read(provider.answer(f"{_TASK}\n{text}\n"), provider.name)

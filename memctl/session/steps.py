@@ -70,7 +70,7 @@ def of_call(call: Event) -> str:
 
 
 def of_success(call: Event) -> frozenset[str]:
-    """Return the keys of the steps that have succeeded if a tool call succeeded.
+    """Return the keys (see `key`) of the steps that a tool call performed, given that the call succeeded.
 
     For a shell text such as `a && b` these are the keys of all its commands. If the text hides the status of some
     commands, as a pipe does, the result has only the key of the call's step (`of_call`).
@@ -83,9 +83,11 @@ def of_success(call: Event) -> frozenset[str]:
 
 
 def program(step: str) -> str:
-    """Return the program of a step that checks the work, without its targets (`go test`), "" for any other step.
+    """Return the program that a step runs to check the work, "" if the step checks nothing.
 
-    A task's name is cut at the colon: `mise run test:unit` gives `mise run test`.
+    The program has no launcher, options or arguments: "uv run pytest -q tests/a.py" gives "pytest", and "go test ./a"
+    gives "go test". A task's name is cut at the colon: "mise run test:unit" gives "mise run test". For `make` and
+    `ninja` the first target stays, because targets are independent of each other: "make lint".
     """
     words = key(step)
     match = _CHECKS.match(words)
@@ -98,9 +100,10 @@ def program(step: str) -> str:
 
 
 def programs(call: Event) -> frozenset[str]:
-    """Return the programs of a call that check the work, without their targets: {"go test", "go build", "mypy"}.
+    """Return the programs of a call that check the work, each in the form that the function `program` returns.
 
-    Tests of a compiled language include its build, and a task named lint includes every linter.
+    Tests of a compiled language include its build: `go test ./... && mypy src` gives {"go test", "go build", "mypy"}. A
+    task named lint includes every linter.
     """
     texts = (simple.text for simple in shell.commands(calls.command_of(call.arguments)) if simple.words)
     found = frozenset(filter(None, map(program, texts)))
@@ -136,7 +139,10 @@ def key(step: str) -> str:
 
 
 def is_covered(step: str, succeeded: Collection[str]) -> bool:
-    """Return whether a step, or a wider check that includes it, succeeded; `succeeded` are keys of steps."""
+    """Return whether a step, or a wider check that includes it, succeeded; `succeeded` are keys of steps.
+
+    A wider check is the step's program without arguments: "pytest tests/a.py" is covered by the key "pytest".
+    """
     own = key(step)
     if own in succeeded:
         return True

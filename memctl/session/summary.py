@@ -26,9 +26,10 @@ _LAST_WORD = 600  # characters of the agent's last message
 class SessionMetrics(msgspec.Struct, frozen=True):
     """Figures of a session.
 
-    `turns` counts the user's prompts and `answers` the requests to the model. `tokens` are those that the model
-    reported, summed over the requests. `duration_minutes` is from the transcript's first line with a time to its last
-    one. `broken_lines` counts the lines of the transcript that could not be read.
+    `turns` counts the user's prompts and `answers` the requests to the model. `tokens` are the tokens that the model
+    reported, summed over the requests. `duration_minutes` is the time from the transcript's first line with a time to
+    its last line with one. `files` counts the files that the session touched, and `broken_lines` the lines of the
+    transcript that could not be read.
     """
 
     turns: int = 0
@@ -57,9 +58,11 @@ class Prose(msgspec.Struct, frozen=True):
 class SessionSummary(msgspec.Struct, frozen=True):
     """The summary of a session.
 
-    `form` is the transcript's format. `started` and `ended` are canonical times, "" if unknown. `root` is the folder
+    `id` is the session's name, `agent` the actor, and `form` the transcript's format. `trail` has the files that the
+    session touched. `started` and `ended` are times such as "2025-11-04T14:32:00Z", "" if unknown. `root` is the folder
     that paths are relative to, "" for this worktree. `scope` are stated changes of scope, `found` the other extracted
-    statements. `succeeded` are steps whose last run succeeded, `tasks` the agent's task list.
+    statements. `succeeded` are the steps whose last run succeeded, in the forms of `failures.succeeded`, and `tasks` is
+    the agent's task list.
     """
 
     id: str
@@ -84,18 +87,18 @@ class SessionSummary(msgspec.Struct, frozen=True):
     prose: Prose = Prose()
 
     def having(self, *kinds: str) -> list[Extract]:
-        """Return the extracted statements of some kinds (labels)."""
+        """Return the extracted statements whose label is one of `kinds`, constants of `statements.labels`."""
         return [one for one in self.found if one.label in kinds]
 
     @property
     def is_empty(self) -> bool:
-        """Whether a transcript in plain text has nobody who speaks, and nothing in it is a part of a session."""
+        """Whether a plain-text transcript has nothing of a session: no prompt, tool call, file, statement or error."""
         parts = self.trail.entries, self.scope, self.found, self.failures, self.tasks, self.records
         return self.form == "text" and not (self.metrics.turns or self.metrics.tool_calls or any(parts))
 
     @property
     def errors(self) -> list[Failure]:
-        """The failures that are open or were resolved; others say nothing about the work."""
+        """The failures that are open or were resolved; others, such as a mistyped command, are left out."""
         return [one for one in self.failures if one.is_open or one.resolved]
 
     @property
@@ -118,7 +121,11 @@ class SessionSummary(msgspec.Struct, frozen=True):
 
 
 def summarize(session: Session, trail: Trail, identifier: str, agent: str, root: str = "") -> SessionSummary:
-    """Summarize a session: `trail` has the files that it touched, `identifier` is its name, `agent` the actor's."""
+    """Return the summary of a session, made from its events and from `trail`, the files that it touched.
+
+    `identifier` is the session's name, and `agent` the name of the actor. `root` is the folder that paths are relative
+    to, "" for this worktree.
+    """
     found = extraction.of_events(session.events)
     prompts = [event for event in session.events if event.kind == PROMPT and not event.agent]
     said = [event for event in session.events if event.kind == ANSWER and not event.agent]

@@ -24,7 +24,7 @@ _WHOLE, _SINGLE = ("todowrite", "updateplan", "writetodos"), ("TaskCreate", "Tas
 
 
 def is_list(tool: str) -> bool:
-    """Return whether each call of a tool gives the whole task list, which replaces earlier lists."""
+    """Return whether each call of a tool gives the whole task list, which replaces earlier lists, as TodoWrite does."""
     return tool.lower().replace("_", "") in _WHOLE
 
 

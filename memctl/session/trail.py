@@ -116,7 +116,10 @@ class Trail(msgspec.Struct, frozen=True):
     unknown: int = 0
 
     def having(self, *actions: str, inside: bool = True) -> list[TrailEntry]:
-        """Return the files whose action is one of `actions`: those inside the repository, or else those outside."""
+        """Return the files whose action is one of `actions`.
+
+        With `inside` these are only files inside the repository, without it only files outside.
+        """
         return [entry for entry in self.entries if entry.action in actions and entry.is_inside == inside]
 
 
@@ -171,7 +174,7 @@ def _reasons(events: Sequence[Event]) -> dict[str, str]:
 
 
 def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
-    """Yield what a call did to files, given its result."""
+    """Yield what a call did to files, with paths as the call gives them; `result` is None if the call has none."""
     return calls.touched(call, failed=result is not None and failures.is_failure(result, call))
 
 
@@ -194,7 +197,10 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
 
 
 def is_without_effect(call: Event, result: Event | None) -> bool:
-    """Return whether a call changed nothing: it was refused, or it failed in a tool that does all or nothing."""
+    """Return whether a call changed nothing: it was refused, or it failed and did not run a shell command.
+
+    A shell command may change files before it fails; any other tool does all of its work or nothing.
+    """
     if result is None or not result.is_error:
         return False
     was_not_made = failures.is_refused(result) or "<tool_use_error>" in result.text[:_LOOKED_AT]

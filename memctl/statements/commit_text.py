@@ -34,7 +34,7 @@ def is_step(title: str) -> bool:
 
 
 def gives_reason(text: str) -> bool:
-    """Return whether a text about a change says why, or instead of what."""
+    """Return whether a text about a change gives a reason ("because …") or names what was rejected ("instead of …")."""
     return _WHY.search(text) is not None
 
 
@@ -46,7 +46,8 @@ def _prefix(subject: str) -> int:
 def read(message: str) -> Choice | None:
     """Return the choice that a commit's message states; None if it gives no reason or is about routine work.
 
-    For a commit that addresses review comments, the choice is the first thing that its body lists.
+    The choice's text is the subject without a prefix such as "feat:", and its reason is the body on one line. If the
+    subject only says that review comments are addressed, the text is the first item that the body lists.
     """
     subject, _, body = message.strip().partition("\n")
     parts = [one_line(part) for part in _ITEM.split(_TRAILER.sub("", body)) if part.strip()]

@@ -44,10 +44,11 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class FreeStatement(msgspec.Struct, frozen=True):
-    """A statement in free words: its kind, text, speaker, turn's number and reason, and what was rejected.
+    """A statement in free words, and the reason and rejected alternatives that it gives.
 
-    `is_sure` says that the user stated it firmly in these words, and that it holds from now on or that files were
-    changed for it at once. `title` is a plan's heading, "" for other statements.
+    `kind` is "decision", "constraint", "learning" or "issue". `by` is the speaker (USER or AGENT), and `turn` the
+    number of the turn. `is_sure` says that the user stated it firmly in these words, and that it holds from now on or
+    that files were changed for it at once. `title` is a plan's heading, "" for other statements.
     """
 
     kind: str
@@ -72,16 +73,17 @@ class Topic(msgspec.Struct, frozen=True):
     @staticmethod
     @lru_cache(maxsize=1024)
     def of(text: str) -> Topic:
-        """Return the topic of a text, of which the first 2,000 characters count."""
+        """Return the topic of a text, from its first 2,000 characters."""
         text = text[:_LOOKED_AT]
         code = [token for span in _CODE.findall(text) for token in _TOKEN.findall(span)]
         names = [*code, *(token for token in _TOKEN.findall(text) if _NAME.search(token))]
         return Topic(frozenset(name.strip(".:#-/").lower() for name in names), stems(text))
 
     def is_same(self, other: Topic) -> bool:
-        """Return whether two topics have half of the names in common, or with few names 60 % of the words.
+        """Return whether two topics share at least half of their names, or 60 % of their words if one has few names.
 
-        The fractions are of the names, or words, of the topic that has fewer.
+        The shares are of the topic that has fewer names, or fewer words. Names count if both topics have at least two,
+        and words if both have at least three.
         """
         fewer = min(len(self.names), len(other.names))
         if fewer >= _NAMES:

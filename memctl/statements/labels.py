@@ -215,6 +215,9 @@ def action_of(name: str) -> str:
 
 
 def phrases(kind: str) -> list[str]:
-    """Return all labels of the fields of a kind, in lower case, to suggest the nearest one to an unknown label."""
+    """Return all labels that a statement of a `kind` may have for its fields and values, in lower case.
+
+    They serve to suggest the nearest known label for an unknown one.
+    """
     roles = {*FIELDS.get(kind, ()), *VALUES}
     return [phrase for phrase, role in _roles().items() if role in roles]

@@ -43,12 +43,12 @@ _LONGEST = 2_000  # characters of a row of a table
 
 
 class Line(msgspec.Struct):
-    """One line of a text: its number, its text behind its marks, and what the marks say.
+    """One line of a text: its number (from 1), its text behind its marks, and what the marks say.
 
-    `raw` is the whole line. `column` is where the text begins; for an item, where its last bullet or number is. `level`
-    is the level of a heading, 0 for none. `box` is DONE or OPEN for a line with a ticked or an empty box, "" for none,
-    and `moment` the time at the line's beginning, "" for none. `is_code` says that the line is in fenced code, where
-    nothing is a mark.
+    `raw` is the whole line; a cell of a table has the table's row. `column` (from 0) is where the text begins; in a
+    list item, where its last bullet or number begins. `level` is the level of a heading, 0 for none. `box` is DONE or
+    OPEN for a line with a ticked or an empty check box, "" for none, and `moment` is the time at the line's beginning,
+    "" for none. `is_code` says that the line is in fenced code, where nothing is a mark.
     """
 
     number: int
@@ -189,7 +189,8 @@ class Label(NamedTuple):
 def label_of(line: Line) -> Label | None:
     """Return the label that a line begins with; None if it begins with none.
 
-    Text in the form of a label counts, too, with the role "", if its words are not known.
+    "Decision: use A" has the label "Decision" and the rest "use A". Unknown words in the form of a label, such as
+    "**Mood**: fine", give a label with the role "".
     """
     text = line.text
     found = _LABEL.match(text, 0, _LOOKED_AT)
@@ -240,10 +241,12 @@ _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,
 
 
 def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
-    """Yield the parts of a line that is cut before each label within it, and the certainty of each part.
+    """Cut a line before each label within it, and yield each part with a certainty from 0 to 1.
 
-    The certainty, from 0 to 1, is that of a statement made by the part. If the line begins with a label, the text of
-    each label reaches to the next label. Otherwise the text of a label ends with its sentence.
+    The certainty is that of a statement in the part: 1.0 at the beginning of the line, 0.9 within it.
+    "Fixed it. Next: deploy the API." has the parts "Fixed it." and "Next: deploy the API."; after each part from within
+    the line, an empty part follows, which ends the statement. If the line begins with a known label, the text of each
+    label reaches to the next label. Otherwise it ends with its sentence.
     """
     text = line.text[:_LONGEST_LINE]
     if ":" not in text or line.level:

@@ -23,7 +23,11 @@ class Part(NamedTuple):
 
 
 class Passage:
-    """The text under one label, collected line by line into paragraphs and items."""
+    """The text under one label, collected line by line into paragraphs and items.
+
+    `line` is the line that has the label. `is_section` says that the label is a heading, or a bold label in a statement
+    whose own label is a heading.
+    """
 
     def __init__(self, label: Label, line: Line, *, is_section: bool) -> None:
         self.label = label
@@ -67,7 +71,7 @@ class Passage:
     def takes_text(self, line: Line) -> bool:
         """Return whether a line without marks continues this passage.
 
-        If the passage's label is that of a front matter value, the passage is one line or one paragraph.
+        A passage for a front matter value, such as the severity, is only one line or one paragraph.
         """
         if not self.parts:
             return True
@@ -86,7 +90,7 @@ class Passage:
     def add_text(self, line: Line, text: str | None = None) -> None:
         """Add a line to the last part, or as a new paragraph after an empty line.
 
-        `text` is what is added of the line, None for the line's whole text.
+        `text` is the portion of the line to add, None for the line's whole text.
         """
         text = line.text if text is None else text
         if not self.parts or (self.has_gap and not (self.has_items and line.column > self.first_item)):
@@ -96,7 +100,11 @@ class Passage:
         self.has_gap, self.last = False, line.number
 
     def items(self) -> tuple[str, ...]:
-        """Return the parts as single texts; one line such as `a (why), b (why)` gives an item for each."""
+        """Return each paragraph and list item as one text.
+
+        If the passage is a single text such as `a (why), b (why)`, the result has an item for each: `a (why)` and
+        `b (why)`.
+        """
         found = tuple(plain("\n".join(part.lines)) for part in self.parts)
         if len(found) == 1 and not self.has_items and "), " in found[0] and found[0].rstrip(".").endswith(")"):
             return _explained(found[0])
@@ -119,7 +127,7 @@ class Passage:
 
 
 def plain(text: str) -> str:
-    """Return an item without the marks that make its first words bold."""
+    """Return an item without the marks that make its first words bold: "**Fast** and small" gives "Fast and small"."""
     return re.sub(r"^(\*\*|__)([^*_\n]{1,80})\1", r"\2", text.strip())
 
 

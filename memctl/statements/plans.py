@@ -59,8 +59,7 @@ def read(prompt: str) -> Plan | None:
 
 
 def bare_title(heading: str) -> str:
-    """Return the heading of a plan without the words that say that it is one: "Plan: Drop the cache" is "Drop the
-    cache"."""
+    """Return a plan's heading without the words that call it a plan: "Plan: Drop the cache" gives "Drop the cache"."""
     return one_line(_TITLE.sub("", heading, count=1) if _TITLE.match(heading) else heading)
 
 

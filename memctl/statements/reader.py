@@ -39,9 +39,11 @@ def read(text: str) -> tuple[Statement, ...]:
 
 
 def read_record(text: str, kind: str) -> tuple[Statement | None, list[Unread], list[Statement]]:
-    """Read a text that describes one record of a `kind`: its statement (or None), unread lines, and other statements.
+    """Read a text that describes one record of a `kind`.
 
-    The title is a heading of level 1 without a label, or the text behind the first label of the kind.
+    Returns the statement for the record (None if the text has none), the lines that no statement takes, and the other
+    statements. The record's title is a heading of level 1 without a label, or the text behind the first label of the
+    kind.
     """
     reader = _Reader(text, kind)
     found = reader.statements()

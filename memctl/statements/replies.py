@@ -59,7 +59,10 @@ def agreement(message: str) -> Choice | None:
 
 @lru_cache(maxsize=1024)
 def report(message: str) -> Choice | None:
-    """Return the first change that a message reports with a reason or contrast; None if it is short or reports none."""
+    """Return the first change that a message reports with a reason or with what it replaces, None if it reports none.
+
+    A message of less than 300 characters is no report.
+    """
     changes = _changes(message) if len(message) >= _LEAST else ()
     return next((Choice(one) for one in changes if commit_text.gives_reason(one)), None)
 

@@ -94,7 +94,11 @@ def reason_of(sentence: str) -> tuple[str, str]:
 
 
 def choice_in(sentence: str) -> Choice:
-    """Return the choice in a sentence such as `Since X, we picked A`, `We chose A over B`, or `Used A (not B)`."""
+    """Return the choice in a sentence such as `Since X, we picked A`, `We chose A over B`, or `Used A (not B)`.
+
+    "We chose Redis over a file because it persists" gives the text "We chose Redis", the reason "it persists" and the
+    alternatives ("a file",).
+    """
     if first := _REASON_FIRST.fullmatch(sentence[:_LONGEST_CHOICE]):
         what, why = first[2].rstrip(" ."), first[1]
     else:

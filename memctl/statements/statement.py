@@ -27,7 +27,7 @@ _WHY = lazy_regex(r"[ \t]+(?:[\u2014\u2013]|--?)[ \t]+")
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """Lines that no statement takes, from `line` to `end`.
+    """A range of lines in a text that belong to no statement; `line` and `end` are the first and the last line.
 
     For a label or heading, `name` has its words and `nearest` the most similar known label ("" if none is similar).
     """
@@ -67,7 +67,11 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 def with_parts(whole: Statement, parts: Iterable[Statement]) -> Statement:
-    """Return the statement `whole` with those values and content of `parts` added for which it has none of its own."""
+    """Return the statement `whole`, completed by values and content of `parts`.
+
+    A part adds only values and fields that `whole` does not have; if several parts have one, the first part's counts.
+    The lines under unknown labels (`more`) of all parts are added.
+    """
     values, content = dict(whole.values), dict(whole.content)
     for one in parts:
         values = {**one.values, **values}
@@ -80,7 +84,8 @@ def with_parts(whole: Statement, parts: Iterable[Statement]) -> Statement:
 class OpenStatement:
     """A statement whose lines are still being read: its kind and label, and the passages of its title and fields.
 
-    `done` and `left` are the steps of a task with ticked and with empty boxes.
+    `line` is the line with the label, and `certainty` is from 0 to 1. `done` and `left` are the steps of a task that
+    have ticked and empty check boxes.
     """
 
     def __init__(self, kind: str, label: Label, line: Line, certainty: float) -> None:
@@ -103,7 +108,7 @@ class OpenStatement:
 
 
 def statements_of(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
-    """Yield what an open statement states, once its last line has been read: one or more finished statements.
+    """Yield the finished statements that an open statement makes, once its last line has been read.
 
     If the label of `found` stands above a list, each list item makes a statement. `raw` are all lines of the text that
     is read, from which the `source` of each statement is taken.

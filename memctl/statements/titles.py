@@ -1,7 +1,7 @@
-"""Title what was stated in a conversation, so that it reads as an entry of a list and can be read alone.
+"""Make titles of what was stated in a conversation, so that each reads as an entry of a list and can be read alone.
 
-"ok, and can we also log the name of the queue?" becomes "Log the name of the queue". The words as said belong into the
-content of a record, not into its title.
+"ok, and can we also log the name of the queue?" becomes "Log the name of the queue". The original words belong in the
+content of a record, not in its title.
 """
 
 from __future__ import annotations
@@ -93,9 +93,10 @@ _GIVES_PLAN = lazy_regex(
 
 
 def title_of(said: str) -> str:
-    """Return the title of a choice in free words: its first sentence that says something, without what leads to it.
+    """Return the title of a choice in free words: its first meaningful sentence, without introductory words.
 
-    It begins with a capital unless with a name, and has no end mark. The whole text is returned where nothing is left.
+    "Yes, use Redis." gives "Use Redis". The title has no end mark, and begins with a capital unless its first word is a
+    name such as `read_all`. If nothing is left, the title is the whole text.
     """
     text = _ADDRESS.sub(
         "", _SMILEY.sub("", one_line(said[:_LOOKED_AT]).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
@@ -108,13 +109,20 @@ def title_of(said: str) -> str:
 
 
 def without_lead(said: str) -> str:
-    """Return a statement without what leads to it ("Yes, …") and its end mark; it begins with a capital."""
+    """Return a statement without its introductory words and end mark: "Yes, use Redis." gives "Use Redis".
+
+    The result begins with a capital unless its first word is a name such as `read_all`.
+    """
     text = _TRAILS.sub("", _ADDRESS.sub("", _after_lead(one_line(said[:_LOOKED_AT]))))
     return capitalized(text or one_line(said))
 
 
 def shortened(title: str) -> str:
-    """Return a title without what follows its first sentence, its reason, or a dash, if it is too long with it."""
+    """Return a title of more than 100 characters cut after its first sentence, before its reason, or before a dash.
+
+    Each cut is made only if the title is still too long and can be read alone after it, with at least four words. A
+    shorter title is returned unchanged.
+    """
     for parts in (_SENTENCE_END.split, sentences.reason_of, _ASIDE.split):
         first = parts(title)[0].rstrip(" .") if len(title) > _LONG else ""
         if len(first.split()) >= _LEAST and wishes.has_object(first) and not first.endswith(":"):
@@ -123,7 +131,10 @@ def shortened(title: str) -> str:
 
 
 def goal_of(intent: str) -> str:
-    """Return the title of a task: the heading of the text or plan that its prompt gives, or its first sentence."""
+    """Return the title of a task from the prompt that states it (`intent`).
+
+    The title is the heading at the beginning of the prompt or of its plan, or else the title of its first sentence.
+    """
     text = _GIVES_PLAN.sub("", intent.strip(), count=1)
     if heading := _TITLE_OF_TEXT.match(text):
         return capitalized(plans.bare_title(heading["title"]))

@@ -42,7 +42,7 @@ _LOOKED_BACK = 12  # characters, more than an abbreviation has
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """A sentence, or a block such as a table, which a summary keeps or drops as a whole; and the heading above it.
+    """A sentence, or a block such as a table, which a summary keeps or drops as a whole; `heading` is the one above it.
 
     `line` is the number of its first line, and `form` is SENTENCE, CODE, TABLE or HEADING. `item` is the number of the
     line with the list item that a sentence is in, 0 for none.
@@ -73,8 +73,8 @@ def units(text: str) -> Iterator[Unit]:
 def sentences(text: str) -> Iterator[Unit]:
     """Yield the sentences of a text, each on one line without marks.
 
-    A sentence that ends with a colon is joined with what follows it: the beginnings of the list items, or else the next
-    sentence. It is left out if nothing follows.
+    A sentence that ends with a colon is joined with the first sentences of the list items that follow, or else with the
+    next sentence: "We need: a cache; a pool". If nothing follows, the sentence with the colon is left out.
     """
     opened: Unit | None = None
     items: list[Unit] = []

@@ -196,7 +196,7 @@ def is_step(text: str) -> bool:
 
 
 def begins_with_step(text: str) -> bool:
-    """Return whether the beginning of a text is about the next step of work: 60 characters, cut at a word's end."""
+    """Return whether the first 60 characters of a text, up to the end of a word, are about the next step of work."""
     return is_step(text if len(text) <= _STEP_IN else text[:_STEP_IN].rpartition(" ")[0])
 
 
@@ -212,7 +212,7 @@ def request_in(prompt: str) -> Choice | None:
 
 @lru_cache(maxsize=1024)
 def wish_in(prompt: str) -> Choice | None:
-    """Return the first demand that holds from now on, else the first wish in a prompt; None if it has neither."""
+    """Return the first demand in a prompt that holds from now on, or else the first wish; None if it has neither."""
     if len(prompt) > _LONGEST_PROMPT:
         return None
     own = "\n\n".join(part for part in _PARAGRAPH.split(prompt) if not _PASTED.search(part))
@@ -229,7 +229,7 @@ def wish_in(prompt: str) -> Choice | None:
 
 
 def is_firm(wish: str) -> bool:
-    """Return whether a user says a wish as a demand: neither as a question (but "can't we …?") nor as provisional."""
+    """Return whether a wish is a demand, and not provisional or a question; "can't we …?" counts as a demand."""
     is_asked = wish.rstrip().endswith("?") or _ASKS.match(wish)
     return not _PROVISIONAL.search(wish) and (not is_asked or _INSISTS_ON.search(wish) is not None)
 
@@ -280,7 +280,10 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
 
 
 def is_assent(prompt: str) -> bool:
-    """Return whether a prompt of up to 120 characters agrees to something, or one of up to 400 names an option."""
+    """Return whether a prompt agrees to a proposal ("yes"), or chooses an option by its name ("option 2").
+
+    A prompt that agrees has at most 120 characters, and one that only names options at most 400.
+    """
     if len(prompt) > _LONGEST_ASSENT:
         return len(prompt) <= _LONGEST and _CHOICE.fullmatch(prompt) is not None
     return any((_ASSENT.match(prompt), _CHOICE.fullmatch(prompt), _NAMED_CHOICE.search(prompt)))
@@ -289,8 +292,8 @@ def is_assent(prompt: str) -> bool:
 def agreement(prompt: str, proposed: str) -> Choice | None:
     """Return the choice that an assent makes: the options that it names, or what the agent's message `proposed` offers.
 
-    None if it is only about the next step of work, and for a bare "yes" to several questions or to one with an "or",
-    where nobody knows which is meant.
+    None if the assent is only about the next step of work. None also for a bare "yes" to several questions, or to a
+    question with an "or", because nobody knows which alternative is meant.
     """
     if named := _CHOICE.fullmatch(prompt):
         choice = _options_named(named["names"], proposed, named["rest"] or "")

@@ -65,11 +65,11 @@ def score(block: ContextBlock) -> float:
 
 
 def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, least: int = 0) -> dict[str, str]:
-    """Return which blocks to remove from a context, as a reason by the block's key.
+    """Return the blocks to remove from a context: a dict from a block's key to the reason.
 
-    `aim` is the share of tokens to remove (0 to 1). Duplicates go first, then blocks with the lowest score. A block
-    that must stay is removed only as a duplicate. Blocks that are not discardable are removed only while at least
-    `least` tokens stay. A block that need not stay counts with the tokens that it has after `without_logs`.
+    `aim` is the share of tokens to remove (0 to 1). Duplicates are removed first, then blocks with the lowest score. A
+    block that must stay is removed only as a duplicate. Blocks that are not discardable are removed only while at least
+    `least` tokens stay. The size of a block that need not stay is the size of its text after `without_logs`.
     """
     costs = {block.key: count(block.text) for block in blocks}
     most = sum(costs.values()) * (1 - aim)

@@ -73,8 +73,9 @@ class DroppedUnit(msgspec.Struct, frozen=True):
 class ContextSummary(msgspec.Struct, frozen=True):
     """A finished summary: its text, and its size and budget in tokens.
 
-    `decision` is the word with which the text begins: PROCEED, STOP or CLARIFY. `kept` and `dropped` are the sentences
-    and blocks of the original text that the summary has and leaves out, and `paths` are the paths added at its end.
+    `decision` is the word with which the text begins: PROCEED, STOP or CLARIFY. `kept` are the sentences and blocks of
+    the original text that are in the summary, and `dropped` those that are not. `paths` are the paths that were added
+    at the end of the summary.
     """
 
     decision: str
@@ -106,8 +107,9 @@ class Violation(msgspec.Struct, frozen=True):
 def find_decision(text: str) -> str:
     """Return the decision that a text states: PROCEED, STOP or CLARIFY, or "" for none.
 
-    A line `Decision: PROCEED` is searched first, then a line that begins with one of the three words, then one of them
-    in capitals anywhere. Raises MemctlError if the first of these forms that occurs states several decisions.
+    Three forms are tried in order: a line `Decision: PROCEED`, a line that begins with one of the three words, and one
+    of the three words in capitals anywhere. The first form that occurs counts. Raises MemctlError if it states several
+    decisions.
     """
     for words in (_LABELLED, _LEADING, _ANYWHERE):
         places_by_name: dict[str, int] = {}
@@ -171,7 +173,10 @@ def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: 
 
 
 def violations(text: str, decision: str, budget: int, count: CountTokens) -> list[Violation]:
-    """Return the places of a text that violate the rules for a summary, by line, then those of the whole text."""
+    """Return how a text violates the rules for a summary: violations by line, then those of the whole text.
+
+    `decision` is the text's decision ("" for none, which is a violation), and `budget` is in tokens.
+    """
     body, _ = _without_decision(text)
     kept, dropped = _judge_units(_units(body), decision)
     problems = [Violation(one.line, f"{one.reason}: {one.text}") for one in dropped if one.reason != rules.HEADLINE]

@@ -78,9 +78,11 @@ class Item(msgspec.Struct, frozen=True):
 class PackPart(msgspec.Struct, frozen=True):
     """A part of a pack: its name for programs, its title for people, and its items, the most important first.
 
-    `limit` is the largest number of tokens for its items, 0 for no limit. Items of parts with the rank FIRST get room
-    before all others, as `fair_share` says, then those with the rank SECOND. Of the rank FIRST short items of a part
-    that is `shortest_first` come before long ones, and a greater budget has no fewer items of one that is `counted`.
+    - `limit` is the largest number of tokens for its items, 0 for no limit.
+    - `rank` is FIRST, SECOND or 0: items of parts with the rank FIRST get room before all others, by the rules of
+      `fair_share`, then items of parts with the rank SECOND.
+    - `shortest_first` (of the rank FIRST): short items get room before long ones.
+    - `counted` (of the rank FIRST): a larger budget never includes fewer whole items of the part.
     """
 
     name: str
@@ -95,8 +97,8 @@ class PackPart(msgspec.Struct, frozen=True):
 class PackNote(msgspec.Struct, frozen=True):
     """A note that memctl adds to a pack, such as the task of the pack: a name, a title, and a few lines of text.
 
-    In a small budget only `essential` notes stay. `of` is the key of the item that the note is about ("" for none): a
-    pack without that item has no such note.
+    In a small budget only `essential` notes stay. `of` is the key of the item that the note is about ("" for none): if
+    the pack leaves out this item, it leaves out the note, too.
     """
 
     name: str
@@ -151,17 +153,18 @@ class OmittedGroup(msgspec.Struct, frozen=True):
 class PackDraft(msgspec.Struct, frozen=True):
     """Everything that a pack may contain: notes, items in parts, and other items while there is room.
 
-    - `parts` have the items that are taken first; `reserve` is the most tokens for those of the rank SECOND, which have
-      up to a third of the budget to themselves.
+    - `parts` have the items that are taken first. `reserve` is the number of tokens that are kept for items of the rank
+      SECOND, but at most a third of the budget is kept.
     - `others` come after all parts, each as a line with id and title, grouped by section; `sections` are the titles of
-      sections by marker. `lines` is the share of the budget for these lines (0 to 1), and `least_lines` the number of
-      lines that are listed even so, with shortened titles.
+      sections by marker. `lines` is the share of the budget for these lines (0 to 1). At least `least_lines` lines are
+      listed even if they need more than this share; their titles are then shortened.
     - `whole` yields the items of `others`, in the same order; those that fit are included whole, in the part `rest`.
     - `opening` notes come first and `closing` notes last, where models pay most attention. `opening` must contain
       the notice on the memory's texts: NOTICED, or FOREIGN for a clone that is not trusted. With `keeps_notes` no
       essential note is left out.
     - `title` names the pack for people and `root` for programs. `prefix` is a text before the pack, unchanged.
-    - `source` and `target` are the agents that the pack goes from and to; `made` is the time (canonical UTC).
+    - `source` and `target` are the agents that the pack goes from and to; `made` is the time in UTC
+      ("2025-11-04T14:32:00Z").
     - Items with a weight of at least `leading` come before all parts, until a quarter of the pack is full
       (rules.md#quality).
     """

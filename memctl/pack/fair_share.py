@@ -1,14 +1,15 @@
-"""Choose which of the most important items a budget holds whole, and which only by title.
+"""Choose which of the most important items of a pack are included whole, and which only by title.
 
-A greater budget loses none of them: what is whole or titled in a smaller budget is at least titled in a greater one,
-and the number of whole items that are `counted` does not fall. Three rules see to it:
+A larger budget never loses an item: an item that is whole or titled in a smaller budget is at least titled in a larger
+one, and the number of whole items that are `counted` does not fall (`draft.PackPart` explains `counted` and
+`shortest_first`). Three rules ensure this:
 
-- Long items come after short ones, in steps that double: no item takes the room of several others. Within a step
-  those come first that are `counted`. Of items that are not `shortest_first` only those of more than twice the usual
-  length come later.
-- An item that has no room is skipped. A shorter one behind it may be whole, and loses this place to the longer one in
-  a greater budget. So it is whole only if its title, and those of all before it, would have room as well.
-- Other items get the room that is kept for these titles only after all most important ones had their turn.
+- Short items get room before long ones, so that no item takes the room of several others. Lengths are compared by
+  steps that double; within a step, `counted` items come first. An item that is not `shortest_first` comes later only
+  if it is longer than twice the median.
+- An item that does not fit is skipped, and a shorter item after it may be whole. In a larger budget the longer item may
+  take that room. So the shorter item is whole only if its title and the titles of all items before it would fit, too.
+- The room for these titles is given to other items only after all of the most important items had their turn.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ _USUAL = 2  # times the median: up to this length items come in the order of the
 
 
 class Candidate(NamedTuple):
-    """An item by its key, its length as a whole and that of its title (tokens).
+    """An item that may be included: its key, and the tokens of the whole item (`cost`) and of its title (`title`).
 
-    `counted` and `shortest_first` are those of its part. The titles of leading items come first.
+    `counted` and `shortest_first` are the fields of the item's `PackPart`. Items that are `is_leading` are titled
+    first.
     """
 
     key: str
@@ -36,14 +38,14 @@ class Candidate(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The keys of the items that are whole, and of those that are titled instead, in the order in which they come."""
+    """The keys of the items that a pack includes whole, and of the items that it only names by title, in order."""
 
     whole: tuple[str, ...]
     titled: tuple[str, ...]
 
 
 def in_turn(found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates in the order in which they get room; `found` are they by importance."""
+    """Return the candidates `found`, which are sorted by importance, in the order in which they get room."""
     usual = _USUAL * median_low([one.cost for one in found]) if found else 0
 
     def order(one: Candidate) -> tuple[int, bool, int, bool]:
@@ -61,8 +63,8 @@ def _doublings(cost: int, start: int) -> int:
 def choose(ordered: Sequence[Candidate], room: float, alone: float, for_titles: float) -> Choice:
     """Return which candidates are whole in `room` tokens, and which have a title instead.
 
-    `ordered` are the candidates by their turn. `alone` is the room for the first item, if it has none otherwise;
-    `for_titles` is the most that titles may take.
+    `ordered` are the candidates in the order of `in_turn`. The first one may take up to `alone` tokens if that is more
+    than `room`. `for_titles` is the largest number of tokens for all titles.
     """
     number, spent = 0, 0
     titles = sum(one.title for one in ordered)

@@ -332,7 +332,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 class OfferOutcome(msgspec.Struct, frozen=True):
-    """The outcome of an offered handoff: what was written, the package, and warnings."""
+    """The outcome of an offered handoff: `done` says what was written; the package, and warnings."""
 
     done: StepResult
     package: Package

@@ -73,9 +73,9 @@ _STATE_FIELDS = {"immediate": "next_actions", "success_criteria": "success_crite
 class Subject(msgspec.Struct, frozen=True):
     """What a handoff is about.
 
-    - `sections`: the markers in the request, or else of the section that the task belongs to.
+    - `sections`: the markers in the request, or if it has none, the marker of the section that the task belongs to.
     - `known`: all records of these sections.
-    - `tasks`: the giver's tasks, the one worked on last first; `state` is the state of the first one.
+    - `tasks`: the giver's tasks, the one worked on last first; `state` is the state of the first task.
     - `globs`: the patterns of the files that the sections cover.
     - `named`: the task's record if the request names it by id, otherwise None.
     """

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class RecordOrigin(msgspec.Struct, frozen=True):
     """The origin of a record's text: the last commit that changed it, named as in a pack.
 
-    `drift` maps each code reference of the record whose code changed after that commit to "changed since" or "gone",
-    and `moved` those whose file was renamed to its present path.
+    `drift` and `moved` have code references of the record, such as "src/pay.py:8", as keys. `drift` says "changed
+    since" or "gone" for code that changed after the commit, and `moved` has the present path of a renamed file.
     """
 
     commit: str
@@ -143,7 +143,7 @@ def of_place(place: Place) -> Item:
 
 
 def split_off(item: Item, heading: str) -> tuple[Item, str]:
-    """Return an item without the part under a heading, and the text of that part; "" if there is none."""
+    """Return an item without the part under a heading, and the text of that part; (item, "") if there is none."""
     parts = headings.split(item.body)
     wanted_part = next((part for part in parts if part.heading == heading), None)
     if wanted_part is None:
@@ -184,9 +184,10 @@ class TaskMatches(msgspec.Struct, frozen=True):
 def match_task(
     snapshot: Snapshot, task: str, current: Sequence[Record], now: str, *, with_places: bool = True
 ) -> TaskMatches:
-    """Return which records of `current` are relevant to a task, and unless `with_places` is false which places.
+    """Return the records of `current` and the places that are relevant to a task.
 
-    Places are pages, sessions and checkpoints. An empty task matches nothing.
+    Places are pages, sessions and checkpoints; without `with_places` the result has none. An empty task matches
+    nothing.
     """
     open_paths = {record.path for record in current}
     ranked = search(snapshot, task, now)
@@ -205,9 +206,9 @@ def search(snapshot: Snapshot, task: str, now: str) -> list[Result]:
 
 
 def places(ranked: Sequence[Result]) -> list[Result]:
-    """Return the results that are pages, sessions or checkpoints and match about as well as the best, at most three.
+    """Return the pages, sessions and checkpoints among search results that match nearly as well as the best result.
 
-    `ranked` are search results, the best first.
+    `ranked` are the search results, the best first. At most three are returned.
     """
     close = [result for result in ranked if result.record is None and result.match >= CLOSE]
     return close[:_MOST]
@@ -226,7 +227,8 @@ def of_result(snapshot: Snapshot, place: Result) -> Item:
 def sections(snapshot: Snapshot, ranked: Iterable[Result]) -> list[Page]:
     """Return the sections that are relevant to a task, the most relevant first.
 
-    `ranked` are the search results for the task; a section counts as relevant as its best page or record among them.
+    `ranked` are the search results for the task. The relevance of a section is the score of its best page or record in
+    `ranked`.
     """
     weights: dict[str, float] = {}
     for result in ranked:

@@ -45,7 +45,7 @@ _WORDS = lazy_regex(r"\w+")
 
 
 class EndedSession(msgspec.Struct, frozen=True):
-    """A session with a page: the page's path, the start ("" if unknown) and the end (canonical UTC)."""
+    """A session with a page: the page's path, and its start ("" if unknown) and end, as "2025-11-04T14:32:00Z"."""
 
     path: str
     started: str
@@ -138,7 +138,10 @@ def pending(snapshot: Snapshot, ended: Sequence[EndedSession]) -> Checkpoint | N
 
 
 def is_pending(saved: Checkpoint, ended: Sequence[EndedSession]) -> bool:
-    """Return whether a checkpoint awaits resuming: not finished, and no session in `ended` lies wholly after it."""
+    """Return whether a checkpoint is still to be resumed.
+
+    It is if its task is not finished, and no session in `ended` started after the checkpoint was saved.
+    """
     return not saved.is_finished and not any(one.started > saved.saved_at for one in ended)
 
 

@@ -16,7 +16,7 @@ TITLE = 80  # characters of a title among others on a line
 
 
 def name(item: Item) -> str:
-    """Return an item's id and title on a line, the title shortened."""
+    """Return an item's id and its title, shortened to 80 characters, on one line."""
     return one_line(f"{item.id} {shorten(omit(item), TITLE).title}")
 
 
@@ -28,9 +28,11 @@ def omit(item: Item) -> OmittedItem:
 def groups(
     left: list[OmittedItem], totals: Mapping[tuple[str, str], int], listed: int, width: int, sections: Mapping[str, str]
 ) -> list[OmittedGroup]:
-    """Group what is left out by section and kind; without listed lines all of it is one group.
+    """Group the items that a pack leaves out: by section, or by kind for items without a known section.
 
-    `totals` are the numbers by (section, kind), `listed` the number of lines, `sections` the titles by marker.
+    `left` are the omitted items, and `totals` their numbers by (section, kind). The first `listed` items are listed in
+    their groups, with titles of at most `width` characters (0 for any number); with 0 as `listed` all items are one
+    group. `sections` are the titles of sections by marker.
     """
     if not left:
         return []

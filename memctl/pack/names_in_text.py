@@ -29,7 +29,7 @@ _ESCAPED = re.compile(r"\\[nrt]$")  # an escaped line end in JSON, whose letter 
 def place(name: str, text: str) -> int:
     """Return the offset of a name (a path, a figure or an identifier) in a text, -1 if the text does not have it.
 
-    A name with spaces that is not a figure is a sentence, which is searched as it is.
+    A name with spaces is searched without regard to the characters around it, unless it is a figure such as "30 %".
     """
     if _FIGURE.fullmatch(name):
         return place_of_figure(name, text)

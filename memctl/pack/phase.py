@@ -67,9 +67,11 @@ def assess(
 ) -> PhaseStatus:
     """Summarize a memory, or some of its sections, as a decision with facts.
 
-    The decision is STOP if a critical issue is open, CLARIFY if an issue of high severity is open or a blocker exists,
-    otherwise PROCEED. `worked` returns the times of tasks' last changes by path; `task` is the record of the task in
-    question, () for the one worked on last; `blockers` are texts on what blocks all agents.
+    The decision is STOP if a critical issue is open. It is CLARIFY if an issue of high severity is open, if the task or
+    all agents are blocked, if a record is only proposed, or if files can't be read. Otherwise it is PROCEED.
+
+    `worked` returns the times of tasks' last changes by path. `task` has the record of the task in question; () stands
+    for the task that was worked on last. `blockers` are texts on what blocks all agents.
     """
     everything = current_records(snapshot, now)
     current = of_sections(snapshot, everything, sections)
@@ -99,7 +101,7 @@ def assess(
 def of_sections(
     snapshot: Snapshot, records: Sequence[Record], sections: Sequence[str], agent: str = ""
 ) -> list[Record]:
-    """Return those of the records that belong to some sections or to their pages of details.
+    """Return the records of `records` that belong to some sections or to the sections' pages of details.
 
     Returns all records if `sections` is empty. If the sections have no open task, the open tasks of `agent` that belong
     to no section are included.

@@ -96,7 +96,8 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
 def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: Sources) -> PackDraft:
     """Return the draft of a user's message: the unchanged query, then excerpts of the memory that are relevant to it.
 
-    An excerpt has a search score of at least `threshold`; records with a lower score are named by title only.
+    Search results with a score of at least `threshold` are included as excerpts; records with a lower score are named
+    by title only.
     """
     found = [r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _may_answer(r.record, now)]
     ranked = [result for result in found if result.score >= threshold]

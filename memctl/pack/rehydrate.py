@@ -60,9 +60,10 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
     """A request for a rehydration; an empty field sets no condition.
 
     `task` is the task to find records for. `section` is a marker: only records of its page and of the pages below are
-    included. `since` is a canonical time: only records since then are included. With either of these, records come
-    first in the pack whatever their importance, severity and age. `agent` is the agent whose records are included.
-    `reader` is the agent that reads the pack. `is_resumed` says that it already has the text of the last checkpoint.
+    included. `since` is a time such as "2025-11-04T14:32:00Z": only records since then are included. With `section`
+    or `since`, records come first in the pack whatever their importance, severity and age. `agent` is the agent whose
+    records are included. `reader` is the agent that reads the pack; `is_resumed` says that this agent already has the
+    text of the last checkpoint.
     """
 
     task: str = ""
@@ -355,7 +356,7 @@ def count_by_type(current: Sequence[Record]) -> str:
 def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
     """Return a sentence on the latest record and the number of sessions, "" for an empty memory.
 
-    `ends` are the times at which sessions with a page ended, those that `memctl session list` has.
+    `ends` are the times at which the sessions of `memctl session list` ended.
     """
     last = snapshot.catalogue.latest(with_handoffs=True)
     if last is None:

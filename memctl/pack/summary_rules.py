@@ -243,5 +243,5 @@ def _class_of(text: str) -> str:
 
 
 def needs_context(text: str) -> bool:
-    """Return whether a sentence can't be understood without the one before it, as if it begins with "This"."""
+    """Return whether a sentence needs the sentence before it to be understood, such as one that begins with "This"."""
     return _LEANING_WORDS.search(text) is not None

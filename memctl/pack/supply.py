@@ -77,7 +77,7 @@ def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
 
 
 def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
-    """Return a place unchanged, or if it is level 1 with a list of what blocks all agents at its end.
+    """Return a place; if it is level 1 (the project), add a list of what blocks all agents at its end.
 
     Blockers are in the coordination state, which changes without a commit of the branch, so no document contains them.
     """

@@ -39,7 +39,11 @@ _ACTIONS = {
 
 
 class EnvironmentDrift(msgspec.Struct, frozen=True):
-    """One difference between the environment at a checkpoint and now, with the files or commits that it concerns."""
+    """One difference between the environment at a checkpoint and now.
+
+    `kind` names the difference for programs, such as "branch" or "missing_files", and `what` says it in words. `items`
+    are the files, commits or events that it concerns.
+    """
 
     kind: str
     what: str
@@ -65,9 +69,9 @@ def touched_since(
 ) -> tuple[TouchedFile, ...]:
     """Return the files that the work touched since the checkpoint `before`, as far as Git knows, the latest first.
 
-    They are the files that differ from HEAD in the environment `now`, those in the user's own commits since the
-    checkpoint, and last the files that were `known` before, with the action that was known of them. Files in other
-    people's commits are left out.
+    They are the files that differ from HEAD in the environment `now`, then the files in the user's own commits since
+    the checkpoint, and last the files in `known`, which earlier states listed. Files in other people's commits are left
+    out.
     """
     found = list(now.dirty)
     if before is not None and before.environment.head not in ("", now.head):

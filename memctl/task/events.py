@@ -67,7 +67,7 @@ _SECTIONS = 8  # that an event names
 def emit(memory: Memory, workflow: str, fields: dict[str, Any]) -> Stream:
     """Add an event of a workflow, with the given fields, to this clone's event stream; return the stream.
 
-    Raises MemctlError, which names each wrong field, and for a text with a credential.
+    Raises MemctlError for wrong fields, which the error names, and for a text with a credential.
     """
 
     def make(sequence: int) -> WorkflowEvent:
@@ -88,11 +88,11 @@ def emit(memory: Memory, workflow: str, fields: dict[str, Any]) -> Stream:
 def note_handoff(
     memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str], **more: Sequence[str]
 ) -> Iterator[str]:
-    """Add an event to this clone's event stream which says what a handoff became: offered, accepted, ….
+    """Add an event on a handoff's new status to this clone's event stream; yield a warning if that fails.
 
-    `identifier` is the handoff's id, `became` its new status, `target` the agent that the event is meant for,
-    `sections` are the sections that the status concerns, and `more` further fields of the event. Yields a warning if
-    the event can't be added.
+    The event is added when the result is iterated over. `identifier` is the handoff's id, and `became` its new status,
+    such as "accepted". `target` is the agent that the event is meant for, `sections` are the sections that have the new
+    status, and `more` are further fields of the event.
     """
     about = f"{identifier} was {became}" + (f": {some(sections, _SECTIONS)}" if sections else "")
     values = {"event_type": AGENT_HANDOFF, "action_taken": about, "target_agent": target, **more}

@@ -72,10 +72,11 @@ def xml(saved: Checkpoint) -> str:
 
 
 def event_xml(event: WorkflowEvent, compressions: int) -> str:
-    """Return an event as XML, with every field that it has: a transition becomes a `context_transition`.
+    """Return an event as XML text, with every field that the event has.
 
-    The events at the two ends of a phase become an `agent_context`, the complete context for the agent that takes over.
-    `compressions` is the number of compression events of its workflow so far.
+    An event at the start or end of a phase is an element `agent_context`, the complete context for the agent that takes
+    over; any other event is a `context_transition`. `compressions` is the number of compression events of the event's
+    workflow so far.
     """
     meta = {name: getattr(event, name) for name in _META}
     kind, action = {"event_type": event.event_type}, {"action_taken": event.action_taken}

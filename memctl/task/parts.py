@@ -36,13 +36,13 @@ class Line(NamedTuple):
 class Part(NamedTuple):
     """A part of a task's state, such as its constraints: the title, where its lines come from, and the lines.
 
-    `tag` and `item` are the names of the XML elements of the part and of a line. The lines come from `field`, an
-    attribute of the state, and from the records whose ids begin with `ids`; in a part of steps, from the steps with the
-    status `tag`. If a text has no room for all lines, the first `sure` lines of each part (the last ones if `from_end`)
-    come before all others.
-
-    A part that `grows` gets the lines of a later state in addition to its own; others are replaced by them. A part that
-    is `open_until_none` becomes empty by the line "none".
+    - `tag`, `item`: the names of the XML elements of the part and of a line.
+    - `field`, `ids`: the lines are those of the state's attribute `field`, and the titles of the state's records whose
+      ids begin with `ids`. In a part of steps the lines are the steps with the status `tag`.
+    - `sure`: if a text has no room for all lines, the first `sure` lines of each part come before all other lines.
+    - `from_end`: the last lines are the most important ones, so the last `sure` lines come before all other lines.
+    - `grows`: the lines of a later state are added to the part; without it they replace the lines.
+    - `open_until_none`: the part becomes empty if a later state has "none" as the only line.
     """
 
     title: str

@@ -37,9 +37,10 @@ _TEXTS = ("task_id", "section", "goal")
 
 
 def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ()) -> TaskState:
-    """Return the state `before` with the fields of `given` that a command set, and without the `dropped` steps.
+    """Return the state `before` with the fields that a command set, and without the steps in `dropped`.
 
-    Fields that are empty in `given` keep their value. The text "none" empties errors, issues and blockers. Raises
+    `given` has the fields that the command set; fields that are empty in `given` keep their value. The text "none" as
+    the only error, issue or blocker empties this list. With None as `before`, the task has no state yet. Raises
     MemctlError if a step is given with two statuses, if a done step is given as open, or if a dropped step does not
     exist.
     """
@@ -70,9 +71,9 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
 def put_steps(
     before: Sequence[Step], given: Sequence[Step], keeps: Callable[[Step], bool] = lambda _: True
 ) -> tuple[Step, ...]:
-    """Return the steps `before` with the `given` ones behind them, in their new status; done steps stay done.
+    """Return the steps `before` and after them the steps `given`, which have their new status; done steps stay done.
 
-    Of the steps that are not among the given ones, those stay that are done or that `keeps` returns True for.
+    A step that is not in `given` stays if it is done or if `keeps` returns True for it; otherwise it is removed.
     """
     known, named = _by_key(before), _by_key(given)
     kept = [one for name, one in known.items() if name not in named and (one.status == DONE or keeps(one))]
@@ -118,17 +119,17 @@ def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps after the complete task list `given` replaced the list before; done steps stay done.
+    """Return the steps `before` after the complete task list `given` has replaced an earlier task list.
 
-    Of steps that `given` does not name, those stay that are done or did not come from a task list.
+    Done steps stay done. A step that `given` does not name stays only if it is done or did not come from a task list.
     """
     return put_steps(before, given, lambda step: step.evidence != TASK_LIST)
 
 
 def reach(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
-    """Return the steps after the one with the text of `step` reached its status; it is added if it is new.
+    """Return the steps `before` with `step`: the step that has its text gets its status, or `step` is added.
 
-    A step that has a more advanced status already keeps it.
+    A step whose status is already more advanced keeps this status. The order is planned, in progress, claimed, done.
     """
     found = _by_key(before)
     old = found.get(key(step.text))
@@ -142,16 +143,16 @@ def _by_key(steps: Iterable[Step]) -> dict[str, Step]:
 
 
 def missing_steps(stored: TaskState, given: TaskState) -> list[Step]:
-    """Return the steps of a stored state that the state `given` lacks, or has as open although they are done."""
+    """Return the steps of a stored state that `given` lacks, and its done steps that are not done in `given`."""
     known = _by_key(given.steps)
     found = ((step, known.get(key(step.text))) for step in stored.steps)
     return [step for step, own in found if own is None or (step.status == DONE and own.status != DONE)]
 
 
 def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
-    """Return the state `given` with the done steps of the stored state, which it replaces; these steps stay done.
+    """Return the state `given`, which replaces a stored state, with the done steps of the stored state.
 
-    Next actions that are done steps of the stored state are removed.
+    These steps stay done. Next actions in `given` that are such a step are removed. `stored` is None if there is none.
     """
     if stored is None:
         return given
@@ -197,7 +198,10 @@ def newest_files(new: Iterable[TouchedFile], old: Iterable[TouchedFile]) -> tupl
 
 
 def after(before: str, action: str) -> str:
-    """Return the action that two touches of a file make together: created, then modified, is created."""
+    """Return the action on a file that sums up two actions, `before` and then `action`.
+
+    For instance, a file that was created and then modified is created.
+    """
     if action in (READ, "") and before:
         return before
     if before == CREATED and action == MODIFIED:
@@ -222,8 +226,9 @@ def set_steps(
 ) -> TaskState:
     """Return the state after a program reported its progress: steps done, the `current` one, and those planned.
 
-    If `planned` is given, planned steps that it does not name are dropped; with None they stay. `now` and `by` are the
-    time and author of steps that become done.
+    With `planned`, open steps that are neither in `planned` nor `current` are dropped; claimed steps stay. With None as
+    `planned`, all steps stay. `now` and `by` are the time and author of steps that become done. The next action becomes
+    the current step, or without one the first open step.
     """
     steps = state.steps
     for text in done:

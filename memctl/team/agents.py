@@ -1,7 +1,7 @@
 """Operations on the coordination state about agents at work, their tasks, blockers and shared resources.
 
-These are `active_agents`, `agent_task_assignments`, `global_blockers` and `shared_resources` (rules.md#coordination).
-Each function returns a Step: the state after the operation on a state.
+They change the fields `active_agents`, `agent_task_assignments`, `global_blockers` and `shared_resources` of the state
+(rules.md#coordination). Most functions return a Step: the next state, and the operation and title for its commit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ID = 4  # bytes of a blocker's id: the same words are the same blocker, whoever
 
 
 def join(state: State, agent: str, now: str, task: str = "") -> Step:
-    """Return the step that notes an agent as at work since `now`, on `task` if one is given.
+    """Return the step that adds an agent to the agents at work, since the time `now` and on `task` ("" for none).
 
     An agent that is at work already keeps its time and gets the new task. Raises MemctlError for an invalid name, and
     for a task that is not one line.
@@ -52,7 +52,7 @@ def leave(state: State, agent: str, *, release: bool = False) -> Step:
 def assign(state: State, agent: str, task: str, *, remove: bool = False) -> Step:
     """Return the step that adds a task to the tasks assigned to an agent, or with `remove` removes it from these tasks.
 
-    The agent need not be at work. With `remove` raises MemctlError if the agent does not have the task.
+    The agent need not be at work. Raises MemctlError if the task to remove is not assigned to the agent.
     """
     # What was assigned to an odd name by an earlier memctl can be removed.
     name = agent if remove and agent in state.agent_task_assignments else agent_name(agent)
@@ -67,7 +67,7 @@ def assign(state: State, agent: str, task: str, *, remove: bool = False) -> Step
 
 
 def block(state: State, text: str, agent: str, now: str) -> Step:
-    """Return the step that adds to a coordination state what blocks all work, as reported by `agent` at `now`.
+    """Return the step that adds a blocker of all work: its text, and who reported it (`agent`) at the time `now`.
 
     The blocker's id is a hash of the text. If the state has this blocker already, its agent and time stay.
     """
@@ -95,7 +95,9 @@ def unblock(state: State, reference: str) -> Step:
 
 
 def share(state: State, name: str, value: str) -> Step:
-    """Return the step that sets the value of a shared resource: where it is, or its status; "" removes the resource.
+    """Return the step that sets the value of the shared resource `name`; the value "" removes the resource.
+
+    The value is a line of text that says where the resource is, or its status.
 
     Raises MemctlError if there is no resource to remove.
     """
@@ -116,7 +118,7 @@ def _line(text: str) -> str:
 
 
 def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
-    """Return the state in which an agent's work by handoffs is exactly `handoffs`: work by the handoff's id.
+    """Return the state in which `handoffs`, a mapping from a handoff's id to the work, is an agent's work by handoffs.
 
     If the agent's task came from a handoff that is removed, the agent gets the task of the latest handoff left. An
     agent that joined only through a removed handoff is no longer at work. A state in which the agent is not at work is
@@ -135,9 +137,10 @@ def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
 
 
 def only_working(state: State, sections: Collection[str], agent: str = "") -> State:
-    """Return the state after all agents but `agent` lost the work on `sections` that handoffs had given them.
+    """Return the state in which no agent but `agent` works on `sections` by a handoff.
 
-    A handoff is removed from an agent's work with the last of its sections; a handoff without sections stays.
+    The sections are removed from the work of all other agents, and a handoff is removed with the last of its sections.
+    Work by a handoff without sections stays.
     """
     for name, one in state.active_agents.items():
         if name != agent:

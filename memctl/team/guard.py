@@ -80,7 +80,7 @@ def denied_files(memory: Memory, change: Change) -> list[DeniedFile]:
 
 
 def forbidden_records(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
-    """Return which records the agent at work may not write: path of the record -> its section's ownership, in words."""
+    """Return the records that the agent at work may not write: record's path -> ownership of its section, in words."""
     if (state := _restricting(memory)) is None:
         return {}
     from memctl.store.file_sections import enclosing, parent_on_disk

@@ -73,7 +73,7 @@ class Transfer(msgspec.Struct, frozen=True):
         return held.section_id in self.who.sections and held.lock_reason in reasons
 
     def work(self, state: State) -> dict[str, Work]:
-        """Return the work in a state that the taker has by this handoff, by the handoff's id or an alias of it.
+        """Return the work that the taker has by this handoff in a state; the keys are the handoff's id or aliases.
 
         Work under an alias counts only if it has a section of this handoff, since another handoff may have that id by
         now.
@@ -118,7 +118,7 @@ def offer(state: State, given: Transfer) -> Step:
 
 
 def accept(state: State, given: Transfer, task: str, declined: Collection[str]) -> Step:
-    """Return the step that notes a handoff's taker as at work on `task`, and gives the `declined` sections back.
+    """Return the step of an accepted handoff: its taker is at work on `task`, and `declined` sections go back.
 
     Raises MemctlError if the state shows that the handoff was answered in another clone or on another branch.
     """
@@ -157,9 +157,9 @@ def _answered_elsewhere(given: Transfer, why: str) -> MemctlError:
 
 
 def moved_elsewhere(state: State, given: Transfer, sections: Collection[str]) -> list[Ownership]:
-    """Return the live ownerships among `sections` that the taker no longer has by this handoff.
+    """Return the ownerships of those `sections` that the taker of a handoff no longer owns by this handoff.
 
-    These sections can't go back to the giver.
+    These sections can't go back to the giver. Expired ownerships are left out.
     """
     found = (state.live(section, given.now) for section in sections)
     return [held for held in found if held is not None and not given.is_by(held)]

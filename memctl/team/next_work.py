@@ -61,9 +61,10 @@ class NextWork(msgspec.Struct, frozen=True):
 
 
 def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = True) -> NextWork:
-    """Choose the `limit` open records that the agent at work does best to begin now; 0 stands for all.
+    """Return the best open records for the agent at work to begin now: at most `limit`, or with 0 all.
 
-    Ownership, assignments and blockers of all work count only if `is_now`: they are not known for an earlier snapshot.
+    With `is_now=False`, for an earlier snapshot, ownership, assignments and blockers of all work don't count: they are
+    known only for the present.
     """
     work = open_work(snapshot)
     state = ref_state.read(memory).state if is_now else State()

@@ -19,9 +19,9 @@ _REASON = 500  # characters
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A claim of an agent to own sections: the type of ownership, its expiry, its reason and its readers.
 
-    If the agent owns a section already, and the type, the reason or the readers are None, those of its ownership stay.
-    `force` takes sections from other agents. `parents` maps markers of pages of details to their sections, since the
-    owner of a section owns its details, too.
+    `now` and `expires_at` are times such as "2025-11-04T14:32:00Z". If the agent owns a section already, a type, reason
+    or readers of None leave the present value unchanged. `force` takes sections from other agents. `parents` maps the
+    markers of pages of details to the markers of their sections, since the owner of a section owns its details, too.
     """
 
     sections: tuple[str, ...]
@@ -77,9 +77,10 @@ def acquire(state: State, claim: Claim) -> Step:
 def release(
     state: State, sections: Sequence[str], agent: str, now: str, *, force: bool = False, reason: str = ""
 ) -> Step:
-    """Return the step that ends an agent's ownership of sections; raises MemctlError for `force` without a reason.
+    """Return the step that ends the ownership of `sections`, which `agent` owns.
 
-    With `force` the ownerships of other agents end, too; without it raises MemctlError for them.
+    With `force`, sections that other agents own are released, too. Raises MemctlError for these sections without
+    `force`, and for `force` without a reason.
     """
     refuse_no_reason(force, reason)
     markers = [section_id(section) for section in sections]
@@ -115,9 +116,10 @@ def transfer(
 
 
 def renumber(state: State, moved: Sequence[tuple[Ownership, str]]) -> Step:
-    """Return the step that moves ownerships to the new markers of their sections: pairs of ownership and marker.
+    """Return the step that moves ownerships to the new markers of their sections.
 
-    An ownership that has changed meanwhile stays at its old marker.
+    `moved` are pairs of an ownership and its section's new marker. An ownership that has changed meanwhile stays at its
+    old marker.
     """
     owned = dict(state.section_ownership_map)
     for held, marker in moved:
@@ -136,7 +138,7 @@ def not_available(held: Ownership) -> MemctlError:
 
 
 def section_id(text: str) -> str:
-    """Return the § marker of a section that can be owned; raises MemctlError for anything else."""
+    """Return the marker "§2.1" for a section given as "2.1" or "§2.1"; raises MemctlError if it can't be owned."""
     marker = "§" + text.strip().removeprefix("§")
     if SECTION.fullmatch(marker) is None:
         raise MemctlError(

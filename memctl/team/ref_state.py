@@ -82,7 +82,7 @@ def read(memory: Memory) -> ReadState:
 
 
 def at(memory: Memory, commit: str) -> ReadState:
-    """Return the coordination state at a commit of its ref, an empty one for ""."""
+    """Return the coordination state at a commit of its ref; for the commit "" return an empty state."""
     if not commit:
         return ReadState(State(project_id=memory.config.project))
     files = refs.read(memory.repository, commit, FILES)
@@ -131,10 +131,10 @@ def try_step(
     lost: tuple[str, ...] = (),
     theirs: str = "",
 ) -> StateOutcome:
-    """Run a plan on the state `seen`, store the next state as a commit on no ref, and return the outcome.
+    """Run a plan on the state `seen`, store the next state as a commit without moving the ref; return the outcome.
 
-    `prepare` is called with the outcome. `lost` and `theirs` become fields of it. Without a change, and in a dry run,
-    no commit is made. Raises MemctlError if the plan or `prepare` refuses.
+    `prepare` is called with the outcome. `lost` and `theirs` become fields of the outcome. If nothing changes, and in a
+    dry run, no commit is made. Raises MemctlError if the plan or `prepare` refuses.
     """
     outcome = StateOutcome(next_step(memory, seen, plan, terms), seen.state, lost=lost, theirs=theirs)
     if outcome.is_changed and not terms.dry_run:
@@ -190,10 +190,10 @@ def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *other
 
 
 def move(memory: Memory, commit: str, seen: str, *, is_locked: bool = False) -> bool:
-    """Move the ref of the coordination state from the commit `seen` to `commit`; returns False if it has moved since.
+    """Move the ref of the coordination state to `commit`; return False if the ref is no longer at the commit `seen`.
 
-    The move holds the memory's write lock (`is_locked`: the caller holds it), so that a write which the old state
-    permitted is finished before.
+    The ref moves under the memory's write lock, so that a write which the old state permitted is finished before.
+    `is_locked` says that the caller holds this lock.
     """
     with nullcontext() if is_locked else lock.hold(memory.repository.shared / "lock"):
         return refs.swap(memory.repository, ref(memory), commit, seen)

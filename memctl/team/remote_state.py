@@ -36,8 +36,8 @@ class Unfinished(MemctlError):
 class MergedState(msgspec.Struct, frozen=True):
     """The coordination state of this clone after a merge with that of a remote.
 
-    `theirs` is the remote's commit ("" if it has no state), `lost` describes the entries of this clone that the
-    remote's replaced.
+    `seen` is the merged state. `theirs` is the remote's commit ("" if the remote has no state). `lost` has a line for
+    each entry of this clone that an entry of the remote replaced.
     """
 
     seen: ReadState
@@ -208,7 +208,7 @@ _ENTRIES = {
 def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[str, ...]]:
     """Return the merge of this clone's state with the remote's, and a line for each entry of ours that was replaced.
 
-    `base` is the state that both had before. The version of the merged state is higher than both.
+    `base` is the last state that both sides had. The version of the merged state is higher than those of both sides.
     """
     lost: list[str] = []
     values: dict[str, Any] = {

@@ -25,7 +25,7 @@ TYPES: tuple[str, ...] = get_args(OwnershipType)
 
 
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):
-    """The ownership of one section: its owner, type, times and reason; all times are canonical UTC.
+    """The ownership of one section: its owner, type, times and reason; times are UTC, as "2025-11-04T14:32:00Z".
 
     If `agents_with_read_access` is given, only these agents and the owner may read levels 3 and 4 of the section.
     """
@@ -46,8 +46,8 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
     def lets_write(self, agent: str) -> bool:
         """Return whether the ownership lets an agent write to its section.
 
-        An exclusive one lets its owner, a shared-write one everybody, and a read-only one nobody, not even its owner
-        (rules.md#ownership-and-access).
+        If the ownership is exclusive, its owner may write; if shared-write, every agent; if read-only, no agent, not
+        even the owner (rules.md#ownership-and-access).
         """
         if self.ownership_type == EXCLUSIVE:
             return agent == self.owner_agent_id
@@ -85,9 +85,9 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
 def agent_name(text: str) -> str:
     """Return the name of an agent, one line of at most 100 printable characters; raises MemctlError for anything else.
 
-    A name that begins like an option is refused, since in `--to --section 2.1` the name is missing, and a record's id,
-    since two arguments were swapped then. A name that looks like a path out of a folder is refused; "team/bob" is a
-    name.
+    Three kinds of text are refused: one that begins with a dash, since the name is missing in `--to --section 2.1`; a
+    record's id, since two arguments were probably swapped; and a path such as "/tmp/bob" or "../bob". "team/bob" is a
+    valid name.
     """
     from unicodedata import normalize  # every write reads a state, and few name an agent
 
@@ -163,7 +163,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return found if found and found.is_live(now) else None
 
     def innermost(self, markers: Iterable[str], now: str) -> Ownership | None:
-        """Return the first live ownership among sections, whose markers are given innermost first; None for none."""
+        """Return the ownership of the innermost section that has one that has not expired; None if none has.
+
+        `markers` are those of the sections, innermost first.
+        """
         return next((held for marker in markers if (held := self.live(marker, now))), None)
 
     def forbidding(self, markers: Iterable[str], agent: str, now: str) -> Ownership | None:
@@ -183,7 +186,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, **values)
 
     def put(self, field: str, key: str, value: object) -> State:
-        """Return a copy of the state with one entry of a mapping such as "active_agents" set, or removed with None."""
+        """Return a copy of the state with one entry of a mapping set; the value None removes the entry.
+
+        `field` is the name of the mapping, such as "active_agents".
+        """
         entries = {name: one for name, one in {**getattr(self, field), key: value}.items() if one is not None}
         return self.with_(**{field: entries})
 
@@ -218,8 +224,8 @@ def encode(state: State) -> dict[str, bytes]:
 def decode(files: Mapping[str, bytes], where: str) -> State:
     """Return the coordination state in the files of its ref, by name; `where` is the ref's name, for messages.
 
-    Raises MemctlError if the files have another form, are of a newer memctl, or lack the file of ownerships, which
-    memctl always writes: read as empty, the state would let everybody write.
+    Raises MemctlError if the files have another form, are of a newer memctl, or lack the file of ownerships. memctl
+    always writes this file, and a state without ownerships would let everybody write.
     """
     name = _HEAD
     if _HEAD not in files:

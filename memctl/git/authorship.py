@@ -1,7 +1,7 @@
-"""The commits that first added files and lines of a memory, and the other files and lines in those commits' histories.
+"""Who knew what: the commits that first added files and lines of a memory, and what their histories already had.
 
 Two clones can give one id to two records. A reference to the id means the record that was in the history when the
-reference was committed: the other record was made in another clone, and came by a merge.
+reference was committed. The other record was made in another clone, and a merge brought it later.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _LARGEST = 2 * 1024 * 1024  # bytes of a file that is searched for a mark
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """A file of a memory, or one of its lines, as a key under which its first commit is looked up.
+    """A file of a memory, or one line of a file, whose first commit is looked up.
 
     `path` is relative to `.memory/`. `line` is the line's number (1-based, as the file is now), 0 for the file itself.
-    The first commit of a file is the first in which the file contains the text `mark` ("" for any text), since both
-    sides of a merge may have added a file at that path.
+    `mark` is a text that tells two files apart if both sides of a merge added one at `path`, such as a record's
+    memory_id: the first commit is then the first in which the file contains `mark`. "" stands for any text.
     """
 
     path: str
@@ -31,15 +31,16 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class History(Protocol):
-    """The Git history of a memory: when files and lines were added, and which others existed when one was added."""
+    """The Git history of a memory: when each file and line was added, and which of them a writer could know."""
 
     def times_added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
-        """Return when each origin was committed first, in Unix seconds; uncommitted ones are left out."""
+        """Return when each file or line was first committed, in Unix seconds; uncommitted ones are left out."""
 
     def visible_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
         """Return, for each of `writers`, the `things` added in or before the commit that added the writer.
 
-        For a writer that is not committed these are all `things`.
+        `writers` are files or lines that refer to something, and `things` those that they may refer to. A writer that
+        is not committed gets all of `things`.
         """
 
     def paths_ever(self, folder: str) -> Collection[str]:
@@ -57,7 +58,7 @@ class _Addition(msgspec.Struct, frozen=True):
 class Authorship:
     """The history of a memory's worktree, with both sides of an unfinished merge, or the history of a `revision`.
 
-    `prefix` is the memory's folder, relative to the worktree's top. `History` describes the methods.
+    `prefix` is the path of the memory's `.memory/` folder, relative to the worktree's top.
     """
 
     def __init__(self, repository: Repository, prefix: str, revision: str = "") -> None:
@@ -71,7 +72,7 @@ class Authorship:
         self._tips = [revision] if revision else _tips(repository)
 
     def times_added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
-        """Return when each of some files or lines was first committed, in Unix seconds, without uncommitted ones."""
+        """Return when each file or line was first committed, in Unix seconds; uncommitted ones are left out."""
         self._find_commits(origins)
         self._find_dates({self._commits[origin] for origin in origins if origin in self._commits})
         return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}
@@ -79,7 +80,8 @@ class Authorship:
     def visible_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
         """Return, for each of `writers`, the `things` added in or before the commit that added the writer.
 
-        For a writer that is not committed these are all `things`.
+        `writers` are files or lines that refer to something, and `things` those that they may refer to. A writer that
+        is not committed gets all of `things`.
         """
         self._find_commits({*writers, *things})
         thing_commits = {thing: self._all_commits.get(thing) or {self._commits.get(thing)} for thing in things}

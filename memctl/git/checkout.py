@@ -19,7 +19,11 @@ _LOCK_WAIT = 4.0  # seconds to wait for another git process that holds a lock
 
 
 class CheckoutChange(msgspec.Struct, frozen=True):
-    """A file that differs between two commits: its blob in each ("" if it does not exist there) and its new mode."""
+    """A file that differs between two commits.
+
+    `path` is relative to the worktree's top. `before` and `after` are the blob ids in the older and the newer commit,
+    "" where the file does not exist. `mode` is Git's mode in the newer commit, such as "100644".
+    """
 
     path: str
     before: str

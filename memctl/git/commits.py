@@ -4,8 +4,8 @@
   15 ms in a repository of 20,000 files, where `git commit --only` takes 67 ms. The index is written first: if the
   process dies after that, the record is staged and not committed. In the other order the index would still lack the
   record, and the user's next commit would delete it.
-- The `commit --only` lane is used if something else has a say: hooks other than memctl's own, signing, filters, or a
-  detached HEAD.
+- The `commit --only` lane is used for all that the fast lane can't do: hooks other than memctl's own, signing,
+  filters, or a detached HEAD.
 """
 
 from __future__ import annotations
@@ -107,10 +107,11 @@ def commit_on_ref(
 ) -> str:
     """Commit `files` to a ref of memctl's, and return the commit's id.
 
-    `place` is the ref and the new commit's parent, whose history must contain the ref's present commit. `files` are
-    bytes by path, None for a deletion. `prepared` has the Git commands started for these paths; they are ended.
-    `by_agent` says that an agent makes the commit, not a person. Index, branch and the user's commit hooks are not
-    involved. Raises CommitPending if Git fails, and whenever a commit to the branch could not be made either.
+    `place` is a pair: the ref, and the id of the new commit's parent, whose history must contain the ref's present
+    commit. `files` are bytes by path, None for a deletion. `prepared` has the Git commands started for these paths;
+    they are ended. `by_agent` says that an agent makes the commit, not a person. The index and the branch do not
+    change, and the user's commit hooks do not run. Raises CommitPending if Git fails, and whenever a commit to the
+    branch could not be made either.
     """
     (ref, parent), importer = place, prepared.importer
     try:
@@ -379,7 +380,10 @@ class Variables:
         repository.variables = lambda: self._values
 
     def identities(self) -> list[str]:
-        """Return author and committer with their dates, as `git commit` would have them; raises NoIdentity."""
+        """Return two lines, the author and the committer, as `git commit` would have them; raises NoIdentity.
+
+        Each line has name, address, Unix seconds and time zone, such as "Ada <ada@example.org> 1760000000 +0000".
+        """
         settings = self._repository.settings()
         return [self._identity(settings, role, f"GIT_{role}_IDENT") for role in _ROLES]
 
@@ -491,7 +495,7 @@ class Importer:
     ) -> None:
         """Write a commit with its files and trees. `branch` moves to it only with `finish`.
 
-        `files` are bytes by path, None for a deletion; `identities` are the lines of author and committer.
+        `files` are bytes by path, None for a deletion; `identities` are the two lines of `Variables.identities`.
         """
         author, committer = identities
         text = message.encode()

@@ -30,7 +30,7 @@ class FileChange(msgspec.Struct, frozen=True):
 def changed_between(repository: Repository, first: str, second: str, *, from_base: bool = False) -> list[FileChange]:
     """Return the files that differ between two commits, with renames.
 
-    With `from_base` the merge base of both takes the place of the first commit.
+    With `from_base` the second commit is compared with the merge base of both, not with the first.
     """
     base = ["--merge-base"] if from_base else []
     return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", *base, first, second])
@@ -42,9 +42,9 @@ def changed_by(repository: Repository, commit: str) -> list[FileChange]:
 
 
 def renamed_since(repository: Repository, commits: Iterable[str], head: str) -> dict[str, str]:
-    """Return the paths in `head` of files that were renamed since some commits, by the paths that they had there.
+    """Return the new path of each file that was renamed between one of `commits` and the commit `head`, by old path.
 
-    One process compares all the commits. What is only in the index is not looked at.
+    For example {"src/old.py": "src/new.py"}. Renames that are only staged do not count.
     """
     args = ["diff-tree", "--stdin", "-r", "-z", "-M", "--name-status", "--diff-filter=R", "--no-commit-id"]
     pairs = "".join(f"{head} {commit}\n" for commit in commits if commit != head)

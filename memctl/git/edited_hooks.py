@@ -2,8 +2,8 @@
 
 An agent may write records without asking the user, and each record is a commit, which runs hooks. So an agent that
 edits `.husky/pre-commit` could get any program to run. Therefore a commit for an agent waits while the file of a hook
-differs both from HEAD and from the content that a person's commit last ran. The same holds for moving a ref of session
-pages, if that runs a hook. Programs that an unchanged hook starts (tests, linters) are not checked.
+differs both from HEAD and from the content that a person's commit last ran. So does the move of a ref with pages of
+sessions, if Git runs a hook for it. Programs that an unchanged hook starts (tests, linters) are not checked.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def refuse_move(repository: Repository, ref: str) -> None:
 
 
 def find_edited(repository: Repository, head: str, names: Collection[str] = ()) -> str:
-    """Return the first edited hook that a commit on `head` would run, such as ".husky/pre-commit differs from HEAD".
+    """Return a phrase about the first edited hook that a commit on the commit `head` would run; "" if there is none.
 
-    "" if there is none. `head` is "" before the first commit. With `names` only hooks with one of these names are
-    checked. Git is started only if hooks are in the worktree or name files in it.
+    An example is ".husky/pre-commit differs from HEAD". `head` is "" before the first commit. `names` limits the check
+    to hooks with these names (none: all). Git is started only if hooks are in the worktree or name files in it.
     """
     paths = list(dict.fromkeys(_hook_files(repository, names)))
     if not paths:

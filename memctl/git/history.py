@@ -72,9 +72,10 @@ def commits(
 
 
 def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[str], path: str) -> dict[str, Commit]:
-    """Return by id the commits that touched a path, reachable from `tips` and not from `until`; no merges.
+    """Return the commits that touched a path, by commit id; merges are left out.
 
-    One Git process answers, however many commits are given.
+    The commits are those in the histories of `tips`, without those in the histories of `until`. One Git process
+    answers, however many tips there are.
     """
     revisions = "".join(f"{name}\n" for name in (*tips, *(f"^{name}" for name in until)))
     out = git.read([*_LOG, "--no-merges", "--stdin", "--", path], repository.top, revisions.encode())
@@ -187,7 +188,7 @@ def paths_touched(repository: Repository, limit: int, without: str) -> Callable[
     """Start Git, and return a function that returns the paths that the latest `limit` commits of HEAD changed.
 
     Paths below the folder `without` are left out: it may have thousands of files, which Git then passes over. A commit
-    that changed nothing else still counts.
+    that changed only files there still counts as one of the `limit` commits. The returned function waits for Git.
     """
     if not repository.has_head():
         return set
@@ -337,9 +338,9 @@ def commit_before(repository: Repository, moment: str) -> str:
 
 
 def distance(repository: Repository) -> tuple[str, int, int] | None:
-    """Return the upstream branch of HEAD, and how many commits HEAD is ahead of it and behind it.
+    """Return HEAD's upstream branch, and how many commits HEAD is ahead of it and behind it; None without upstream.
 
-    The upstream is taken as it was when last fetched, such as ("origin/main", 2, 0). None if HEAD has no upstream.
+    For example ("origin/main", 2, 0). The upstream is compared as it was when last fetched.
     """
     try:
         args = [

@@ -122,9 +122,11 @@ _OWN_NAME = re.compile(
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """A hook's file, and who wrote it: `whose` is "nobody's" for a missing file.
+    """A hook's file, and who wrote it.
 
-    `data` is the content of the file, or of a link's target; a link is always the user's.
+    `whose` is "nobody's" for a missing file, "ours" for memctl's script as it was installed, "ours, changed" for one
+    that somebody edited, and "the user's" for any other. `data` is the content of the file, or of a link's target; a
+    link is always the user's.
     """
 
     file: Path
@@ -149,16 +151,16 @@ class Hook(msgspec.Struct, frozen=True):
 
     @property
     def made_its_folder(self) -> bool:
-        """Whether the folder was made for this hook, so that it is deleted with it."""
+        """Whether memctl made the hooks' folder for this hook, and deletes it with the hook if it is then empty."""
         return self.whose == "ours" and self.data.endswith(_FOLDER_NOTE.encode())
 
 
 class HookChange(msgspec.Struct, frozen=True):
-    """The changes to one hook's files, made in the order of the fields.
+    """The changes to one hook's files, made in the order below; a change whose field is empty is left out.
 
-    First the user's hook in `file` is moved to `keep`. Then `file` gets `text`, in place of `old`. Then the user's hook
-    in `back` is moved back to `file`. Then the files in `deletes` are deleted, and with `prune` the folder, too, if it
-    is empty.
+    First the user's hook in `file` is moved to `keep`. Then `file` gets the text `text`, in place of the text `old`.
+    Then the user's hook in `back` is moved back to `file`. Then the files in `deletes` are deleted, and with `prune`
+    the folder, too, if it is empty.
     """
 
     file: Path
@@ -190,7 +192,7 @@ def editable_folder(place: Path) -> Path:
 
 
 def calls_memctl(file: Path) -> bool:
-    """Return whether a hook's file calls memctl as the lines of `manual_lines` do, outside of comments."""
+    """Return whether a hook's file has, outside of comments, a call of memctl as in the lines of `manual_lines`."""
     try:
         return _CALL.search(file.read_bytes()) is not None
     except OSError:

@@ -17,9 +17,9 @@ from memctl.git.trees import REGULAR, TreeEntry
 def entries(repository: Repository, *paths: str, without: str = "") -> list[TreeEntry]:
     """Return the files in the index at or below some paths (none: all).
 
-    Inside a hook it is the index that is being committed. Files in folders called `without`, at any depth, are left
-    out, so that Git need not print them; `paths` are then Git's pathspecs, in which `*` matches anything. A path with a
-    merge conflict is returned once, as no regular file.
+    Inside a Git hook the index is the one that Git is committing. Files in folders called `without`, at any depth, are
+    left out, so that Git need not print them; `paths` are then Git's pathspecs, in which `*` matches anything. A path
+    with a merge conflict is returned once, as no regular file.
     """
     chosen = [*pathspecs_without(without), *paths] if without else ["--", *paths]
     args = ["ls-files", "-s", "-z", "--full-name", *chosen]

@@ -74,9 +74,10 @@ def introductions(
 def latest(
     repository: Repository, blobs: Mapping[str, str], revision: str, within: Sequence[str] = ()
 ) -> dict[str, Introduction]:
-    """Return the latest introduction of the blob of each path, in the history of a revision.
+    """Return the latest introduction of the blob of each path, in the history of a revision, by path.
 
-    The search ends when all are found. `within` limits it to some paths (none: all), which is faster for a few files.
+    `blobs` are blob ids by path; a path whose blob is not found is left out. The search ends when all are found.
+    `within` limits it to some paths (none: all), which is faster for a few files.
     """
     missing = dict(blobs)
     found: dict[str, Introduction] = {}

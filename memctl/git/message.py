@@ -21,12 +21,13 @@ _TRAILER = lazy_regex(r"([A-Za-z0-9-]+)\s*:\s?(.*)")
 
 
 class Trailers(msgspec.Struct, frozen=True):
-    """The trailers of a commit's message; those of memctl are empty in a commit that it did not make.
+    """The trailers of a commit's message; all but `decisions` are empty in a commit that memctl did not make.
 
     `ops` are the operations and `ids` the records of the commit's changes; `actor`, `session` and `reason` say who made
-    them, in which session, and why. `deeds` are triples of what was done to a record, its id and the reason. `base`,
-    `changes` and `commit` are those of batches: the commit before a batch, its last change, and the user's commit with
-    all of its files. `decisions` are ids that a commit of code names (`Decision: DEC-…`).
+    them, in which session, and why. `deeds` are triples: what was done to a record, such as "archive", its id, and the
+    reason. `base`, `changes` and `commit` are commit ids for batches: the commit before a batch, the batch's last
+    change, and the user's commit that has all files of the batch. `decisions` are ids that a commit of code names
+    (`Decision: DEC-…`).
     """
 
     ops: tuple[str, ...] = ()
@@ -52,7 +53,7 @@ def compose(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> str
 
 
 def parse(message: str) -> Trailers:
-    """Return the trailers of a commit message; they are empty if memctl did not make the commit."""
+    """Return the trailers in the last paragraph of a commit message; all are empty if a line there is no trailer."""
     paragraphs = re.split(r"\n[ \t]*\n", message.strip("\n"))
     found: dict[str, list[str]] = {}
     key = ""

@@ -28,7 +28,7 @@ class RefFile(msgspec.Struct, frozen=True):
 
 
 def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, RefFile]:
-    """Return those of the files `names` (paths) that a commit has, by name."""
+    """Return the files that a commit has at the paths `names`, by path; a path without a file is left out."""
     found = repository.objects.read([f"{commit}:{name}" for name in names])
     return {
         name: RefFile(item.id, item.data)
@@ -181,11 +181,12 @@ def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
 def fetch_with(
     repository: Repository, remote: str, ref: str, tracking: str, also: Sequence[tuple[str, str]]
 ) -> tuple[str, bool]:
-    """Fetch a remote's ref into `tracking`, and further refs; return its commit, and whether those were fetched, too.
+    """Fetch a remote's ref into the local ref `tracking`, and the further refs `also` over the same connection.
 
-    `also` are pairs of a remote ref and the local ref for it. A local ref is deleted if the remote has no such ref.
-    They are fetched over the same connection, but not if another process has locked one. Raises MemctlError if no
-    remote has that name, or if it can't be reached.
+    Returns the commit of the first ref, "" if the remote does not have it, and whether the further refs were fetched:
+    they are not if the first is missing, or if another process has locked one. `also` are pairs of a remote ref and the
+    local ref for it. A local ref is deleted if the remote has no such ref. Raises MemctlError if no remote has that
+    name, or if it can't be reached.
     """
     _refuse_unknown(repository, remote)
     deadline = time.monotonic() + _PATIENCE

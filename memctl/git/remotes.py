@@ -126,7 +126,7 @@ def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
 
 
 def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int]:
-    """Return the number of commits that only the history of `one` has, and that of those only `other` has."""
+    """Return how many commits only the history of `one` has, and how many only the history of `other` has."""
     if one == other:
         return 0, 0
     out = git.read(["rev-list", "--count", "--left-right", f"{one}...{other}"], repository.top)
@@ -157,7 +157,9 @@ def setting(repository: Repository, key: str) -> str:
 
 
 class SyncTurn:
-    """The right to push next to an upstream: this clone claims it, or sees by its last fetch that another has it.
+    """The right ("turn") to be the next clone that pushes to an upstream.
+
+    This clone can claim the turn, and it sees by its last fetch whether another clone has it.
 
     A clone that has nothing to merge pushes faster than one that has, and could keep it from pushing for ever: of eight
     clones that only wrote and synced, one waited 65 s, 73 tries, while half of the syncs took 0.26 s. Longer pauses

@@ -276,9 +276,9 @@ class Repository:
         return self._settings
 
     def setting(self, key: str) -> str | None:
-        """Return Git's setting `key`, in lower case; None if it is not set.
+        """Return the value of Git's setting `key`, which is in lower case; None if it is not set.
 
-        It may be among what another command has listed (`git.traced_settings`); else a command of its own is run.
+        If another Git command has printed the settings already (`git.traced_settings`), no further one is run.
         """
         if self.traced and (found := self.traced()) is not None:
             return found.get(key)

@@ -95,11 +95,11 @@ class StatusProcess:
 
 
 class UntrackedNames:
-    """The stored names of the files below a folder that Git does not track.
+    """The stored names of the files below the folder `prefix` that Git does not track.
 
-    `file` contains the lines that Git printed for them, a stamp of the index, and a stamp of every folder below the
-    folder: the names are outdated as soon as one stamp has changed. `prefix` is the folder, relative to the worktree's
-    top.
+    `prefix` is relative to the worktree's top. The file `file` contains the lines that Git printed for the names, and
+    stamps (`mark`) of the index and of every folder below `prefix`: the names are outdated as soon as one stamp has
+    changed.
     """
 
     def __init__(self, repository: Repository, prefix: str) -> None:
@@ -124,7 +124,8 @@ class UntrackedNames:
     def keep(self, items: Iterable[bytes], asked: int) -> None:
         """Store Git's lines for untracked and ignored names, unless the index or a folder changed after Git was asked.
 
-        `asked` is that time, in nanoseconds. Nothing is stored for a small index.
+        `items` are the lines. `asked` is the time at which Git was asked, in nanoseconds since 1970. Nothing is stored
+        for a small index.
         """
         with suppress(OSError):
             index, latest = mark(self._index)
@@ -147,9 +148,9 @@ class UntrackedNames:
 
 
 def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:
-    """Return a stamp of some files, which may be missing; b"" if the next change might not change the stamp.
+    """Return one stamp of several files, some of which may be missing; b"" if no reliable stamp can be made.
 
-    That is so if one of them was changed within the last 2 s: it may change again and keep its time of change.
+    A stamp is unreliable if a file was changed within the last 2 s: it may change again and keep its time of change.
     """
     before, found = time.time_ns() - RACY, []
     for path in paths:
@@ -164,7 +165,10 @@ def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:
 
 
 def mark(path: str | bytes | os.PathLike[str]) -> tuple[bytes, int]:
-    """Return a stamp of a file or folder that changes with it, and when it last changed (ns). Raises OSError."""
+    """Return a stamp of a file or folder, which changes with it, and the time of its last change.
+
+    The stamp has the times, size and inode; the time is in nanoseconds since 1970. Raises OSError.
+    """
     status = os.lstat(path)
     found = f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
     return found.encode(), max(status.st_mtime_ns, status.st_ctime_ns)

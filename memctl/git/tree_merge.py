@@ -230,8 +230,8 @@ _MERGE_FILE_ERROR = 128  # from here on the exit code of `git merge-file` is no 
 def merge_texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> tuple[str, int]:
     """Merge two texts line by line; return the result, with conflict markers, and the number of conflicts.
 
-    If `prefer` names a side, its lines replace each conflict, and the number is 0. Bytes that are not UTF-8 are
-    `surrogateescape`d in the texts. Raises GitFailed for a text that Git takes for binary.
+    If `prefer` is "ours" or "theirs", each conflict gets the lines of that side, and the number is 0. Bytes that are
+    not UTF-8 are `surrogateescape`d in the texts. Raises GitFailed for a text that Git takes for binary.
     """
     import tempfile
 
@@ -247,10 +247,10 @@ def merge_texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -
 
 
 def merge_lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
-    """Merge two lists that were changed from `base`: without the items that a side removed, with those that it added.
+    """Merge two lists that both come from `base`: items that a side removed are left out, and added ones are kept.
 
-    The items are in the order of `ours`, followed by those that only `theirs` added. Items with equal keys count as
-    the same item.
+    For example `base` [1, 2], `ours` [1, 2, 3] and `theirs` [2, 4] make [2, 3, 4]. The items are in the order of
+    `ours`, followed by those that only `theirs` added. Items with equal keys count as the same item.
     """
     before, one = ({key(item) for item in side} for side in (base, ours))
     other = {key(item): item for item in reversed(theirs)}

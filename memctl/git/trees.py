@@ -84,7 +84,7 @@ def blob_ids(repository: Repository, revision: str, paths: Iterable[str]) -> dic
 
 
 def submodules(repository: Repository, revision: str, paths: Iterable[str]) -> list[str]:
-    """Return those of some paths that are submodules at a revision."""
+    """Return the paths among `paths` at which a revision has a submodule."""
     out = git.read(["ls-tree", "-z", "--full-tree", revision, "--", *paths], repository.top)
     return [
         git.decode_path(item.partition(b"\t")[2]) for item in out.split(b"\0") if item.startswith(SUBMODULE.encode())

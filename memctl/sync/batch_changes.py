@@ -15,7 +15,7 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def sync_batches(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Merge the remote's ref of a branch's batches into this clone's ref of them, and push the result if `push`.
+    """Merge the batches that the remote has for a branch into this clone's, and push the result if `push`.
 
     `done` is the result of the sync so far; it names the branch and the remote, and is returned unchanged. A dry run
     does nothing. Raises MemctlError or PushRefused.

@@ -36,10 +36,11 @@ Leaves = Mapping[str, Leaf]
 
 
 def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tuple[Leaves, tuple[Holder, ...]]:
-    """Return this clone's files with new ids for its records and pages whose id the remote gave out, too.
+    """Give new ids to this clone's records and pages whose id the remote has given to something else.
 
-    `base`, `ours` and `theirs` are the files of the common commit, of this clone and of the remote. The second value
-    lists the renumbered records and pages. A file that can't be read keeps its name: `memctl check` reports it.
+    Returns this clone's files, with these ids and with all references to them, and the renumbered records and pages.
+    `base`, `ours` and `theirs` are the files of the common commit, of this clone and of the remote, by path. A file
+    that can't be read keeps its name: `memctl check` reports it.
     """
     changed = {path: leaf for path, leaf in ours.items() if base.get(path) != leaf and _is_text(path, leaf)}
     new = [{path: leaf for path, leaf in side.items() if path not in base} for side in (ours, theirs)]

@@ -33,8 +33,8 @@ class MergeCommit(msgspec.Struct, frozen=True):
     """A commit that merges the histories of this clone and a remote, and what the merge decided.
 
     `both` are the paths of files of the memory that both sides had changed, `renamed` this clone's records and pages
-    with a new id, `lost` values of this clone that the remote's replaced, and `revived` the paths of files that one
-    side had deleted and the merge keeps.
+    with a new id, `lost` the values of this clone that a value of the remote replaced, and `revived` the paths of files
+    that one side had deleted and the merge keeps. `warning` names documents that could not be rendered, "" for none.
     """
 
     commit: str

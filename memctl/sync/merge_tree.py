@@ -49,10 +49,11 @@ _SHOWN = 300  # characters of a value that gave way; the rest is in the history
 def merge_text(
     path: str, base: str, ours: str, theirs: str, counter: Callable[[], Counter]
 ) -> tuple[str, tuple[LostValue, ...]]:
-    """Return the merge of two versions of a record or page, and the values in which one version gave way to the other.
+    """Return the merged text of two versions of a record or page, and the values that the merge replaced.
 
-    `base` is the common version ("" for none), `ours` this clone's, and `theirs` the remote's, which wins if it can be
-    read. `counter` returns the token counter for the budget of a session's page; it is called only if needed.
+    `path` is the file's, below `.memory/`. `base` is the common version ("" for none), `ours` this clone's, and
+    `theirs` the remote's: if both sides changed a value, the remote's replaces it, unless its version can't be read.
+    `counter` returns the token counter for the budget of a session's page; it is called only if needed.
     """
     if not is_readable(path, theirs) and is_readable(path, ours):
         return ours, (LostValue(WHOLE, theirs, ours),)  # a file that can't be read is no version to go on with
@@ -194,7 +195,7 @@ def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: 
 
     `base`, `ours` and `theirs` are the files of the common commit, of this clone and of the remote. `apart` says that
     the two sides have exactly one merge base. If so, each side made its changes on its own, even equal ones, and the
-    accesses of a record that each side counted are added up.
+    numbers of retrievals that the sides counted for a record are added up.
     """
     work = _Merge(memory, base, ours, theirs, apart=apart)
     work.read(side.get(path) for path in work.open for side in (base, ours, theirs))

@@ -18,19 +18,22 @@ _SHOWN = 5  # records or files that one line names
 class SyncResult(msgspec.Struct, frozen=True):
     """The result of a sync, or in a dry run the result that it would have.
 
-    Of the branch: `before` is this clone's commit, `theirs` the remote's, `commit` the one that both branches point to
-    now, and `made` the merge, None if one side had nothing new. `fetched` counts the commits that are new here,
-    `pushed` those new at the remote, and `foreign` the pushed ones that change files outside of the memory. `has_state`
-    says that the fetch of the branch also fetched the refs of the coordination state, of pages of sessions and of
-    batches.
+    About the branch: `upstream` names the remote's branch, `before` is this clone's commit before the sync, `theirs`
+    the remote's, `commit` the commit that both branches point to now, and `made` the merge, None if one side had
+    nothing new. `fetched` counts the commits that are new here, `pushed` those new at the remote, and `foreign` the
+    pushed ones that change files outside of the memory. `tries` counts the attempts: one, and one more for each time
+    that another clone pushed first. `has_state` says that the fetch of the branch also fetched the refs of the
+    coordination state, of pages of sessions and of batches.
 
-    Of the coordination state: `coordination` is its commit; `taken` says that something of it is new here, `given` that
-    something is new at the remote. `gave_way` describes entries of this clone that were replaced or have to be checked,
-    `settled` the ownership that changed because a handoff was answered twice.
+    About the coordination state: `coordination` is its commit; `taken` says that something of it is new here, `given`
+    that something is new at the remote. `gave_way` describes entries of this clone that were replaced or have to be
+    checked, `settled` the ownership that changed because a handoff was answered twice.
 
-    Of pages of sessions: `sessions_taken` says that some of them are new here, `sessions_given` that some are new at
+    About pages of sessions: `sessions_taken` says that some of them are new here, `sessions_given` that some are new at
     the remote; `sessions_redacted` are the paths, below the worktree's top, of files from which a credential was
     removed before the push.
+
+    `warning` names documents that could not be rendered, and what failed after the branch was synced; "" for nothing.
     """
 
     upstream: Upstream
@@ -102,9 +105,9 @@ def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
 
 
 def lines_before_push(planned: SyncResult) -> tuple[str, ...]:
-    """Describe what a planned sync does to the branch, one line for each fact, without its push.
+    """Describe what a planned sync does to the branch, one line for each fact; the push is left out.
 
-    The outcome of the push is unknown if the process dies during it.
+    The lines are saved before the push: if the process dies during it, nobody knows whether the remote took it.
     """
     return tuple(branch_lines(msgspec.structs.replace(planned, pushed=0)))
 

@@ -42,10 +42,11 @@ class Publishable(msgspec.Struct, frozen=True):
 
 
 def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
-    """Return which of the commits after `theirs` ("" or an ancestor of `ours`) up to `ours` may be pushed.
+    """Return what may be pushed of the commits after `theirs`, up to and with `ours`.
 
-    If a file or message in these commits has a credential, or a file can't be pushed, one new commit is pushed in place
-    of them all: a push of the old commits would publish the credential.
+    `ours` is this clone's commit of session pages, `theirs` the remote's: an ancestor of `ours`, or "" for none. If a
+    file or message in these commits has a credential, or a file can't be pushed, one new commit is pushed in place of
+    them all: a push of the old commits would publish the credential.
     """
     repository = memory.repository
     since = [ours, *([f"^{theirs}"] if theirs else [])]

@@ -335,8 +335,8 @@ def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
     """Bring worktree and batch in step before a write; return the outcome of a squash, None if no squash was due.
 
     Files that Git set back to HEAD get the batch's contents again. The batch is squashed if HEAD has moved since it
-    began, or if the settings now ask for a commit of the branch for each change. `allowed` are the options of
-    `manual_edits.objection`. The caller has finished interrupted writes.
+    began, or if the settings now ask for a commit of the branch for each change. `allowed` are the keyword arguments of
+    `manual_edits.objection`, such as `strict=True`. The caller has finished interrupted writes.
     """
     if _is_unsafe(memory):
         return None

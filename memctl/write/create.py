@@ -128,7 +128,8 @@ def complete_values(memory: Memory, draft: Draft) -> dict[str, Any]:
 def record_and_file(memory: Memory, values: dict[str, Any], draft: Draft) -> tuple[Record, Write]:
     """Return the record with the front matter `values`, and the Write of its file, whose body is that of `draft`.
 
-    `values` are complete and have an id. Raises MemctlError for a key that front matter can't have, and InvalidRecord.
+    `values` must be complete, with `id` and `title`, from which the file's path is made. Raises MemctlError for a key
+    that front matter can't have, and InvalidRecord.
     """
     path = ids.path_of(values["id"], values["title"])
     ordered = {name: values[name] for name in ORDER if name in values}

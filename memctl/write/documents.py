@@ -77,11 +77,11 @@ def missing_branch(memory: Memory) -> str:
 def affected_by(
     memory: Memory, changes: Sequence[Change], written: Sequence[str], instead: Mapping[str, str | None]
 ) -> RenderedDocuments:
-    """Render the documents that some changes affect, and return those whose text differs; nothing is written.
+    """Render the documents that some changes affect, and return those that differ from the disk; nothing is written.
 
-    `written` are the paths of the changes' files, which are on the disk; `instead` are texts of other files that the
-    documents show in place of those on the disk (None: no file). With `docs: default-branch` all documents are
-    affected: a merge on the hosting site may have left any of them outdated.
+    `written` are the paths of the changes' files, which are already on the disk. `instead` are texts by path: the
+    documents show them in place of what the disk has (None: as if the file did not exist). With `docs: default-branch`
+    all documents are affected: a merge on the hosting site may have left any of them outdated.
     """
     snapshot = load.disk(memory, written=written, instead=instead)
     making = renderer(memory, snapshot)
@@ -187,9 +187,9 @@ def render_differing(
 ) -> tuple[dict[str, str | None], Comparison]:
     """Return the texts of the documents that the comparison `found` calls stale, and an updated comparison.
 
-    The texts are by path, None for a document to delete. The document of source files is rendered here, by `making`: if
-    it is stale, or with `facts` in any case, because the figures in it may be old; but not if a person edited it. If
-    its template fails, the returned comparison has it among its broken documents.
+    The texts are by path, None for a document to delete. The renderer `making` is needed for the document of source
+    files only. It is rendered here if it is stale, and with `facts` also if it is not, because its figures may be old,
+    unless a person edited it. If its template fails, the returned comparison lists it as broken.
     """
     texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
     path = f"{FOLDER}/{SOURCES}"
@@ -324,10 +324,10 @@ def refresh(
 
 
 def committed_texts(memory: Memory, committed: Collection[str]) -> dict[str, str | None]:
-    """Return the files with edits that stay uncommitted, with the texts that they have in HEAD or the open batch.
+    """Return the committed texts of files whose edits on the disk stay uncommitted, by path below `.memory/`.
 
-    `committed` are the paths below `.memory/` that are about to be committed. None stands for a file that is new. Files
-    that no document shows are left out.
+    A text is that of HEAD or of the open batch, None for a new file. `committed` are the paths below `.memory/` that
+    are about to be committed. These files are left out, and so are those that no document shows.
     """
     memory.asked = asked = memory.ask()
     start = len(memory.prefix) + 1

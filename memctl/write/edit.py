@@ -33,7 +33,10 @@ _ELSEWHERE = {
 
 
 class Edits(msgspec.Struct, frozen=True):
-    """Changes of fields: pairs of a field and the value to set, to add to its list, or to remove from its list."""
+    """Changes of a record's fields, as pairs of a field's name and a value, such as ("severity", "high").
+
+    `set` replaces the field's value, `add` adds the value to the field's list, and `remove` removes it from the list.
+    """
 
     set: Sequence[tuple[str, str]] = ()
     add: Sequence[tuple[str, str]] = ()

@@ -40,16 +40,18 @@ class MemoryFile(msgspec.Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        """The memory_id of the record, which distinguishes two files of one path."""
+        """The memory_id of the record, which distinguishes two files of one path; "" if the file is no record."""
         return self.record.memory_id if self.record else ""
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """A record, page or heading (a "thing") that shares or shared a name with another: its file, old name and new name.
+    """A record, page or heading (a "thing") that shares the name `name` with another, or shared it before.
 
-    `now` is the new name, equal to `name` if the thing keeps it. `origin` is where the thing got `name`, by which
-    history says who knew it. `until` is the origin of the name that the thing got after `name`, None for none: a writer
-    who knew that did not mean this thing by `name`. `memory_id` is the record's after the renumbering.
+    `now` is the thing's new name, equal to `name` if it keeps that, and `path` is its file. `origin` is the file or
+    line with which the thing got `name`: a writer whose history has `origin` can mean this thing by `name`. `until` is
+    the origin of the name that the thing got after `name`, None for none: a writer whose history has `until` means
+    another thing. `memory_id` is the record's after the renumbering, "" for a page or heading. `is_new` is False if an
+    earlier renumbering has resolved the collision.
     """
 
     name: str

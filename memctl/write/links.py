@@ -1,6 +1,6 @@
-"""Links between records: both records have an end of each link, and both change in one commit.
+"""Links between records: the files of both records name each other, and both change in one commit.
 
-Only a parent is named at one end, by the record that is its part.
+A parent is the exception: the child's file names its parent, but the parent's file does not name the child.
 """
 
 from __future__ import annotations
@@ -113,9 +113,9 @@ def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
 
 
 def without_links(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str]) -> dict[str, Any]:
-    """Return the link fields that change, with their new values, if a record's links to other records are removed.
+    """Return new values of a record's link fields, without links to deleted records; unchanged fields are left out.
 
-    `gone` are the ids of these other records, and `memory_ids` their memory_ids.
+    `gone` are the ids of the deleted records, and `memory_ids` their memory_ids, by which a child names its parent.
     """
     values: dict[str, Any] = {}
     for name in OTHER_END:
@@ -128,9 +128,10 @@ def without_links(record: Record, gone: AbstractSet[str], memory_ids: AbstractSe
 
 
 def end(record: Record, relation: str, other: str, *, remove: bool = False) -> dict[str, Any]:
-    """Return the changed front matter values of a record that gets one end of a link, or with `remove` loses it.
+    """Return the front matter values that change in a record if a link to `other` is added, or with `remove` removed.
 
-    `relation` names the kind of link, and `other` is the id of the record at the other end.
+    `relation` is the name of the link's field in the record, such as "blocks", and `other` the other record's id. A
+    link that the record has already is not added again. The relation "superseded_by" also sets the status.
     """
     linked: list[str] = [identifier for identifier in getattr(record, relation) if identifier != other]
     values: dict[str, Any] = {relation: linked if remove else [*linked, other]}

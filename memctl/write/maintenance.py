@@ -49,9 +49,10 @@ _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
 
 class MaintenanceResult(msgspec.Struct, frozen=True):
-    """The result of maintenance: the outcome of its write, what was due, and how many records got retrieval counts.
+    """The result of maintenance: the outcome of its write, and what was due (`judgement`).
 
-    `kept_checkpoints` are checkpoints that were due to be deleted and had to be kept.
+    `folded` is the number of records whose retrieval counts were brought up to date. `kept_checkpoints` are checkpoints
+    that were due to be deleted and had to be kept.
     """
 
     outcome: Outcome
@@ -120,8 +121,8 @@ def change(
 ) -> Change:
     """Return the Change that archives and deletes the records that are due, and deletes the checkpoints `old`.
 
-    `judged` has the records that are due. `more` are further front matter values to change, by path. Links to deleted
-    records are removed from all other records.
+    `judged` has the records that are due. `more` are further front matter values to change: by the path of a record,
+    the new values by key. Links to deleted records are removed from all other records.
     """
     checkpoints = list(old)
     values: Values = {path: dict(found) for path, found in more.items()}
@@ -240,7 +241,7 @@ class SparedRecord(msgspec.Struct, frozen=True):
 
 
 class DueChanges(msgspec.Struct, frozen=True):
-    """The records for which an action is due, and those spared from one, both in the order of their paths."""
+    """The records for which an action is due: `due` if it is to be taken, else `spared`; both in the order of paths."""
 
     due: tuple[RetentionVerdict, ...] = ()
     spared: tuple[SparedRecord, ...] = ()
@@ -284,7 +285,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
 def verdict_of(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict | None:
     """Return the action that rules.md#lifecycle demands for a record by its own values; None if nothing is due.
 
-    What refers to the record, or protects it otherwise, does not count here.
+    Whether something refers to the record or protects it does not count here: `judge` looks at that.
     """
     if rules.delete and (reason := _delete_reason(record, rules, now)):
         return RetentionVerdict(record, "delete", reason)
@@ -296,7 +297,7 @@ def verdict_of(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict |
 
 
 def latest_states(records: Sequence[Record]) -> set[str]:
-    """Return the paths of the latest record of type `state` and of the latest open one."""
+    """Return the paths of at most two records of type `state`: the latest, and the latest that is open."""
     states = sorted((r for r in records if r.memory_type == "state"), key=lambda r: (r.timestamp, r.id))
     still_open = [state for state in states if state.is_open]
     return {found[-1].path for found in (states, still_open) if found}
@@ -373,10 +374,10 @@ def _spare_held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[st
 def find_backlinks(
     snapshot: Snapshot, targets: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
 ) -> dict[str, str]:
-    """Return who refers to the records in `targets`, by the path of each record that is referred to.
+    """Return one record or page that refers to each record in `targets`, by the path of the target.
 
-    The result is the id of a record in `lasting`, or the marker of a page. A link `supersedes` does not count, except
-    in a file whose path is in `untouchable`.
+    The values are ids of records in `lasting`, or markers of pages; a target to which nothing refers is left out. A
+    link `supersedes` does not count, except in a file whose path is in `untouchable`.
     """
     paths = {name: record.path for record in targets for name in (record.id, *record.aliases, record.memory_id)}
     held: dict[str, str] = {}
@@ -419,9 +420,9 @@ class OldCheckpoint(msgspec.Struct, frozen=True):
 def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]) -> list[OldCheckpoint]:
     """Return the checkpoints that are due to be deleted, by workflow, oldest first.
 
-    A workflow keeps its newest version, while its task is not finished the last few versions, and in any case the
-    checkpoints that are younger than some days; config.yaml has the numbers. Unreadable checkpoints are left to
-    `check`. `untouchable` are paths that must not change, each with the reason.
+    A workflow keeps its newest checkpoint; while its task is not finished, its last few checkpoints; and in any case
+    those that are younger than some days. config.yaml has the numbers. Unreadable checkpoints are left to `check`.
+    `untouchable` are paths that must not change, each with the reason.
     """
     rules = snapshot.config.lifecycle
     if not rules.delete:

@@ -22,7 +22,8 @@ SECRET_HINT = "remove it, or allow it with `memctl commit --allow-secret`"  # th
 def is_ours(path: str, code: str) -> bool:
     """Return whether a file below `.memory/` that was changed by hand belongs to the memory.
 
-    `code` are the two letters of `git status` for it. Untracked files of other kinds are the user's to add.
+    `code` are the two letters that `git status` prints for the file, such as "??" for an untracked one. An untracked
+    file belongs to the memory only if memctl knows files of its kind, such as records and templates.
     """
     known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
     if known or code != "??" or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None:

@@ -30,8 +30,8 @@ class MergeResult(msgspec.Struct, frozen=True):
     """The result of merging two versions of a record or page.
 
     `text` is the merged text. `conflicts` are the keys and headings in conflict, whose values are between Git's
-    markers. `notes` tell the user what a rule decided. `lost` are the values of a side that are not in the merged text:
-    a status, if the other side's is further on, and the values in conflict of the side that was not preferred.
+    markers. `notes` tell the user what a rule decided. `lost` are values that the merged text lacks: a status, if the
+    other side's is further on, and the values in conflict of the side that was not preferred.
     """
 
     text: str
@@ -198,8 +198,8 @@ def merge_bodies(
 ) -> tuple[str, list[LostValue]]:
     """Merge two bodies with the ancestor `base`; return the merged body, and the values that are in conflict.
 
-    With a side `prefer` the merged body has that side's values, and the returned ones are those that gave way. `order`
-    are headings in lower case, in whose order new parts are put.
+    If `prefer` is "ours" or "theirs", the merged body has the values of that side, and the returned values are those
+    that it replaced. `order` are headings in lower case: new parts that compete for one place are put in this order.
     """
     if ours == theirs or theirs == base:
         return ours, []
@@ -317,7 +317,7 @@ def merge_values(key: str, base: Values, ours: Values, theirs: Values) -> Any:
 
 
 def equal_values(one: Any, other: Any) -> bool:
-    """Return whether two values have the same type and are equal: 1 and true are not."""
+    """Return whether two values are equal and of the same type: 1 and True are not equal here."""
     return type(one) is type(other) and bool(one == other)
 
 

@@ -61,9 +61,9 @@ def former_files(memory: Memory, kind: PageKind) -> list[str]:
 def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, former: Iterable[str] = ()) -> Change:
     """Return the Change that adds a section or a page of details.
 
-    Its number is that of the value `id` in `text`, or else the next free one. The number of a file in `former`, paths
-    of pages that exist or existed, is not given again: references to it would change their meaning, and another branch
-    may still have the page.
+    The page's number is in the value `id` of `text`, such as "§2.4"; without that value it is the next free one.
+    `former` are paths of pages that exist or existed. Their numbers are not given out again: references to them would
+    change their meaning, and another branch may still have the page.
     """
     title = str(text.values.get("title", "")).strip()
     if not title:

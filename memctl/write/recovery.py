@@ -8,11 +8,11 @@ from memctl.store.memory import Memory
 
 
 def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
-    """Finish what was interrupted, and return the changes that are still pending, oldest first.
+    """Finish interrupted moves, writes and commits, and return the changes that are still pending, oldest first.
 
-    That may be a move of the worktree; a write, whose files get their new text unless they were edited since; and a
-    commit after which the journal entry was not deleted. Changes undone outside memctl are marked, and with `remark`
-    reported once. Raises MemctlError if a move can't be finished.
+    A move of the worktree is completed. The files of a write get their new text, unless they were edited since. The
+    journal entry of a change that is already committed is deleted. Changes undone outside memctl are marked, and with
+    `remark` reported once. Raises MemctlError if a move can't be finished.
     """
     if (memory.repository.private / place.MOVE).exists():
         from memctl.write import checkout_log  # seldom needed

@@ -34,10 +34,11 @@ _REASON = "a credential is removed"
 class Redaction(msgspec.Struct, frozen=True):
     """The result of a redaction: the `secrets`, and the places they were removed from.
 
-    `counts` is how many secrets were removed from each file of the memory, by path. Files in `loose` are not in Git, so
-    in no commit; the names of the files in `named` were made of a secret. `erased` are files in the Git directory,
-    `staged` files (relative to the worktree's top) of which Git's index still has a text with a secret. `coordination`
-    is the commit that removed secrets from the state that agents share; `coordination_failed` says why none could.
+    `counts` is how many secrets were removed from each file of the memory, by path. `loose` are paths of files that
+    were redacted but are in no commit, since Git does not track them. `named` are paths of files whose names still
+    contain a secret. `erased` are files in the Git directory, and `staged` are files (relative to the worktree's top)
+    whose text in Git's index still has a secret. `coordination` is the commit that removed secrets from the
+    coordination state, "" for none; `coordination_failed` says why they could not be removed from it.
     """
 
     secrets: Secrets
@@ -79,8 +80,10 @@ def redact(
 ) -> Redaction:
     """Redact secrets in the files of `references`, and the `given` texts wherever this clone has them, in one commit.
 
-    References are records, pages, checkpoints, sessions or files below `.memory/`; paths are relative to `start` or to
-    the memory. `folders` are searched besides memctl's own in the Git directory. Raises MemctlError.
+    `references` name records, pages, checkpoints, sessions or files below `.memory/`, as a person typed them; paths are
+    relative to `start` or to the memory. In these files rules find the secrets. `given` are the secrets that a person
+    typed. `folders` are searched besides memctl's own folders in the Git directory. Raises MemctlError if a text in
+    `given` is too short, or if a file would be unreadable without its secret.
     """
     for text in given:
         if len(text) < _SHORTEST:

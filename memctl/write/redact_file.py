@@ -100,7 +100,10 @@ def map_texts(value: Any, mapped: Callable[[str], str]) -> Any:
 
 
 def forms(secret: str) -> tuple[str, ...]:
-    """Return the forms of a secret in files: plain, as in JSON (with and without ASCII escapes), as in documents."""
+    """Return the texts that a secret can be written as: plain, escaped as in JSON, and escaped as in Markdown.
+
+    JSON has two forms, with `\\u` escapes for characters outside of ASCII and without. Equal forms are returned once.
+    """
     escaped = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True))
     return tuple(dict.fromkeys((secret, *escaped, markdown.inline(secret))))
 

@@ -74,7 +74,7 @@ def _exists(snapshot: Snapshot, path: str) -> bool:
 def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None) -> Change:
     """Return the Change that restores a deleted record or checkpoint, or an earlier version of a record.
 
-    `reference` is the id, as a person typed it. `revision` is the one whose version is restored; with None it is the
+    `reference` is the id, as a person typed it. The version in the commit `revision` is restored; None stands for the
     last version before the deletion. Raises MemctlError if there is no such version, or if `revision` is None and the
     record still exists.
     """

@@ -43,11 +43,11 @@ _SHOWN = 3  # of those renamed, in the subject of the commit
 
 
 class SeparateRecord(msgspec.Struct, frozen=True):
-    """A record without a file of its own, because a merge found another record at its `path`; `text` is its text.
+    """A record whose text has no file, because a merge found another record at the same `path`; `text` is its text.
 
-    `package` is the text of a handoff's package, which has no file then either. `base` is None unless the record has a
-    file elsewhere, and Git merged one side's version of it into the other record: then `text` is that version, to be
-    merged into the record's file with the ancestor `base`.
+    `package` is the text of the package, if the record is a handoff that has one: it has no file then either. `base` is
+    mostly None. It is set if the record does have a file elsewhere, and Git merged one side's version of it into the
+    other record: `text` is then this version, and has to be merged into the record's file with the ancestor `base`.
     """
 
     path: str

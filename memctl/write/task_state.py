@@ -46,13 +46,13 @@ _FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options for saving a checkpoint.
 
-    `workflow` is the checkpoint's, "" for that of the agent at work (`versions.workflow_for`). `base` is the version or
-    id of the checkpoint that the state continues, "" for the newest in this worktree. `window` is the number of the
-    context window, None for the session's own. `is_whole` says that the state replaces the one before, so that steps it
-    does not name are dropped unless they are done; otherwise it is added to that. `dropped` are steps to remove.
-    `knows_files` says that the state's list of files is complete; otherwise files that Git knows to be changed are
-    added. `scs_size` is the size of what all agents at work share, `aws_size` that of all that is in the window, in
-    tokens; None stands for the latest that is known.
+    `workflow` is the name of the checkpoint's workflow, "" for the workflow that `versions.workflow_for` chooses.
+    `base` is the version or id of the checkpoint that the state continues, "" for the newest in this worktree. `window`
+    is the number of the context window, None for the session's own. `is_whole` says that the new state replaces the
+    earlier one, so that steps that it does not name are dropped unless they are done; otherwise the new state is added
+    to the earlier one. `dropped` are steps to remove. `knows_files` says that the state's list of files is complete;
+    otherwise files that Git knows to be changed are added. Sizes are in tokens: `scs_size` is that of what all agents
+    at work share, `aws_size` that of all that is in the window; None stands for the latest that is known.
     """
 
     workflow: str = ""

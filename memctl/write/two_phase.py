@@ -32,7 +32,7 @@ Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """A step that has begun: it moves the ownership of sections, then writes the record of that.
+    """A step that has begun: it moves the ownership of sections, then writes the record that says so.
 
     `commit` is the commit of the coordination state that moves ownership ("" for none), `remote` the remote at which it
     moves first, and `change` the Change that writes the record. If ownership has moved, the change is still to be
@@ -57,9 +57,9 @@ def carry_out(
 ) -> StepResult:
     """Change the coordination state and the memory: both or neither.
 
-    `plan` returns the next coordination state; `make` returns the Change of the memory, and is called for each state
-    that `plan` was tried on. `write` writes that Change. With `remote` the state changes there first. Raises
-    MemctlError if either change is refused; then nothing has changed.
+    `plan` returns the next coordination state. `make` returns the Change of the memory for a result of `plan`; it is
+    called again if `plan` has to be tried on a newer state. `write` writes that Change. With `remote`, the name of a
+    remote, the state changes there first. Raises MemctlError if either change is refused; then nothing has changed.
     """
     _refuse_unsafe(memory)
     terms = Terms(options.reason, options.dry_run)

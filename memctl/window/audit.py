@@ -52,7 +52,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AuditSink:
-    """Passes decisions to the function `take`; `now` returns the time that they are stamped with."""
+    """Passes decisions to the function `take`.
+
+    `now` returns the timestamp of a new decision as a text, such as `2025-11-04T09:00:00Z`.
+    """
 
     def __init__(self, take: Callable[[Decision], None], now: Callable[[], str]) -> None:
         self.missed = 0  # decisions that `attempt` could not write down since the last one that it could
@@ -90,10 +93,11 @@ class AuditSink:
 
 
 class AuditLog(AuditSink):
-    """Appends decisions to a file, to which several processes may write; `now` returns the time.
+    """Appends decisions to a file, to which several processes may write.
 
-    A file that would exceed `most_bytes` is renamed to `NAME.1`, and older ones to `NAME.2` and so on; `most_files` are
-    kept. A single decision that exceeds `most_bytes` is refused.
+    `now` returns the timestamp of a new decision as a text, such as `2025-11-04T09:00:00Z`. A file that would exceed
+    `most_bytes` is renamed to `NAME.1`, and older files to `NAME.2` and so on; `most_files` files are kept, the current
+    one included. A single decision that exceeds `most_bytes` is refused.
     """
 
     def __init__(
@@ -196,9 +200,9 @@ class Tally(msgspec.Struct):
 class Worth(msgspec.Struct):
     """The blocks of one kind that one policy evicted, summed up to judge the policy's weights.
 
-    `blocks` is how many were evicted, `tokens` what that freed, and `score` the mean score of these blocks. `again` is
-    how many of them the agent asked for again, and `score_again` is the mean score of those; a mean is None where no
-    score is known.
+    `blocks` is how many blocks were evicted, `tokens` is how many tokens that freed, and `score` is the mean score of
+    these blocks. `again` is how many of them the agent asked for again, and `score_again` is the mean score of the
+    blocks asked for again. A mean is None if no score is known.
     """
 
     blocks: int = 0
@@ -209,11 +213,12 @@ class Worth(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """The sums of an audit log: how many decisions and turns it has, and sums by what was decided.
+    """The sums of an audit log: the numbers of its decisions and turns, and counts by event, step and policy.
 
-    `events` counts decisions by event, `reasons` the times that tokens were freed by the reason, and `results` tools'
-    results: taken whole, summed up, asked for again. `steps` sums up each kind of step, and `worth` what a policy
-    evicted of a kind of block. `model` counts how often a model was asked, and its answers used and refused.
+    `events` counts decisions by event and decision, such as `step: eviction`. `reasons` counts by reason how often
+    tokens were freed. `results` counts the results of tools under `whole`, `summed up` and `again` (asked for again).
+    `steps` has a Tally for each step by its name. `worth` has a Worth for each policy and kind of block, such as
+    `hybrid tool_result Read`. `model` counts requests to a model (`asked`) and its texts (`used`, `refused`).
     """
 
     decisions: int
@@ -227,7 +232,7 @@ class Summary(msgspec.Struct):
 
 
 def summary(decisions: Iterable[Decision]) -> Summary:
-    """Return the sums of some decisions, with how often the agent asked again for evicted content.
+    """Return the sums of `decisions`, with how often the agent asked again for evicted content.
 
     The weights of eviction policies are tuned by these numbers.
     """

@@ -58,8 +58,8 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     `weights` are the weights of the policy `hybrid`, and `type_ttl` has the life of blocks by their type, in turns. No
     step, whether it evicts or compresses, changes blocks of `protected_types`, the results of the tools
-    `exclude_tools`, and the last `keep_last` results. If fewer than `clear_at_least` tokens would go, none go, because
-    each change of earlier messages costs the host's prompt cache.
+    `exclude_tools`, and the last `keep_last` results. If fewer than `clear_at_least` tokens would be freed, the
+    messages are left as they are, because each change of earlier messages costs the host's prompt cache.
     """
 
     policy: EvictionPolicy = EvictionPolicy.HYBRID
@@ -138,10 +138,11 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of what passes to the next window: two files, and the utilisation at which the state is saved.
+    """The settings of saving the state of a task, from which the next window goes on.
 
-    The state of the task is stored as JSON in `state_file` and as Markdown in `progress_file`, "" for no file. With a
-    memory the state is stored in the memory's checkpoints instead, and the two settings have no effect.
+    The state is stored as JSON in `state_file` and as Markdown in `progress_file`, "" for no file. With a memory the
+    state is stored in the memory's checkpoints instead, and these two settings have no effect. The state is saved once
+    the window's utilisation (0 to 1) reaches `auto_save_threshold`.
     """
 
     state_file: str = ""
@@ -170,8 +171,8 @@ class HealthMonitoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 class WindowConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All settings of a window.
 
-    `max_context_tokens` are the tokens that can be filled before the host compacts; `audit_file` is where decisions are
-    logged, "" for none.
+    `max_context_tokens` is the number of tokens at which the host compacts the conversation by itself. `audit_file` is
+    the path of the log of decisions, "" for none. Each other field has the settings of one subsystem.
     """
 
     max_context_tokens: Tokens = DEFAULT_WINDOW

@@ -156,10 +156,10 @@ class _Uncounted:
 
 
 def read_contents(data: bytes, name: str) -> Contents:
-    """Return what a model reads of a transcript, of messages as JSON, or of a text; of a transcript its last window.
+    """Return what a model reads of a file: a transcript, messages as JSON, or a text.
 
-    Messages and transcripts of Claude Code are read as the commands that make them smaller read them. `name` is what
-    errors call the file. Raises MemctlError if it is no conversation.
+    `data` is the content of the file, and `name` is what errors call the file. Of a transcript only the last window is
+    read. Raises MemctlError if a file of messages, or a transcript of Claude Code, is not a conversation.
     """
     session = reader.read(data)
     if session.form not in ("Claude Code", "messages"):
@@ -356,9 +356,9 @@ def _question(given: object, name: str) -> Question:
 def generate_questions(session: Session) -> list[Question]:
     """Return questions about what a compression of a session must not lose, at most the last ten of each kind.
 
-    What is put together from several places of the session, and so is nowhere in it as one text, is not asked. What
-    sub-agents did is left out, since their windows are their own. If the session is a plain text,
-    which does not say who speaks, all of it counts as the user's words.
+    There is no question about a fact that was put together from several places of the session, because no single text
+    has it. The events of sub-agents are left out, because each sub-agent has its own window. A plain text does not say
+    who speaks, so all of it counts as the user's words.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
@@ -389,7 +389,11 @@ def _can_tell(question: Question) -> bool:
 
 
 def terms(sentence: str) -> set[str]:
-    """Return the words of a sentence that tell it from others, in lower case; of short words only numbers count."""
+    """Return the words of a sentence that distinguish it from others, in lower case.
+
+    Left out are common words such as `the`, words such as `decided` and `use`, and words of up to two letters; numbers
+    are not left out.
+    """
     words = (word.lower() for word in _WORD.findall(sentence))
     ignored = STOP_WORDS | _SAYING
     return {word for word in words if word not in ignored and (len(word) > 2 or word.isdigit())}

@@ -45,8 +45,9 @@ class AlertLevel(Enum):
 class AlertThresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The limits beyond which the metrics of a window's health alarm.
 
-    `eviction_rate_warning` is in blocks a turn, and `compression_ratio_min` is original by compressed tokens; the
-    others are fractions (0 to 1). Fidelity and compression ratio alarm below their limits, other metrics above.
+    `eviction_rate_warning` is in blocks a turn, and `compression_ratio_min` is original tokens divided by compressed
+    tokens; the other limits are fractions (0 to 1). Fidelity and compression ratio alarm below their limits, other
+    metrics above.
     """
 
     utilization_critical: Fraction = 0.90
@@ -60,8 +61,8 @@ class HealthSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A window's health after one turn; None marks a metric that was not measured.
 
     `utilization`, `fidelity_score` and `tool_result_bloat` are fractions from 0 to 1. `eviction_rate` is the number of
-    blocks evicted in the turn, `burn_rate` the mean tokens a turn, and `compression_ratio` original by compressed
-    tokens: below 1 if a compression made the text longer.
+    blocks evicted in the turn, and `burn_rate` is the mean number of tokens that a turn added. `compression_ratio` is
+    original tokens divided by compressed tokens: below 1 if a compression made the text longer.
     """
 
     timestamp: str = ""
@@ -98,8 +99,8 @@ class Alert(msgspec.Struct, frozen=True):
 class HealthMetric(msgspec.Struct, frozen=True):
     """The definition of a metric of a window's health: what it measures, its healthy range, and when it alarms.
 
-    The healthy range is from `least` to `most`, None for an open end. `action` says what to do about an alarm, and
-    `ahead` (by default the same) what to do about a value that left the healthy range and does not alarm. `kind` is
+    The healthy range is from `least` to `most`, None for an open end. `action` says what to do about an alarm. `ahead`
+    says what to do about a value that left the healthy range and does not alarm yet; "" stands for `action`. `kind` is
     what an alarm indicates: `capacity`, `degradation`, or `anomaly`, which may be a fault in the agent.
 
     `limit` is the name of the field of AlertThresholds that has the metric's limit; with "" the metric alarms at a
@@ -295,7 +296,10 @@ class ContextHealthMonitor:
         self._evicted = (self._evicted or 0) + count
 
     def record_compression(self, original_tokens: int, compressed_tokens: int) -> None:
-        """Record the tokens of a compression in this turn; the turn's ratio is that of the sums of its compressions."""
+        """Record the tokens before and after a compression in this turn.
+
+        The turn's compression ratio is the sum of the original tokens divided by the sum of the compressed tokens.
+        """
         argument_checks.numbers(original_tokens=original_tokens, compressed_tokens=compressed_tokens)
         before, after = self._compressed or (0, 0)
         self._compressed = (before + original_tokens, after + compressed_tokens)
@@ -329,8 +333,8 @@ class ContextHealthMonitor:
     ) -> HealthSnapshot:
         """Return the snapshot of the turn that ends, and begin the next turn.
 
-        `pressure` measured the utilisation; `budget` has the burn rate and the share of tool results. Without one of
-        them its metrics are None. `window_id` is the number of the window, from 1.
+        `pressure` gives the utilisation; `budget` gives the burn rate and the share of tool results. If one of them is
+        None, so are its metrics. `window_id` is the number of the window, from 1.
         """
         self._turn += 1
         results = budget.budgets[BudgetComponent.TOOL_RESULTS].used if budget else 0
@@ -350,9 +354,9 @@ class ContextHealthMonitor:
         return snapshot
 
     def observe(self, snapshot: HealthSnapshot) -> list[Alert]:
-        """Add a snapshot to the history, and return the alarms that it raises or continues, the most serious first.
+        """Add a snapshot to the history, and return the alarms that hold now, the most serious first.
 
-        `on_alert` is called for each that it raises.
+        `on_alert` is called for each alarm that did not hold at the snapshot before.
         """
         self._history.append(snapshot)
         found = self.check_alerts()

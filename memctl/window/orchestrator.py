@@ -9,8 +9,9 @@ For example (rules.md#window-manager):
     shown = manager.on_tool_result(name, output)     # after each call of a tool
     manager.on_task_end(messages)                    # when the task is done
 
-Each of its six subsystems can be given by the caller; the others are made from the configuration. The manager returns
-changed copies of the messages. It does not repeat at once a step that has just gained nothing.
+The caller may pass any of the six subsystems; the manager makes the others from the configuration. The manager returns
+changed copies of the messages. After an attempt that freed less than 10 %, it waits until the conversation has grown
+before it tries again.
 """
 
 from __future__ import annotations
@@ -123,13 +124,13 @@ class ContextWindowManager:
         memory: Memory | None = None,
         **more: Any,
     ) -> ContextWindowManager:
-        """Return a manager made from settings: a YAML file's path, a mapping, or None for those of `memory`, or the
-        defaults.
+        """Return a manager made from settings: the path of a YAML file, or a mapping.
 
-        With a memory the state of the task is stored in its checkpoints, and decisions in a log in its Git directory.
-        `more` are other arguments of the class, and: `provider` (a language model), `dispatcher` (starts sub-agents),
-        `folder` (of the files that settings name) and `now` (a function that returns the time). Raises MemctlError for
-        wrong settings.
+        None stands for the settings of `memory`, or without a memory for the defaults. `counter` is a token counter or
+        the name of a model; None stands for the model of the memory, or for Claude models. With a memory the state of
+        the task is stored in its checkpoints, and decisions in a log in its Git directory. `more` are other arguments
+        of the class, and: `provider` (a language model), `dispatcher` (starts sub-agents), `folder` (of the files that
+        settings name) and `now` (a function that returns the time). Raises MemctlError for wrong settings.
         """
         counter = subsystems.counter_of(counter, memory)
         found = subsystems.parts(given, counter, memory, **more)
@@ -184,8 +185,8 @@ class ContextWindowManager:
     ) -> None:
         """Set how far the task is: steps done, the current step, and steps planned besides.
 
-        A step once done stays done. Planned steps that `planned` does not name are dropped; None keeps them all. The
-        next saved state has this progress, and so has the text that the next window begins with.
+        A step once done stays done. Planned steps that `planned` does not name are dropped; None keeps them all. This
+        progress becomes part of the next saved state, and of the text with which the next window begins.
         """
         self._succession.set_progress(done, current, planned)
 
@@ -276,8 +277,8 @@ class ContextWindowManager:
     def candidates(self, free: int | None = None) -> tuple[str, ...]:
         """Return the ids of the blocks that would be evicted first to free `free` tokens.
 
-        None for `free` is as many as leave 60 % of the window in use. The blocks are those of the last conversation
-        that the manager saw; () before the first.
+        If `free` is None, enough is freed to leave 60 % of the window in use. The blocks belong to the conversation of
+        the last request; the result is () before the first request.
         """
         conversation = self._conversation
         if conversation is None:
@@ -288,7 +289,11 @@ class ContextWindowManager:
         return tuple(block.block_id for block in found.blocks_evicted)
 
     def get_status_report(self) -> dict[str, Any]:
-        """Return the state of all subsystems as values that JSON can have."""
+        """Return the state of all subsystems as a mapping that can be written as JSON.
+
+        Its keys are `window_status`, `turn`, `windows_created`, `utilization` (0 to 1), `budget_report`, `alerts`,
+        `decisions_missed` (how many the audit could not write) and `unused` (settings without effect).
+        """
         return {
             "window_status": self.status.value,
             "turn": self.turn_count,

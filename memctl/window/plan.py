@@ -1,9 +1,9 @@
 """The decisions of a window's manager: which steps run before a request, and how much of a new result goes in.
 
-Below the orange zone nothing is freed, unless the window fills so fast that red is less than two turns away; then old
-results go at once (rules.md#window-pressure). A result goes in whole if the window can hold it beside what can never
-go: older results make room for it before the next request. If the same call is made again, its result goes in whole
-whenever a window of this size can hold it.
+Below the orange zone nothing is freed, unless the window fills so fast that the red zone is less than two turns away:
+then old results are taken out at once (rules.md#window-pressure). A new result goes in whole if the window can hold it
+together with the blocks that can never be taken out; older results are taken out for it before the next request. A
+result that was shortened goes in whole if its call is repeated and the window can hold it at all.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ _LOOKS = re.compile(r"read|view|cat|open|file", re.IGNORECASE)
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is to be done before a request: which steps run, and why, until `target` tokens are left.
+    """A plan to free tokens before a request: `steps` run until the conversation has at most `target` tokens.
 
-    `most` is the largest size that a request may have, in tokens; in an emergency it has to be reached at any cost.
+    `steps` are names of steps, and `reason` says why they run. `most` is the largest size of a request in tokens; in an
+    emergency even results that the model has not read are shortened to get below it.
     """
 
     target: int
@@ -60,11 +61,11 @@ def make_plan(
     `reading` has the tokens of the whole request, `thresholds` the zones, and `budgets` the room that is kept for the
     answer; `engine` says which steps a zone allows.
 
-    The plan's target is the size that the conversation shall have after it: usually 60 % of the window, and at least
-    `clear_at_least` tokens less than now. If results that the model has not read fill more than the room between 60 %
-    and the orange zone, the target is their tokens and 60 % of the rest of the window: with 39,000 unread tokens in
-    64,000, nothing else would stay otherwise. Whether the yellow zone is near to red is judged by the reading's
-    velocity (tokens a turn), which shows a sudden rise at once.
+    The plan's target is usually 60 % of the window, and at least `clear_at_least` tokens below the present size. If
+    results that the model has not read have more tokens than lie between 60 % and the orange zone, the target is their
+    tokens and 60 % of the rest of the window. Otherwise 39,000 unread tokens in a window of 64,000 would leave no room
+    for anything else. In the yellow zone, the turns until red are forecast from the reading's velocity (tokens a turn),
+    because it shows a sudden rise at once.
     """
     utilization = reading.current_tokens / reading.max_tokens
     managed = token_budget.managed_window(conversation, utilization, budgets)
@@ -108,10 +109,10 @@ class Room(msgspec.Struct):
 
     @classmethod
     def beside(cls, conversation: Conversation, window: int) -> Room:
-        """Return the room in a window of `window` tokens that has to hold the blocks of a conversation that can never
-        go.
+        """Return the room beside the blocks of a conversation that can never be taken out.
 
-        Results that were read may go, and count as free room.
+        `window` is the size of the window in tokens, without the room for the answer. Results that the model has read
+        can be taken out, so they count as free room.
         """
         return cls(window, conversation.overhead + sum(b.token_count for b in conversation.blocks if b.is_fixed))
 
@@ -138,10 +139,11 @@ def key_of(tool: str, arguments: Mapping[str, Any] | None) -> str:
 
 
 def range_hint(tool: str, arguments: Mapping[str, Any] | None, output: str, tokens: int, room: int) -> str:
-    """Return a sentence that says how to get the rest of a shortened result: by a call for a range of its lines.
+    """Return a sentence that tells the agent how to get the rest of a shortened result.
 
-    It also says whether the same call, repeated, gives the whole result. `tokens` is the size of the whole `output`,
-    `room` how many tokens the window can hold.
+    It names a call for a range of lines, such as `Read with path='a.py', offset=1, limit=200`, and says whether the
+    same call, repeated, gives the whole result. `tokens` is the size of the whole `output`, and `room` is how many
+    tokens of results the window can hold.
     """
     lines = output.count("\n") + 1
     most = max(int(lines * min(room / max(tokens, 1), 1) * 0.8), 1)

@@ -53,9 +53,9 @@ class SeenConversation(msgspec.Struct, frozen=True):
 
 
 class ComponentUse(msgspec.Struct, frozen=True):
-    """The tokens that a component of the window uses (`used`), and its budget (`limit`).
+    """The tokens that a component of the window uses (`used`), and its budget in tokens (`limit`).
 
-    Two components are counted together where a transcript can't separate them.
+    System prompt and tool definitions are counted together for a transcript, which does not tell them apart.
     """
 
     components: tuple[BudgetComponent, ...]
@@ -69,8 +69,10 @@ class ComponentUse(msgspec.Struct, frozen=True):
 
 
 class Large(msgspec.Struct, frozen=True):
-    """A large result: its tool, what the call asked for, its tokens, its turn, and its line in the transcript (0:
-    unknown).
+    """A large result of a tool.
+
+    `tool` is the tool's name, `about` the main argument of its call, `tokens` the size of the result, `turn` the turn
+    in which it came, and `line` its line in the transcript, 0 if unknown.
     """
 
     tool: str
@@ -109,8 +111,10 @@ def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter])
 
 
 def usual_growth(file: str) -> float:
-    """Return the tokens that a request usually adds, by the user's Claude Code sessions before the transcript in
-    `file`."""
+    """Return the tokens that a request usually adds: the median of the user's earlier Claude Code sessions.
+
+    `file` is the path of a transcript; earlier sessions are those before it. Fewer than five sessions give 850.
+    """
     sessions = []
     for path in claude_code.earlier_transcripts(file):
         with suppress(OSError), open(path, "rb") as lines:
@@ -119,10 +123,10 @@ def usual_growth(file: str) -> float:
 
 
 def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: float = 0) -> Status:
-    """Return the state of a window that can be filled with `limit.usable` tokens.
+    """Return the state of the window of a conversation, which can be filled with `limit.usable` tokens.
 
-    `usual` is the tokens that a request usually adds, 0 if unknown. Raises MemctlError if the window is too small for
-    its budget.
+    `usual` is the number of tokens that a request usually adds, 0 if unknown; a setting `usual_growth` replaces it.
+    Raises MemctlError if the window is too small for its budget.
     """
     pressure = config.pressure
     monitor = ContextPressureMonitor(

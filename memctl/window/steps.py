@@ -1,6 +1,6 @@
 """The names of compression steps and eviction policies, as settings and options have them.
 
-Commands import this module for their help, so that it imports nothing of the wing. The numbers are from
+Commands import this module for their help texts, so it imports no other module of `window/`. The numbers are from
 rules.md#window-compression.
 """
 
@@ -47,9 +47,10 @@ POLICIES = tuple(policy.value for policy in EvictionPolicy)
 
 
 def steps_at(utilization: float, steps: Mapping[float, str], compaction_from: float = COMPACTION_FROM) -> list[str]:
-    """Return the steps that a utilisation allows, the cheapest first; a compaction only from `compaction_from` on.
+    """Return the names of the steps that a utilisation (0 to 1) allows, the cheapest first.
 
-    `steps` has the name of each step by the utilisation (0 to 1) from which on it is allowed.
+    `steps` maps the utilisation from which on a step is allowed to the step's name. A compaction is allowed only from
+    `compaction_from` on. With STEPS, 0.86 allows `tool_result_summarization` and `progressive`.
     """
     found = [steps[least] for least in sorted(steps) if least <= utilization]
     return [step for step in found if step != COMPACTION or utilization >= compaction_from]

@@ -50,8 +50,8 @@ def clock() -> str:
 def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -> TokenCounter:
     """Return a token counter: `given` itself, or the counter of the model that it names.
 
-    None is the model of the memory, or current Claude models. Raises MemctlError for an unknown model, and for an
-    object without a method `tokens`.
+    None stands for the model that the memory's settings name, or without a memory for Claude models. Raises MemctlError
+    for an unknown model, and for an object without a method `tokens`.
     """
     if given is not None and not isinstance(given, str):
         argument_checks.instance(given, TokenCounter, "counter", "the name of a model, or has a method `tokens`")
@@ -95,8 +95,10 @@ def compression(
     notes: Notes | None = None,
     dispatcher: Dispatcher | None = None,
 ) -> CompressionEngine:
-    """Return the compression engine that the settings describe; without a provider (a model) it works by rules
-    alone.
+    """Return the compression engine that the settings describe.
+
+    `provider` is a language model; without one the engine works by rules alone. `notes` are the agent's notes, and
+    `dispatcher` starts sub-agents.
     """
     given = config.compression
     engine = CompressionEngine(
@@ -131,9 +133,10 @@ def health(config: WindowConfig, now: Callable[[], str] = clock) -> ContextHealt
 
 
 def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
-    """Return the settings in a YAML file or a mapping; None for `window:` in a memory's config.yaml, or the defaults.
+    """Return the settings in `given`: the path of a YAML file, or a mapping.
 
-    Raises MemctlError for a file that can't be read, and for wrong settings.
+    None stands for `window:` in the config.yaml of `memory`, or without a memory for the defaults. Raises MemctlError
+    for a file that can't be read, and for wrong settings.
     """
     if isinstance(given, Mapping):
         return configuration.from_values(given, "the settings given")
@@ -159,13 +162,13 @@ def parts(
     now: Callable[[], str] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the arguments of a ContextWindowManager by name, made from settings; those in `more` are taken as they
-    are.
+    """Return the arguments of a ContextWindowManager by name, made from settings.
 
-    With a memory there are a `state_manager` and a log of decisions. Files that the settings name are in `folder`; if
-    that is None, in the memory's project, or without a memory beside the file of the settings. `now` returns the time.
-    The key `unused` has a line for each setting or argument that has no effect. Raises MemctlError for wrong settings,
-    and for a file that the settings name if there is no folder to put it into.
+    `given` are the settings, as for `settings`. Arguments in `more` are passed on, and replace those made from
+    settings. With a memory, the result has a `state_manager` and a log of decisions. Files that the settings name are
+    in `folder`. If it is None, they are in the memory's project, or without a memory beside the file of the settings.
+    `now` returns the time. The key `unused` has a line for each setting or argument that has no effect. Raises
+    MemctlError for wrong settings, and for a file that the settings name if there is no folder to put it into.
     """
     config = settings(given, memory)
     now = now or ((lambda: memory.now) if memory is not None else clock)

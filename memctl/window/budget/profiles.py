@@ -105,9 +105,10 @@ class Portion(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a profile gives one type of context, in tokens of a window of 200,000.
+    """The tokens that a profile gives one type of context, or one component, of a window of 200,000 tokens.
 
-    `name` is that of the type. `parts` divides the tokens among purposes: tokens by purpose.
+    `name` is the name of the type or component, a key of SHARES. `parts` maps purposes to their tokens, such as
+    `{"decisions": 8_000}`; it is empty if the tokens are not divided further.
     """
 
     name: str
@@ -118,8 +119,8 @@ class Plan(msgspec.Struct, frozen=True):
 class Profile(msgspec.Struct, frozen=True):
     """The division of a window for one kind of task.
 
-    `plans` has the tokens of each type of context. `advice` has pairs: a format string with a `{}` for each number, and
-    the numbers, in tokens of a window of 200,000.
+    `plans` has the tokens of each type of context, or of each component. `advice` has pairs of a format string with a
+    `{}` for each number, and the numbers, in tokens of a window of 200,000: `("a summary of {} tokens", (8_000,))`.
     """
 
     name: str
@@ -154,10 +155,11 @@ def scaled(tokens: int, window: int) -> int:
 
 
 def allocate(window: int, profile: Profile) -> list[Portion]:
-    """Divide a window of `window` tokens by a profile; the portions sum to it, and the parts of each to the portion.
+    """Return the portions into which a profile divides a window of `window` tokens, in the profile's order.
 
-    The hard limit of a portion is the upper end of its type's range, or the portion itself where that is larger. Raises
-    MemctlError if the profile has an answer among its components, and the window is too small for 4,000 tokens of it.
+    The portions sum to the window. The hard limit of a portion is the upper end of its type's range, or the portion
+    itself where it is larger. Raises MemctlError if the profile divides the window among components, and the window is
+    too small for an answer of 4,000 tokens.
     """
     amounts = divide(window, [plan.tokens for plan in profile.plans])
     if profile.is_of_components:
@@ -177,7 +179,8 @@ def allocate(window: int, profile: Profile) -> list[Portion]:
 def divide(total: int, weights: Sequence[int]) -> list[int]:
     """Divide a whole number in proportion to weights; the results are whole, and sum to `total`.
 
-    The units that rounding down leaves go to the largest remainders. Each result is 0 if all weights are 0.
+    Results are rounded down, and the units left over go to the largest remainders: 10 by weights 1, 1 and 1 gives 4, 3
+    and 3. Each result is 0 if all weights are 0.
     """
     whole = sum(weights)
     if not whole:
@@ -381,9 +384,9 @@ class TypeUsage(msgspec.Struct, frozen=True):
 class Occupancy(msgspec.Struct, frozen=True):
     """How full a window is, in tokens: in all and by type of context.
 
-    `counted` is the sum over the types of context. `used` is what the host reports to be in use, or `counted` without a
-    report; `unattributed` is what the report exceeds `counted` by. `usable` is what can be filled before the host
-    compacts.
+    `counted` is the sum over the types of context. `used` is the number of tokens in use that the host reports, or
+    `counted` without a report; `unattributed` is how many tokens the report exceeds `counted` by. `usable` is the
+    number of tokens at which the host compacts the window.
     """
 
     window: int

@@ -1,7 +1,7 @@
 """Token budgets for the components of a window (rules.md#window-budget).
 
-A budget that is exactly full is not exceeded. Tokens that are evicted from a component no longer count. What can be
-filled is the window without the safety margin and the reserve for the answer.
+A budget that is exactly full is not exceeded. Tokens that are evicted from a component no longer count. Two parts of
+the window stay free: the safety margin, and the reserve for the answer.
 """
 
 from __future__ import annotations
@@ -93,7 +93,10 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class ComponentReport(msgspec.Struct, frozen=True):
-    """The budget of one component in a report, with the turns until it is used up (None: not known)."""
+    """The budget of one component in a report: `used`, `limit` and `remaining` are tokens, `utilization` a fraction.
+
+    `turns_until_exhausted` is None if it is not known. `urgency` is `critical`, `warning` or `normal`.
+    """
 
     used: int
     limit: int
@@ -106,9 +109,11 @@ class ComponentReport(msgspec.Struct, frozen=True):
 
 
 class BudgetReport(msgspec.Struct, frozen=True):
-    """The budget of a whole window: each component by its name, the sums, and a forecast.
+    """The budget of a whole window: each component by its name, the sums in tokens, and a forecast.
 
-    The forecast is the number of turns until the window is full; None if that is not known.
+    `total_utilization` is a fraction of the window, and `output_room` the number of tokens that can still be added.
+    `turns_until_exhausted` is the number of turns until the window is full, None if it is not known; `urgency` is
+    `critical`, `warning` or `normal`.
     """
 
     components: dict[str, ComponentReport]
@@ -195,9 +200,10 @@ class TokenBudgetManager:
             burnt.append(given.get(part, 0))
 
     def check_before_add(self, component: Component, tokens_to_add: int) -> Verdict:
-        """Return whether tokens may be added to a component: not beyond its hard limit or the room in the window.
+        """Return a verdict on whether `tokens_to_add` tokens may be added to a component; nothing is added.
 
-        A component may be filled to its limit exactly.
+        They are refused if the window has no room for them, or, with `enforce_components`, if the component would
+        exceed its hard limit. A component may be filled to its limit exactly.
         """
         argument_checks.numbers(tokens_to_add=tokens_to_add)
         component = component_of(component)
@@ -348,19 +354,19 @@ def settle(budgets: TokenBudgetManager, conversation: Conversation) -> None:
 
 
 def window(conversation: Conversation, utilization: float) -> float:
-    """Return how many tokens a window has if a conversation fills the fraction `utilization` (0 to 1) of it.
+    """Return the size of a window of which a conversation fills the fraction `utilization` (0 to 1).
 
-    They are in the tokens of the conversation's counter.
+    The size is in tokens as the conversation's counter counts them, which may differ from the model's own count.
     """
     return conversation.tokens / max(utilization, 1e-9)
 
 
 def managed_window(conversation: Conversation, utilization: float, budgets: TokenBudgetManager) -> float:
-    """Return how large a window is to be taken for when it is managed, in tokens of the conversation's counter.
+    """Return the size that the manager assumes for a window, in tokens as the conversation's counter counts them.
 
     The conversation fills the fraction `utilization` (0 to 1) of the window. The result is the size of the window, or
-    less for a small one: 4,000 tokens stay free for the answer, and if they begin below the orange zone, where no step
-    of the cascade would run, the result is so much smaller that orange begins where they do.
+    less for a small window. In a small one, the 4,000 tokens that stay free for the answer begin below the orange zone,
+    where no step of the cascade runs; the size is reduced so that the orange zone begins where these tokens do.
     """
     return window(conversation, utilization) * min(1.0, answer_line(budgets) / ORANGE_AT)
 

@@ -1,1 +1,1 @@
-"""Saying the same in fewer tokens: five strategies, the cascade that runs them, and the results of each."""
+"""Compression of a conversation into fewer tokens: five strategies, the cascade that runs them, and their results."""

@@ -1,6 +1,7 @@
-"""What a manager and commands do around the steps of a compression engine: the last resorts, and checks of the loss.
+"""Last resorts when the steps of a compression engine do not free enough tokens, and checks of what the steps lost.
 
-The steps themselves are in `CompressionEngine.run_steps` (rules.md#window-compression).
+The manager and commands call these functions. The steps themselves are in `CompressionEngine.run_steps`
+(rules.md#window-compression).
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str
 class Reduction:
     """A conversation made smaller, with two checks of what it lost.
 
-    `wanted` are the things that had to survive, and `lost` those of them that did not. The second check uses a list of
-    its own (`checklist`), by which no step chooses what stays: `listed` are the things on it, and `missed` those of
-    them that are gone.
+    The first check uses the rules by which steps choose what stays: `wanted` are the things that had to survive, such
+    as decisions, errors and paths, and `lost` are the wanted things that are gone. The second check uses an independent
+    list (the module `checklist`): `listed` are the things on this list, and `missed` the listed things that are gone.
     """
 
     cascade: Cascade

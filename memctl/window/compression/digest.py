@@ -43,7 +43,10 @@ _FIELD_OF = {
 
 
 class Digest(msgspec.Struct, frozen=True):
-    """The state of a task in a conversation, its statements under labels, and its findings, oldest first."""
+    """The digest of a conversation: the state of its task, its statements under labels, and its findings.
+
+    `stated` and `findings` have one text each, oldest first, such as `Rationale: payments need transactions`.
+    """
 
     state: TaskState = TaskState()
     stated: tuple[str, ...] = ()
@@ -68,9 +71,9 @@ class Digest(msgspec.Struct, frozen=True):
         return "\n\n".join([events.HEAD, *parts])
 
     def with_missing(self, wanted: Iterable[Essential]) -> Digest:
-        """Return the digest with each of the `wanted` things that its text lacks added to the section of its kind.
+        """Return the digest with the `wanted` things added that its text lacks, each to the section of its kind.
 
-        Things of a kind that no section has are left out.
+        A thing is left out if no section has its kind.
         """
         more: dict[str, tuple[str, ...]] = {}
         files, stated = self.state.files, self.stated
@@ -88,7 +91,7 @@ class Digest(msgspec.Struct, frozen=True):
 
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
-    """Return the digest of blocks; it continues the digest of an earlier compaction, if one of the blocks is one."""
+    """Return the digest of blocks; if a block is the digest of an earlier compaction, the new digest continues it."""
     before = next((_of_text(block.content) for block in events.digests(blocks)), Digest())
     happened, part = events.part_of([event for event in events.events_of(blocks) if event.kind != DIGEST])
     task = next((event for event in part.events if event.kind == PROMPT), Event(PROMPT))

@@ -63,7 +63,8 @@ class CompressionEngine:
     `provider` is the model: a function `(system, user) -> str`, or an object with `name` and `answer(prompt)`. If its
     text loses something, the text is refused, and rules are applied instead. `instructions` are added to each request
     to the model. `dispatcher` starts sub-agents. Results of up to `threshold` tokens stay as they are. `cascade` maps
-    the utilisation (0 to 1) from which on a step runs to the name of the step.
+    the utilisation (0 to 1) from which on a step runs to the name of the step. Below the utilisation `compaction_from`
+    no compaction runs; a compaction leaves at least the last `kept_turns` turns. `notes` are the agent's notes.
     """
 
     def __init__(
@@ -104,8 +105,9 @@ class CompressionEngine:
     ) -> CompressionResult:
         """Sum up one result of a tool before it goes into the window.
 
-        `whole` is a sentence on how to get the whole result. A result is refused, and stays
-        as it is, if it has at most as many tokens as the engine's `threshold`, or if less than 10 % would be saved.
+        `output` is the result, and `arguments` are those of the call. `whole` is a sentence on how to get the whole
+        result; it becomes part of the shorter text. The compression is refused, and the text stays as it is, if the
+        result has at most as many tokens as the engine's `threshold`, or if less than 10 % would be saved.
         """
         from memctl.window.compression.model import Text, call_counts, result_by
         from memctl.window.results import summary
@@ -151,7 +153,7 @@ class CompressionEngine:
     ) -> CompressionStep:
         """Shorten answers and results by their age, the oldest first, until `free` tokens are saved; None for all.
 
-        `earlier` is what had to survive in the conversation before it was last made shorter.
+        `earlier` lists the things that an earlier step had to keep; this step must keep them, too.
         """
         from memctl.window.compression import strategies
 
@@ -162,9 +164,10 @@ class CompressionEngine:
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
     ) -> CompressionStep:
-        """Replace all but the last turns by a digest; with a `target` in tokens as many turns stay as fit into it.
+        """Replace all but the last turns by a digest.
 
-        `earlier` is what had to survive in the conversation before it was last made shorter.
+        With a `target`, as many turns stay as leave at most `target` tokens in all. `earlier` lists the things that an
+        earlier step had to keep; this step must keep them, too.
         """
         from memctl.window.compression import strategies
 
@@ -179,15 +182,19 @@ class CompressionEngine:
             self.model.instructions = msgspec.structs.replace(self.model.instructions, goal=goal)
 
     def take_notes(self, max_tokens: int = MAX_TOKENS) -> CompressionResult:
-        """Return the notes of the task as a text of at most `max_tokens` for the window."""
+        """Return the notes of the task as a text of at most `max_tokens` tokens for the window.
+
+        The text is in the result's `compressed_content`, "" without notes; `original_tokens` is the size of all notes.
+        """
         text = self.notes.for_context(self._count, max_tokens)
         whole = self.notes.for_context(self._count, 1 << 40)
         return result_of(CompressionStrategy.NOTE_TAKING, self._count(whole), self._count(text), text)
 
     def dispatch_to_sub_agent(self, task_spec: str, required_context: str = "") -> CompressionResult:
-        """Have a sub-agent do a task with some context; its summary is returned as a compression of the tokens it used.
+        """Have a sub-agent do a task, and return its summary as a compression of the tokens that the sub-agent used.
 
-        Refused without a dispatcher, if the sub-agent fails, and if its summary is empty or too long.
+        `task_spec` is one or two sentences, and `required_context` is what the sub-agent has to know. The result is a
+        refusal if there is no dispatcher, if the sub-agent fails, and if its summary is empty or exceeds 2,000 tokens.
         """
         from memctl.window.compression import sub_agent
 

@@ -1,8 +1,8 @@
 """Requests to the host's language model, and checks of its answers.
 
-Whatever the model raises is caught and reported once; rules replace it for the rest of the step. Texts to be shortened
-are data: each is in an element of its own, with credentials redacted. An answer on something else, or one that leaves
-out errors, is refused: the agent would go on with what no tool printed.
+Any error that the model raises is caught and reported once; rules replace the model for the rest of the step. Texts to
+be shortened are data: each is in its own XML element, with credentials redacted. An answer that is on something else,
+or leaves out errors, is refused, because the agent would work with a result that no tool printed.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 
 
 class Instructions(msgspec.Struct, frozen=True):
-    """What a host adds to the requests to its model.
+    """The instructions that a host adds to the requests to its model.
 
-    It is a system prompt instead of SYSTEM, rules on what else to keep, and the task's goal.
+    `system` is a system prompt, "" for SYSTEM. `preserve` are rules on what else to keep, a sentence each. `goal` is
+    the goal of the task, "" if unknown.
     """
 
     system: str = ""

@@ -21,7 +21,10 @@ MAX_TOKENS = 2_000
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A note: its category, its text, its importance, and the time when it was taken ("" if unknown)."""
+    """A note: its category (one of CATEGORIES), its text, and its importance (one of IMPORTANCES).
+
+    `moment` is the time when the note was taken, "" if unknown.
+    """
 
     category: str
     content: str
@@ -32,7 +35,8 @@ class Note(msgspec.Struct, frozen=True):
 class Notes:
     """The notes of a task, oldest first.
 
-    `kept` is a function that stores a new note: it is called with each before the note is added.
+    `kept` is a function that stores a note, such as in a file. It is called with each new note before the note is
+    added; if it raises an error, the note is not added.
     """
 
     def __init__(self, notes: Iterable[Note] = (), kept: Callable[[Note], None] | None = None) -> None:

@@ -28,10 +28,12 @@ class CompressionStrategy(Enum):
 class CompressionResult(msgspec.Struct, frozen=True):
     """The result of one compression: tokens before and after, their ratio (before / after), and the shorter text.
 
-    `fidelity_score` is the share (0 to 1) of the things that must survive a compression which are left, None if there
-    are none. `llm_calls_used` is how often a model was asked, `llm_answers_used` and `llm_answers_refused` how many of
-    its texts were used and refused. `refused` is the reason if the compression was not made: both numbers of tokens are
-    equal then, and the ratio is 1.
+    Some things must survive a compression, such as decisions, errors and paths; `fidelity_score` is the share of them
+    (0 to 1) that the shorter text has, None if there are no such things. `llm_calls_used` is how often a model was
+    asked, `llm_answers_used` and `llm_answers_refused` how many of its texts were used and refused. `refused` is the
+    reason if the compression was not made: both numbers of tokens are equal then, and the ratio is 1. `metadata` may
+    have `blocks` (ids of the blocks changed), `lost` (the things for which a compression was refused), `provider` (why
+    the model's text was not used) and `note` (a remark).
     """
 
     strategy: CompressionStrategy
@@ -56,8 +58,8 @@ class Step(msgspec.Struct, frozen=True):
     """A step of the cascade, with the conversation's tokens before and after it.
 
     `wanted` are the tokens that were still to be freed when the step began. `refused` is the reason if nothing was
-    changed, `note` a remark. `fidelity` is the share (0 to 1) of the things that must survive which are left, `blocks`
-    the number of blocks changed, None for a compaction. `llm_calls` is how often a model was asked, `llm_used` and
+    changed, `note` a remark. `fidelity` is the share (0 to 1) of the things that must survive that are left. `blocks`
+    is the number of blocks changed, None for a compaction. `llm_calls` is how often a model was asked, `llm_used` and
     `llm_refused` how many of its texts were used and refused. `changes` has each changed block; `policy` is the
     eviction policy that scored them, "" for other steps.
     """
@@ -139,11 +141,11 @@ def step_of(
     after: Conversation | None = None,
     **other: Any,
 ) -> Step:
-    """Return the step of the cascade that a compression was.
+    """Return the result of a compression as a step of the cascade.
 
-    `wanted` are the tokens that it was to free. `before` and `after` are the conversations around it, from which the
-    changed blocks are found; blocks that a compaction replaced have 0 tokens after it. `other` are fields of Step that
-    replace those made from the result.
+    `wanted` is the number of tokens that the compression was to free. `before` and `after` are the conversations around
+    it, from which the changed blocks are found; blocks that a compaction replaced have 0 tokens after it. `other` are
+    fields of Step that replace those made from the result.
     """
     names, is_compaction = set(made.metadata.get("blocks", ())), made.strategy is CompressionStrategy.COMPACTION
     left = {} if is_compaction or after is None else {block.block_id: block.token_count for block in after.blocks}

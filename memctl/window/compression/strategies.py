@@ -103,9 +103,9 @@ def progressive(
 ) -> CompressionStep:
     """Shorten answers and results of tools, oldest first, until `free` tokens are saved; None shortens all.
 
-    The age of a block is the number of turns from its own to the next, `current_turn`. LEVELS says up to which
-    age a block keeps which share of its tokens. `earlier` lists what an earlier compression of the conversation had to
-    keep, and what this one must keep, too.
+    The age of a block is the number of turns since it was created. A block keeps all of its tokens up to an age of 1
+    turn, 30 % up to 5 turns, 5 % up to 20 turns, and 1 % beyond (LEVELS). `earlier` lists the things that an earlier
+    compression had to keep; this one must keep them, too.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     answers = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
@@ -312,10 +312,10 @@ def compact(
 ) -> CompressionStep:
     """Replace all turns but the last by a digest; refused if that loses something or saves less than 10 %.
 
-    At least the last `kept_turns` stay, and as many more as fit into `target` tokens. A model `by` is asked once for
-    the digest; rules make the digest if the model's text is refused. `earlier` is what had to survive in the
-    conversation before it was last made shorter. A refused step has the conversation unchanged, and the reason in its
-    result.
+    At least the last `kept_turns` turns stay; with a `target`, as many more stay as leave at most `target` tokens in
+    all. A model `by` is asked once for the digest; rules make the digest if the model's text is refused. `earlier`
+    lists the things that an earlier compression had to keep; this one must keep them, too. A refused step has the
+    conversation unchanged, and the reason in its result.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     by_rules = partial(_by_rules, conversation, counter, wanted)

@@ -40,8 +40,9 @@ Dispatcher = Callable[[str, str], SubAgentAnswer]
 def reason_against(subtask: str, calls: float, tokens: float) -> str:
     """Return why a subtask is better done in the main window, "" if it is worth a window of its own.
 
-    It is worth one if its text alone tells what to do, and if it takes much exploration: `calls` and `tokens` are its
-    likely calls of tools and tokens, by the means of finished subtasks.
+    A subtask is worth its own window if it has at most two sentences, which do not refer to the conversation, and if it
+    is likely to take at least 10 calls of tools or 50,000 tokens. `calls` and `tokens` are the means of the finished
+    subtasks.
     """
     text = subtask.strip()
     if not text:
@@ -79,8 +80,9 @@ def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[s
 def dispatch(task: str, context: str, dispatcher: Dispatcher | None, count: Callable[[str], int]) -> CompressionResult:
     """Have a sub-agent do a task, and return its summary as a compression of the tokens that the sub-agent used.
 
-    `task` is one or two sentences. Refused without a dispatcher, if the sub-agent fails or its summary is empty, and if
-    the summary has more than 2,000 tokens.
+    `task` is one or two sentences, `context` is what the sub-agent has to know, and `count` counts the tokens of a
+    text. The result is a refusal if there is no dispatcher, if the sub-agent fails, and if its summary is empty or has
+    more than 2,000 tokens.
     """
     before = count(task)
     if dispatcher is None:

@@ -1,6 +1,7 @@
 """The growth of a context: the tokens of each request of a session, and where it was compacted.
 
-A transcript has them in the usage of its answers; for bare messages they are counted.
+A transcript has these numbers, because the model reports its usage with each answer. For messages without a transcript
+the tokens of their blocks are summed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Curve(msgspec.Struct, frozen=True):
 
     @property
     def growth(self) -> float | None:
-        """The mean tokens that a request added, without the extremes; None for fewer than 8 steps."""
+        """The trimmed mean of the tokens that a request added; None for fewer than 8 additions."""
         steps = [after - before for part in self.segments for before, after in pairwise(part) if after >= before]
         return trimmed_mean(steps) if len(steps) >= _FEWEST_REQUESTS else None
 
@@ -96,7 +97,8 @@ svg { background: #0d1117; } text { fill: #e6edf3; } .axis { stroke: #7d8590; } 
 def sparkline(curve: Curve, top: int, width: int = 60) -> str:
     """Return the curve as about `width` characters, in which a full block is `top` tokens; peaks stay visible.
 
-    If the session was compacted very often, only the last windows are drawn, after `…`.
+    A compaction is drawn as `|`, such as in `▁▃▆█|▂▄`. If the session was compacted very often, only the last windows
+    are drawn, after `…`.
     """
     every = curve.segments
     segments = every[-max(width // _NARROWEST, 1) :]
@@ -120,7 +122,7 @@ def _step(tokens: int, top: int) -> str:
 
 
 def bar(share: float, width: int = 20) -> str:
-    """Return a bar of `width` characters that is full at a share of 1."""
+    """Return a bar of `width` characters for a share from 0 to 1: `##..` for 0.5 and a width of 4."""
     filled = min(max(round(share * width), 1 if share > 0 else 0), width)
     return "#" * filled + "." * (width - filled)
 

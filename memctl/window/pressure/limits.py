@@ -3,11 +3,12 @@
 Zones are shares of the point at which the host compacts: Claude Code does so at 83.5 % of 200,000 tokens, where a red
 zone from 90 % of the window on would never begin.
 
-The windows of Claude's models are those that Claude Code reports (`memctl.tokens.model_windows`). Those of other models
-are assumed, and outputs say so. For Gemini it is 1,048,576 tokens, which Google's pages of 2.0 Flash and 2.5 Pro state.
-A name of a family alone, such as `claude`, is taken for a small model, because too small a window costs a compaction,
-and too large a one the request. For OpenAI's models no page with a size was found, and one model may have several
-(Codex is reported to give GPT-5 272,000). A size that the user gives replaces all of these.
+The windows of Claude's models are those that Claude Code reports (`memctl.tokens.model_windows`). The windows of other
+models are assumed, and outputs say so. Gemini has 1,048,576 tokens, as Google's pages of 2.0 Flash and 2.5 Pro state. A
+name of a family alone, such as `claude`, is taken for a model with a small window: a size that is too small costs a
+compaction, but one that is too large costs the request. For OpenAI's models no page with a size was found, and one
+model may have several sizes (Codex is reported to give GPT-5 272,000). A size that the user gives replaces all of
+these.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ def compaction_point(
 ) -> int:
     """Return the tokens at which a host compacts a window; the whole window for NO_HOST.
 
-    `max_output` are the tokens that the model may answer with, `environ` has the host's settings. Raises MemctlError
-    for an unknown host, and for a window that is too small for it.
+    `max_output` is the most tokens that an answer may have. `environ` has the environment variables of the host. Raises
+    MemctlError for an unknown host, and for a window that is too small for it.
     """
     argument_checks.numbers(window=window, max_output=max_output)
     if host not in HOSTS:
@@ -94,12 +95,12 @@ def limit_of(
     compacted: int = 0,
     environ: Mapping[str, str] | None = None,
 ) -> Limit:
-    """Return the limit of a model's window: the given `window`, or by the model's name, or by the requests that it
-    held.
+    """Return the size of a model's window, and the tokens that can be filled before the host compacts it.
 
-    `seen` is the size of the largest request, which may be beyond the point where the host compacts. `compacted` is the
-    size at which the host compacted by itself, 0 if it did not; a low one proves a small window. Raises MemctlError if
-    the size is not known.
+    The size is `window` if it is given, else it follows from the model's name, else from the largest request. `seen` is
+    the size of the largest request, which may be beyond the point where the host compacts. `compacted` is the size at
+    which the host compacted by itself, 0 if it did not; a low one proves a small window. Raises MemctlError if the size
+    is not known.
     """
     argument_checks.texts(model=model)
     argument_checks.numbers(seen=seen, compacted=compacted)

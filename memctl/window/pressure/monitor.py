@@ -1,7 +1,8 @@
 """Context pressure: how full a window is, how fast it fills, and which zone it is in (rules.md#window-pressure).
 
-The velocity counts from the first step. A spike is a single step, because an average would hide it: 15,000 tokens after
-steps of 2,000. A compaction is no step, so that the velocity is never negative.
+Here a step is the number of tokens that the window grew by between two requests. The velocity is the trimmed mean of
+the last steps. A spike is judged by a single step, such as 15,000 tokens after steps of 2,000, because a mean would
+hide it. A compaction is not a step, so the velocity is never negative.
 """
 
 from __future__ import annotations
@@ -61,12 +62,13 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @staticmethod
     def suited_to(window: int) -> Thresholds:
-        """Return thresholds that suit a window of some tokens; they are a hint, and never applied by themselves.
+        """Return thresholds that suit a window of `window` tokens; they are a hint, and never applied by themselves.
 
-        The rule (rules.md#window-pressure) is to tighten small windows, and to loosen yellow and orange of large ones;
-        the numbers are ours. In small windows each zone begins 10 points earlier: at 90 % of 8,000 there are 800 tokens
-        left, less than the mean step of 1,329. In large windows yellow begins 10 points later and orange 5; red stays,
-        because a tenth of 200,000 holds the 99th percentile of steps, 14,800.
+        rules.md#window-pressure demands lower thresholds for small windows, and higher ones for yellow and orange in
+        large windows; the numbers are ours. In windows of up to 32,000 tokens each zone begins 10 percentage points
+        earlier: a window of 8,000 that is 90 % full has 800 tokens left, and a request adds 1,329 on average. In
+        windows of 200,000 tokens or more, yellow begins 10 points later and orange 5. Red does not change: 10 % of
+        200,000 tokens are 20,000, and 99 of 100 requests add at most 14,800.
         """
         if window <= SMALL:
             return Thresholds(yellow=0.40, orange=0.65, red=0.80)
@@ -76,8 +78,9 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Turns(msgspec.Struct, frozen=True):
-    """In how many turns a window is expected to reach the red zone: the likely number, and a range that holds in four
-    of five cases.
+    """The forecast of the turns until a window reaches the red zone.
+
+    `likely` is the likely number. In four of five cases the number is between `least` and `most`.
     """
 
     least: float
@@ -86,11 +89,13 @@ class Turns(msgspec.Struct, frozen=True):
 
 
 class PressureReading(msgspec.Struct, frozen=True):
-    """A measurement of a window's pressure; `utilization_pct` is in percent of `max_tokens`, which can be filled.
+    """A measurement of a window's pressure: its tokens, its zone, its growth, and a forecast.
 
-    `velocity_tokens_per_turn` is of the last few turns, the burn rate of the last `forecast_turns`. `turns_until_red`
-    is None if the window does not grow, or its growth is unknown. It is forecast from `forecast_tokens_per_turn`: the
-    trimmed mean of the last turns, shrunk to `usual_tokens_per_turn` (0: unknown).
+    `max_tokens` is the number of tokens that can be filled, and `utilization_pct` is in percent of it.
+    `velocity_tokens_per_turn` is the trimmed mean of the last few turns, and `burn_rate_tokens_per_turn` the mean of
+    the last `forecast_turns`, at most 20. `turns_until_red` is None if the window does not grow, or its growth is
+    unknown. It is forecast from `forecast_tokens_per_turn`: the trimmed mean of the last turns, averaged with
+    `usual_tokens_per_turn` (0: unknown), which weighs as much as 100 turns.
 
     `source` is MODEL_REPORTED or CLIENT_ESTIMATED. `disagreement` is the fraction by which the model's count differs
     from the client's, None if only one is known.
@@ -119,7 +124,11 @@ class ContextPressureMonitor:
 
     `max_context_tokens` are the tokens that can be filled: the window, or what a host allows (`compaction_point`). The
     velocity is the trimmed mean of the last `velocity_window_turns` steps. Turns until red are forecast from the last
-    20 steps and `usual_growth`, the tokens that a turn adds in other sessions of this kind; 0 leaves that out.
+    20 steps and `usual_growth`, the tokens that a turn adds in other sessions of this kind, 0 if unknown.
+
+    `on_zone_change` is called with the zone before, the new zone and the reading. `on_velocity_spike` is called with
+    the step, the baseline and the reading if a step exceeds `spike_multiplier` times the baseline. Raises ValueError
+    for a window or a number of steps that is not above 0, and for a multiplier that is not above 1.
     """
 
     def __init__(
@@ -159,7 +168,7 @@ class ContextPressureMonitor:
         self.turn_count = 0
 
     def utilization(self) -> float:
-        """Return the fraction that is filled of what can be; 0 before the first measurement."""
+        """Return the tokens in the window as a fraction of `max_context_tokens`; 0 before the first measurement."""
         return self._current / self.max_context_tokens
 
     @property

@@ -27,7 +27,7 @@ _HINT = f"`git config --global {_SETTING} NAME`: a folder of a static model (mod
 
 
 class ModelError(MemctlError):
-    """The embedding model that the user configured can't be used."""
+    """Raised if the embedding model that the user configured can't be used."""
 
 
 class Model:

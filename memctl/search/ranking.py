@@ -53,11 +53,13 @@ _FEW = 1_000  # reading this many records one by one takes as long as reading al
 class Result(msgspec.Struct, frozen=True, gc=False):
     """A search result: its kind and id, its score from 0 to 1, and the points that each part adds to the score.
 
-    `kind` is a record's type, "page", "session", "checkpoint" or "file"; `id` is a record's id, a marker, a session's
-    name or a file's path. The parts: `own` for the result's words, `around` for the words of its thread (the same
-    page, the same session, or the same agent and day) and of entries linked with it, `meaning` for similar meaning;
-    `importance`, `recency` and `access` (retrievals). `match` is the match without the last three, as a share of the
-    best match. `path` is relative to `.memory/`, "" for a file; `number` is the row in the search index.
+    - `kind` is a record's type, "page", "session", "checkpoint" or "file"; `id` is a record's id, a page's marker, a
+      session's name or a file's path.
+    - `own` has the points for the result's words. `around` has those for the words of its thread (the same page, the
+      same session, or the same agent and day) and of entries linked with it. `meaning` has those for similar meaning.
+    - `importance`, `recency` and `access` (retrievals) have the points for the record's own weight.
+    - `match` says how well the words and the meaning match, as a share of the best result's match.
+    - `path` is relative to `.memory/`, "" for a file; `number` is the row in the search index.
     """
 
     kind: str
@@ -155,9 +157,9 @@ def _kinds(filters: Filters, kinds: Collection[str]) -> Collection[str]:
 
 
 def matches(snapshot: Snapshot, query: str, kinds: Collection[str] = RECORDS, most: int | None = None) -> list[Match]:
-    """Return the entries of some kinds that match a query, unsorted.
+    """Return the entries of the given kinds that match a query, unsorted.
 
-    With `most` the list is sure to have the `most` best entries, and may lack weaker ones.
+    With `most` the list has at least the `most` best entries; it may lack weaker ones.
     """
     by_meaning = not _EXACT.search(query)
     hits = snapshot.texts.match(query, None if by_meaning and snapshot.texts.semantic_model else most, kinds)

@@ -27,10 +27,10 @@ _DEPTH = 20  # levels of parents to follow, because links may form a circle
 
 
 class OpenWork:
-    """The work among some open records, and which of the records block it.
+    """The work among some open records, and what blocks it.
 
-    `all` are the records that are work (issues and states); the others, such as proposals, only block work. `stated`
-    are the blockers that the records' own texts state, by memory id.
+    `all` are the records that are work: issues and states. The other open records, such as proposals, only block work.
+    `stated` maps memory ids to the blockers that the texts of the records state.
     """
 
     def __init__(

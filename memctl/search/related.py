@@ -70,8 +70,8 @@ def of_files(snapshot: Snapshot, files: Collection[str], sections: Iterable[str]
 def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[str, float]:
     """Return how similar records are to some words, from 0 to 1 by path; records that do not match are left out.
 
-    The value is the cube of the match: a record that matches half as well as the best counts an eighth, because a few
-    shared words make no relation. With `most` the result is sure to have the `most` best records, and may lack others.
+    The value is the cube of the match: a record that matches half as well as the best has 1/8, because a few shared
+    words make no relation. With `most` the result has at least the `most` best records; it may lack others.
     """
     return {one.hit.path: one.share**3 for one in ranking.matches(snapshot, words, most=most)}
 

@@ -101,9 +101,10 @@ _LOST = Content("", FileFacts(0, refusal=GONE))
 
 
 def paths_with_text(contents: Mapping[str, Content], texts: Iterable[str]) -> dict[str, list[str]]:
-    """Return for each of some texts the files whose facts have it anywhere, such as in a name or an import.
+    """Return, for each of `texts`, the paths of the files whose facts contain the text, such as in a name or an import.
 
-    Nothing is decoded: for 8 texts, 100,000 files take 0.1 s.
+    `contents` are the files by path. Their facts are searched without being decoded: for 8 texts, 100,000 files take
+    0.1 s.
     """
     found: dict[str, list[str]] = {text: [] for text in texts}
     wanted = [(text.encode(), paths) for text, paths in found.items()]
@@ -159,11 +160,14 @@ def _in_code(suffix: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def gather(
     top: Path, files: FilesOnDisk, cache: Cache, known: Mapping[source_facts.Key, bytes], progress: Progress | None
 ) -> dict[str, Content]:
-    """Return the contents of all files of the worktree by path; reads those whose facts are not in `known`.
+    """Return the contents of all files of the worktree, by path.
 
-    `top` is the worktree's folder, `known` the encoded facts that the cache has. A file that is missing or can't be
-    read, or a large one for which this run has no time left, gets the blob id "" and facts with a `refusal`. 10,000
-    files in `known` take about 0.1 s. New facts are written to the cache.
+    `top` is the worktree's folder. `known` are the encoded facts that the cache has; files whose facts are not among
+    them are read, and the new facts are written to `cache`. `progress` gets the number of files read and of all files
+    to read. 10,000 files with known facts take about 0.1 s.
+
+    A file that is missing or can't be read gets the blob id "" and facts with a `refusal`, and so does a large file for
+    which this run has no time left.
     """
     unchanged = files.unchanged()
     found: dict[str, Content] = {}

@@ -89,9 +89,10 @@ def matches(memory: Memory, sources: FileSources[_Files], query: str, progress: 
 def mentions(
     snapshot: Snapshot, sources: FileSources[_Files], query: str, now: str, likely: Collection[str]
 ) -> task.Mentions:
-    """Return the files that a query names, and those that records or sections matching the query refer to.
+    """Return the files that a query names, and the files to which records or sections matching the query refer.
 
-    The mentions are by path, the strongest of each file. `now` is canonical UTC; `task.mentions` describes `likely`.
+    The result has one mention by the path of each file: the strongest. `now` is canonical UTC. `likely` are the paths
+    of files that match the query by their text; they decide what a very common word counts for (see `task.mentions`).
     """
     names = frozenset(sources.contents)
     return task.strongest(task.mentions(query, sources.contents, likely), task.from_memory(snapshot, query, names, now))

@@ -44,9 +44,9 @@ def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def ignored_files(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
-    """Return those of the files `names` that `.memctlignore` files exclude, each with the path of its ignore file.
+    """Return the files among `names` that `.memctlignore` files exclude, each with the path of its ignore file.
 
-    `texts` are the texts of the ignore files by path. The ignore file nearest to a file overrides those in the folders
+    `texts` are the texts of the ignore files by path. One that is nearer to a file overrides those in the folders
     above, as with `.gitignore`.
     """
     patterns: list[str] = []

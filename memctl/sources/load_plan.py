@@ -82,9 +82,10 @@ def budget_of(window: int) -> int:
 
 
 def reserve_of(window: int) -> dict[str, int]:
-    """Return how many tokens files must leave free, by purpose, such as {"buffer": 5000} of a window of 200,000.
+    """Return how many tokens of a window files must leave free, by purpose.
 
-    They are the other 30 % of the active context, which is half of the window: "tool_outputs", "expansion", "buffer".
+    These tokens are the other 30 % of the active context, which is half of the window. The purposes are "tool_outputs",
+    "expansion" and "buffer"; for a window of 200,000 tokens "buffer" has 5,000.
     """
     return {name: int(window * _ACTIVE * share) for name, share in _RESERVED.items()}
 

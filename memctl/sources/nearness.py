@@ -33,12 +33,15 @@ def nearness(
     given: Collection[str] = (),
     likely: Mapping[str, float] | None = None,
 ) -> dict[str, Nearness]:
-    """Return how near files are to the active ones, by path; files without a relation are left out.
+    """Return how near files are to the active files, by path; files without a relation to them are left out.
 
     A file has a relation if it is active, if an active file imports it, directly or by way of one other file, or if it
-    imports an active file. Points of several relations add up to at most 20. `given` are the active files that a person
-    named. `likely` are files that a task may be about, each with a likelihood from 0 to 1: a file without a relation
-    that one of them imports, or that imports one, gets the points of that relation times the likelihood.
+    imports an active file. Points of several relations add up to at most 20.
+
+    `contents` are all files by path, `active` the paths of the active files, and `given` the active files that a person
+    named. `likely` maps files that a task may be about to likelihoods from 0 to 1. A file without a relation gets
+    points if a likely file imports it, or if it imports a likely file: those of the same relation to an active file,
+    times the likelihood.
     """
     likely = {path: share for path, share in (likely or {}).items() if path not in active}
     if not active and not likely:

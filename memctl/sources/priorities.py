@@ -35,12 +35,12 @@ _LIKELY = 5  # files that match a task best, whose imports and importers get poi
 class FileRequest(msgspec.Struct, frozen=True):
     """A request for the files that a task needs.
 
-    `task` is the text of the task, "" for none. `active` are the files that a person works on, as she named them,
-    relative to `folder`; `globs` limit the ranked files (() for all). `shown` is the number of the best files that are
-    shown; the tokens of these files are counted rather than estimated.
+    `task` is the text of the task, "" for none. `active` are the files that a person works on, relative to `folder`.
+    `globs` limit the ranked files; () stands for all files. `shown` is how many of the best files are shown; their
+    tokens are counted, and those of other files are estimated.
 
-    With a task, there may be many files of which only the last change is known, so that many have the same score. Of
-    such files only `shown` of each score are ranked, unless they may be loaded or `lists_all` asks for all.
+    With a task, many files may have the same score, since nothing but their last change is known. Of such files only
+    `shown` of each score are ranked, and those that may be loaded. With `lists_all` all are ranked.
     """
 
     task: str = ""

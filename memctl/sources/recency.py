@@ -21,12 +21,11 @@ _COMMITS = 1_000  # that are read at most
 
 
 class RecentChanges(msgspec.Struct, frozen=True):
-    """Recently changed files.
+    """The recently changed files; an operation is a commit that changes more than the memory.
 
-    An operation is a commit that changes more than the memory. `moments` has the time of each file's last change, by
-    path, in canonical UTC, if it was within the last week. `operations` are the files with uncommitted changes or
-    changed by the last five operations. `ago` says by path in which operation a file was last changed: 1 for the
-    newest, 0 for an uncommitted change.
+    - `moments` maps each file that was changed within the last week to the time of its last change, in canonical UTC.
+    - `operations` are the files with uncommitted changes, and those that the last five operations changed.
+    - `ago` maps each file to the operation that changed it last: 1 for the newest, 0 for an uncommitted change.
     """
 
     moments: dict[str, str]
@@ -37,10 +36,11 @@ class RecentChanges(msgspec.Struct, frozen=True):
 def recent_changes(
     repository: Repository, dirty: Collection[str], now: str, looked_at: int = OPERATIONS
 ) -> RecentChanges:
-    """Return the recently changed files: `dirty` ones by their time on the disk, others by the commits of HEAD.
+    """Return the recently changed files, from the commits of HEAD and from the uncommitted changes.
 
-    `dirty` are the files with uncommitted changes, `now` is canonical UTC. Reads the commits of the last week, and at
-    least `looked_at` operations (commits that change more than the memory).
+    `dirty` are the files with uncommitted changes, whose time is that on the disk. `now` is canonical UTC. The commits
+    of the last week are read, and at least `looked_at` operations (commits that change more than the memory), but no
+    more than 1,000 commits.
     """
     since = timestamps.days_before(now, DAYS)
     found = {path: moment for path in dirty if (moment := _modified(repository.top / path))}
@@ -59,10 +59,11 @@ def recent_changes(
 
 
 def last_files(repository: Repository, number: int = OPERATIONS, globs: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the `number` files that were changed last, as pairs of a path and the time and subject of the commit.
+    """Return the `number` files that were changed last, as pairs of a path and when it was changed.
 
-    Uncommitted files come first, with "in no commit yet". Files of one commit are sorted by their time on the disk, the
-    newest first. `globs` limit the files.
+    The second value has the time and subject of the commit, such as "2025-11-04T09:00:00Z, Add login". Files with
+    uncommitted changes come first, with "in no commit yet". Files of one commit are sorted by their time on the disk,
+    the newest first. `globs` limit the files; () stands for all files.
     """
 
     def newest_first(paths: Iterable[str]) -> list[str]:

@@ -88,9 +88,10 @@ class Resolver:
         return found
 
     def traces(self, path: str) -> tuple[set[str], tuple[str, ...]]:
-        """Return what tells the files that may import the file at `path` from others.
+        """Return texts and folders by which to find the files that may import the file at `path`.
 
-        An import of the file contains one of the texts (in any language), or is in a file below one of the folders.
+        A file that imports it has an import that contains one of the texts, such as the file's name without suffix, or
+        lies below one of the folders, such as "src/".
         """
         folder, name = posixpath.split(path)
         stem, suffix, package = name.lstrip(".").partition(".")[0], code_suffix(path), posixpath.basename(folder)

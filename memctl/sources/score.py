@@ -86,7 +86,7 @@ class Score(msgspec.Struct, frozen=True):
 
 
 def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) -> Score:
-    """Score a file by what is known of it.
+    """Return the score of the file at `path`, computed from what is known about the file.
 
     The points of each part are capped. A file that a person named, or that such a file imports (`Nearness.is_needed`),
     scores at least 70, so that it is loaded ahead. `now` is canonical UTC; `for_task` chooses the weights for a request

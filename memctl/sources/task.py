@@ -35,7 +35,10 @@ _MIXED = re.compile(r"[a-z0-9][A-Z]|\w_\w|[A-Z]{2}[a-z]")
 
 
 class FileMention(msgspec.Struct, frozen=True):
-    """How surely a task is about a file (`share`, from 0 to 1), and the reason; 1 is for a file named by its path."""
+    """How surely a task is about a file, and the reason (`why`).
+
+    `share` is from 0 to 1. A file that the task names by its path has 1.
+    """
 
     share: float
     why: str
@@ -45,9 +48,10 @@ Mentions = dict[str, FileMention]
 
 
 def mentions(task: str, contents: Mapping[str, Content], likely: Collection[str] = ()) -> Mentions:
-    """Return the files that a task names: by path, by a definition in them, or by words of their paths.
+    """Return the files that a task names: by path, by a definition in them, or by words of path or description.
 
-    A word that more than 5,000 files have counts for the files `likely` and for those that another word finds.
+    `contents` are the files to look for, by path. A word that more than 5,000 files have counts only for the files
+    `likely`, and for the files that another word finds.
     """
     found: Mentions = {}
     task = task[:_LONGEST]
@@ -63,11 +67,11 @@ def mentions(task: str, contents: Mapping[str, Content], likely: Collection[str]
 
 
 def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) -> Mentions:
-    """Return those of the files `names` to which records or sections matching a task point, each with its share.
+    """Return the files among `names` to which records or sections matching a task point, each with its mention.
 
-    A matching record points to the files that it refers to, a section with a word of the task in its title to the files
-    that it covers. The share of a record's files grows with how well the record matches the task, and with how many of
-    the task's words it has. `now` is canonical UTC.
+    A matching record points to the files that it refers to. A section points to the files that it covers if its title
+    has a word of the task. The share of a record's files grows with how well the record matches the task, and with how
+    many of the task's words it has. `now` is canonical UTC.
     """
     found: Mentions = {}
     wanted = _telling_words(task[:_LONGEST])

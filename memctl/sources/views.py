@@ -29,9 +29,9 @@ _DEFINITIONS, _HEADINGS = "Definitions, by line", "Headings, by line"
 
 
 class ViewRow(msgspec.Struct, frozen=True):
-    """A line of a file's summary: its rank (the lowest is the most important), the heading of its group, its text.
+    """A line of a file's summary: its rank (the lowest is the most important), the heading of its group, and its text.
 
-    With `is_rest` the text continues the line of the row before, and has a higher rank than that row.
+    With `is_rest` the text continues the line of the row before, and its rank is higher than that row's.
     """
 
     rank: Rank

@@ -73,9 +73,10 @@ def counts(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 def with_counts(folder: Path | None, records: list[Record]) -> list[Record]:
-    """Return the records with this clone's retrievals, which the database in `folder` has, added to their counts.
+    """Return `records` with an `access_count` that includes the retrievals counted by the database in `folder`.
 
-    If `folder` is None, the records are returned unchanged.
+    `last_accessed` of a record becomes the time of its last retrieval. The given records are not changed. If `folder`
+    is None, or the database has no counts, the records are returned as they are.
     """
     found = counts(folder) if folder is not None and records else {}
     if not found:

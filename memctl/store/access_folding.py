@@ -20,11 +20,11 @@ _CREATE_FOLDING = (
 
 
 def start(folder: Path, folding: Mapping[str, tuple[int, int]]) -> bool:
-    """Note which counts are about to be written into the files of records.
+    """Note in the database in `folder` which counts are about to be written into the files of records.
 
-    `folder` has the database of counts, in which the note is kept. `folding` has by memory_id a pair: the count to add
-    to the record's file, and the total that the file will then have. The counts stay in the database until `finish`.
-    Returns False if the note can't be written.
+    `folding` maps the memory_id of each record to a pair: the count to add to the record's file, and the total that the
+    file will then have, such as (2, 9). The counts stay in the database until `finish`. Returns False if the note can't
+    be written.
     """
     try:
         with _transaction(folder) as database:
@@ -50,10 +50,11 @@ def unfinished(folder: Path) -> dict[str, int]:
 
 
 def finish(folder: Path, written: Mapping[str, int], *, forget_rest: bool = False) -> None:
-    """Subtract from the database in `folder` the counts that `start` noted and that the records' files now include.
+    """Subtract the counts that `start` noted, and that are now in the records' files, from the database in `folder`.
 
-    `written` has by memory_id the noted total of each such file. With `forget_rest` the notes of all other records are
-    deleted, too; their counts were not written to a file and stay in the database.
+    `written` maps the memory_id of each record whose file was written to the total that `start` noted for it. With
+    `forget_rest` the notes about all other records are deleted, too; the counts of these records stay in the database,
+    since they are in no file. If the database can't be written, nothing is raised: the next run subtracts the counts.
     """
     try:
         with _transaction(folder) as database:

@@ -59,10 +59,10 @@ def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
 def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
     """Raise MemctlError if an agent gives `option` to a command that it may run without asking.
 
-    It is called for options that do more than the user has allowed: they read or write any file, start an editor, set
-    the clipboard, let a credential pass, write to another agent's section, or sign as somebody else. The host allows a
-    command by its first words and ignores its options. For any other command nothing is raised, since the host asks the
-    user, who sees the whole command line.
+    The caller passes an option that does more than the user has allowed: it reads or writes any file, starts an editor,
+    sets the clipboard, lets a credential pass, writes to another agent's section, or signs as somebody else. The host
+    allows a command by its first words and ignores its options. For all other commands nothing is raised: the host asks
+    the user, who sees the whole command line.
     """
     shell = shell_of(environ)
     if shell is not None and may_run_unasked(command, environ):

@@ -44,8 +44,8 @@ class Batch(msgspec.Struct, frozen=True):
 def mode(memory: Memory) -> str:
     """Return how changes are committed: EACH as a commit of the branch, or in a BATCH.
 
-    The value is that of Git's setting memctl.commits, else of `commits` in config.yaml. Raises MemctlError for any
-    other value.
+    The mode is the value of Git's setting memctl.commits; if that is not set, the value of `commits` in config.yaml.
+    Raises MemctlError for a value that is neither EACH nor BATCH.
     """
     value = memory.repository.setting(SETTING)
     value = memory.config.commits if value is None else value
@@ -55,7 +55,7 @@ def mode(memory: Memory) -> str:
 
 
 def is_wanted(memory: Memory) -> bool:
-    """Return whether the next change goes into a batch: by the settings, and if HEAD is a branch with a commit."""
+    """Return whether the next change goes into a batch: the mode is BATCH, and HEAD is a branch with a commit."""
     return mode(memory) == BATCH and all(memory.repository.branch())
 
 
@@ -136,9 +136,9 @@ def head(memory: Memory) -> str:
 
 
 def latest(memory: Memory) -> str:
-    """Return the commit id of the ref with the changes of HEAD's branch, "" if there is no such ref.
+    """Return the id of the newest commit on the ref with the changes of HEAD's branch, "" if there is no such ref.
 
-    The changes of all batches of the branch, open or closed, are in the history of this commit.
+    The history of this commit contains the changes of all batches of the branch, open or closed.
     """
     branch = memory.repository.branch()[0]
     return memory.repository.tip(ref(memory, branch)) if branch else ""
@@ -161,10 +161,10 @@ def paths(memory: Memory, batch: Batch) -> list[str]:
 
 
 def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:
-    """Return the files below `.memory/` that differ from a batch's last change, with their letters of `git status`.
+    """Return the files that differ from a batch's last change, by path, each with its two letters of `git status`.
 
-    `differing` are the files that differ from HEAD: their letters by path. Only these files and those that the batch
-    changes are compared.
+    The letters are such as " M" for a modified file, and the paths are below `.memory/`. `differing` has, in the same
+    form, the files that differ from HEAD. Only these files and those that the batch changes are compared.
     """
     wanted = {**dict.fromkeys(paths(memory, batch), " M"), **differing}
     tracked = {memory.tracked(path): code for path, code in wanted.items()}
@@ -223,11 +223,14 @@ def commits(
     discarded: bool = False,
     beside: str = "",
 ) -> list[Commit]:
-    """Return the commits that touched some paths, newest first, with each change of a batch as a commit.
+    """Return the commits that touched any of `paths`, newest first, with each change of a batch as a commit.
 
-    The parameters have the meaning that they have in `git.history.commits`. If `revision` is HEAD or a range that ends
-    with HEAD, the changes of the open batch come first. The squash of a batch is replaced by the batch's changes if
-    this clone has them.
+    `paths` are relative to the worktree's top. The histories of `revision` and of the commit `beside` ("" for none) are
+    searched, and at most `limit` commits are returned. With `discarded` the result also has the merges that took the
+    files of one side unchanged, and the commits of the other side.
+
+    If `revision` is HEAD or a range that ends with HEAD, the changes of the open batch come first. The squash of a
+    batch is replaced by the batch's changes if this clone has them.
     """
     from memctl.git import history
 
@@ -261,17 +264,17 @@ def _user_commits(memory: Memory) -> dict[str, tuple[str, str]]:
 
 
 def existing_commits(memory: Memory, commits: Collection[str]) -> set[str]:
-    """Return those of the commit ids `commits` whose commits this clone has."""
+    """Return the ids among `commits` whose commits this clone has."""
     names = sorted(commits)
     items = memory.repository.objects.read(names) if names else []
     return {name for name, item in zip(names, items, strict=True) if item is not None}
 
 
 def join(memory: Memory, commit: str, tip: str, text: str = "") -> str:
-    """Create a commit that joins the history of a branch with that of a batch's changes; return its id.
+    """Create a commit that joins the history of a branch with that of a batch's changes; return the new commit's id.
 
-    Its parents are `commit`, a commit of the branch, whose files it has, and `tip`, the last change of the batch; its
-    message is `text`.
+    The new commit has two parents: `commit`, a commit of the branch, and `tip`, the last change of the batch. Its files
+    are those of `commit`, and its message is `text`.
     """
     tree = git.read(["rev-parse", f"{commit}^{{tree}}"], memory.repository.top).decode().strip()
     from memctl.git import refs

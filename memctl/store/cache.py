@@ -53,9 +53,9 @@ class Undecodable(MemctlError, sqlite3.DatabaseError):
 
 
 def discard_undecodable(database: sqlite3.Connection) -> Undecodable:
-    """Delete the file of a cache with a row that can't be decoded, and return the error to raise.
+    """Delete the file of a cache that has a row which can't be decoded, and return the error that the caller raises.
 
-    `database` is the open connection to the cache.
+    `database` is the open connection to the cache. For a cache in memory no file is deleted.
     """
     file = database.execute("PRAGMA database_list").fetchone()[2]
     if file:
@@ -102,9 +102,10 @@ class Cache:
 
     @classmethod
     def open(cls, file: Path | None) -> Cache:
-        """Open the cache in a file, which is created if it is missing, and replaced if damaged or of another version.
+        """Open the cache in `file`; create it if it is missing, replace it if it is damaged or of another version.
 
-        If the file can't be used, or another process has locked it, an empty cache in memory is returned.
+        Returns an empty cache in memory if `file` is None, if the file can't be used, or if another process has locked
+        it.
         """
         if file is not None:
             for _ in range(2):
@@ -152,7 +153,7 @@ class Cache:
         return dict(self.database.execute("SELECT path, blob FROM records WHERE blob <> ''").fetchall())
 
     def blobs_since(self, token: str) -> dict[str, str] | None:
-        """Return the blob ids of the files changed since the cache had `token`, by path.
+        """Return the blob ids of the files that changed in the cache since `token` returned the given `token`, by path.
 
         The id is "" for a file that was deleted or became invalid. Returns None if the cache has no list of the changes
         since then.
@@ -214,12 +215,15 @@ class Cache:
         return Cache(copied)
 
     def token_count(self, key: bytes) -> int | None:
-        """Return the token count stored under a key of `digest`, or None."""
+        """Return the token count stored under `key`, which `digest` computes from a text; None if none is stored."""
         row = self.database.execute("SELECT count FROM tokens WHERE digest = ?", (key,)).fetchone()
         return row[0] if row else None
 
     def keep_token_count(self, key: bytes, count: int) -> None:
-        """Store a token count under a key of `digest`."""
+        """Store a token count under `key`, which `digest` computes from the text.
+
+        Nothing is stored if another process is writing: the tokens are counted again next time.
+        """
         with suppress(sqlite3.Error):  # another process is writing; the tokens are counted again next time
             self.database.execute("INSERT OR IGNORE INTO tokens VALUES (?, ?)", (key, count))
 
@@ -239,10 +243,11 @@ def discard(file: Path) -> None:
 
 
 def connect(file: Path | None, prepare: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
-    """Return a connection to a disposable database, whose contents can be computed again; in memory if `file` is None.
+    """Open the SQLite database in `file`, or a new one in memory if `file` is None, and return the connection.
 
-    `prepare` makes the tables of a new database, and raises an error for one that can't be used. Then the connection is
-    closed, and the error passes on.
+    The database is disposable: its contents can be computed again. `prepare` gets the connection, makes the tables of a
+    new database, and raises an error if the database can't be used, such as sqlite3.DatabaseError. The connection is
+    closed before the error is raised to the caller.
     """
     database = sqlite3.connect(":memory:" if file is None else file, timeout=_TIMEOUT, isolation_level=None)
     try:

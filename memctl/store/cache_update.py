@@ -167,9 +167,11 @@ def _stamp(status: os.stat_result | str) -> str:
 
 
 def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
-    """Return the record, page, session's page or checkpoint in a text, as the cache stores it; raises InvalidRecord.
+    """Parse the text of a record, page, session's page or checkpoint, and return the result as the cache stores it.
 
-    `stat` is a stamp of the file if it differs from HEAD, `blob` the id that Git would give the text.
+    `path` is below `.memory/`. `stat` is a stamp of the file if it differs from HEAD, else ""; `blob` is the id that
+    Git would give the text. Only records are parsed; of other files the result has no more than path, stamp and id.
+    Raises InvalidRecord for an invalid record.
     """
     if not files.is_record_path(path, BY_FOLDER):
         return ParsedFile(path, stat, None, "", [], [], blob=blob)
@@ -192,7 +194,8 @@ def _has_credential(text: str) -> bool:
 def invalid_file(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
     """Return the cache's entry for a path at which there is no valid record, page or checkpoint.
 
-    `faults` are the faults of the file, none if it is missing. `stat` is a stamp of the file if it differs from HEAD.
+    `faults` are the faults of the file, [] if it is missing; they are stored for records only. `stat` is a stamp of the
+    file if it differs from HEAD, else "".
     """
     return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path, BY_FOLDER) else [])
 
@@ -331,7 +334,7 @@ def erase(cache: Cache) -> None:
 
 
 def without(cache: Cache, paths: Collection[str]) -> Cache:
-    """Return a copy of a cache in memory without the rows of some paths."""
+    """Return a copy, in memory, of a cache without the rows of `paths`; the cache itself is not changed."""
     copied = cache.copy()
     head = copied.state().head
     update(copied, [], paths, head, head)
@@ -341,10 +344,12 @@ def without(cache: Cache, paths: Collection[str]) -> Cache:
 def advance(memory: Memory, contents: Mapping[str, bytes | None], before: str, after: str) -> None:
     """Update the memory's cache from commit `before` to commit `after`, which memctl just made, without asking Git.
 
-    `contents` are the committed bytes by path below `.memory/`, None for a deleted file. A file whose committed text
-    the cache has is then stored as equal to HEAD; the next command reads all others again. Nothing is changed if the
-    cache is not at `before`, if it does not list all of these files as changed since `before`, if there are more than
-    100 files, or if another process is writing.
+    `contents` are the committed bytes by path below `.memory/`, None for a deleted file. If the cache has the committed
+    text of a file, it now stores that the file is equal to HEAD. The next command reads the other committed files
+    again.
+
+    Nothing is changed if the cache does not describe `before`, if it does not list all of these files as changed since
+    `before`, if there are more than 100 files, or if another process is writing.
     """
     known = {path: data for path, data in contents.items() if files.is_cached_path(path)}
     if len(known) > _MOST_ADVANCED:

@@ -47,10 +47,10 @@ _ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"
 
 
 class StoredCatalogue:
-    """The Catalogue of an up-to-date cache; `record.source.Catalogue` describes the methods.
+    """The Catalogue of a cache that is up to date; `record.source.Catalogue` describes the methods.
 
-    `counts` is the folder with the retrieval counts of this clone. If a row can't be decoded, `renew` is called once;
-    it returns a new cache.
+    `counts` is the folder with the retrieval counts of this clone. `renew` returns a new cache; it is called once if a
+    row of the cache can't be decoded.
     """
 
     def __init__(self, cache: Cache, counts: Path | None = None, renew: Callable[[], Cache] | None = None) -> None:

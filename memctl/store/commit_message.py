@@ -41,8 +41,9 @@ def compose(changes: Sequence[Change], base: str = "") -> str:
 def compose_squash(subjects: Sequence[str], trailers: Sequence[message.Trailers], base: str, tip: str) -> str:
     """Return the message of the commit that squashes a batch.
 
-    `subjects` and `trailers` are those of the batch's changes, oldest first; the message lists all subjects, or has the
-    subject of the change if there is only one. `base` is the commit before the batch, `tip` the batch's last change.
+    `subjects` and `trailers` are the subjects and trailers of the batch's changes, oldest first. The message lists all
+    subjects; if there is only one change, its subject is the subject of the message. `base` is the commit before the
+    batch, `tip` the batch's last change.
     """
     listed = [subject.removeprefix(f"{TYPE}: ") for subject in subjects]
     named = dict.fromkeys(name for one in trailers for name in one.ids)

@@ -1,7 +1,7 @@
 """The state of pending changes, which are written to disk: WAITING for a commit, DONE, or UNDONE outside of memctl.
 
-A change (an entry of the journal) is UNDONE if one of its paths is, else WAITING if one is, else DONE. The state of a
-path is found in this order:
+A change (an entry of the journal) is UNDONE if at least one of its paths is UNDONE; otherwise it is WAITING if at least
+one path is WAITING, and DONE if none is. The state of a path is found in this order:
 
 - If the text on the disk has the change, the path is WAITING while Git says that it differs from HEAD, else DONE.
 - If the next entry of the same path started from a text with the change, the path has that entry's state.
@@ -46,9 +46,10 @@ _MOST_COMMITS = 200  # the latest commits of a path, one of which may continue a
 
 
 def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
-    """Return the files below `.memory/` with uncommitted changes, each with its two letters of `git status`.
+    """Return the files with uncommitted changes, by path below `.memory/`, each with its two letters of `git status`.
 
-    Files in the commits of an open batch count as committed. With `ignored` files that Git ignores are included.
+    The letters are such as " M" for a modified file. Files in the commits of an open batch count as committed. With
+    `ignored` the files that Git ignores are included.
     """
     found = differing_from_head(memory, ignored=ignored)
     batch = batches.current(memory)
@@ -56,9 +57,10 @@ def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
 
 
 def differing_from_head(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
-    """Return the files below `.memory/` that differ from HEAD, each with its two letters of `git status`.
+    """Return the files that differ from HEAD, by path below `.memory/`, each with its two letters of `git status`.
 
-    They may differ in the index or on disk. With `ignored` files that Git ignores are included.
+    The letters are such as "M " for a file that differs in the index, and " M" for a file that differs on the disk
+    only. With `ignored` the files that Git ignores are included.
     """
     args = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", *(["--ignored"] if ignored else [])]
     out = git.read([*args, "--", memory.prefix], memory.repository.top).decode(errors="surrogateescape")
@@ -67,10 +69,11 @@ def differing_from_head(memory: Memory, *, ignored: bool = False) -> dict[str, s
 
 
 def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
-    """Return which of `paths` differ from HEAD although the user told Git to take these files for unchanged.
+    """Return those of `paths` that differ from HEAD, but that Git reports as unchanged since the user told it to.
 
-    The result has by path the option of `git update-index` after which Git reads the file again, such as
-    "--no-skip-worktree". memctl does not commit these files.
+    The user does so with `git update-index --skip-worktree` or `--assume-unchanged`. The result maps each path to the
+    option of that command after which Git reads the file again, such as "--no-skip-worktree". memctl does not commit
+    these files.
     """
     repository = memory.repository
     tracked = {memory.tracked(path): path for path in paths}
@@ -85,9 +88,9 @@ def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
 
 
 def open_entries(memory: Memory) -> list[PendingEntry]:
-    """Return the pending changes that are in no commit yet, including the user's own commits.
+    """Return the pending changes that no commit has yet, neither one of memctl's nor one that the user made.
 
-    Their field `undone` says whether the change was undone outside memctl.
+    The field `undone` of each says whether the change was undone outside memctl.
     """
     return [
         msgspec.structs.replace(entry, undone=state == UNDONE)
@@ -124,9 +127,10 @@ def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[Pendin
 
 
 def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bool = False) -> bool:
-    """Return whether the text `now` has the change of a file from `old` to `text`; None stands for a missing file.
+    """Return whether the text `now` of a file has the change that a write made from the text `old` to `text`.
 
-    With `mostly` the text `now` must also have at least half of the pairs of words that the change added.
+    None stands for a missing file. `now` has the change if it is nearer to `text` than to `old`, counted in pairs of
+    neighbouring words. With `mostly` it must also have at least half of the pairs that the change added.
     """
     if now is None or text is None or old is None:
         return (now is None) == (text is None)
@@ -154,8 +158,8 @@ def is_replaced(entry: PendingEntry, change: Change) -> bool:
 def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntry]:
     """Return the entries that have waited for a commit for more than an hour.
 
-    Entries that somebody asked not to commit are left out. While a merge, rebase or the like is under way, none is
-    returned.
+    Entries that the user asked not to commit are left out. The result is empty while a merge, rebase or similar
+    operation of Git is under way.
     """
     if memory.repository.under_way():
         return []
@@ -163,7 +167,10 @@ def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntr
 
 
 def reason(memory: Memory, entry: PendingEntry) -> str:
-    """Return the reason why an entry has no commit; "" if no commit was tried."""
+    """Return the reason why an entry has no commit, such as "interrupted; `memctl commit` finishes it".
+
+    The reason is "" if no commit was tried.
+    """
     if entry.undone:
         return f"{WHY}; {AGAIN}"
     if entry.stage == WRITING:

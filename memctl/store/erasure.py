@@ -34,12 +34,14 @@ class Erasure(msgspec.Struct, frozen=True):
 
 
 def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool = False) -> Erasure:
-    """Redact every text file below some folders, and remove traces of deleted rows from each cache.
+    """Redact every text file below `folders`, and remove the traces of deleted rows from each cache.
 
-    `redact` returns a text without its secrets. A binary file with a secret is deleted, since memctl can make every
-    such file again. A file with a lock file beside it is locked while it is rewritten, except with `held`, the lock
-    file that the caller has locked already. With `dry_run` no file is changed, and the result lists the files that
-    would be.
+    `redact` returns a text without its secrets. A binary file with a secret, and every search index, is deleted, since
+    memctl can make such files again. A file with a lock file beside it is locked while it is rewritten, unless the lock
+    file is `held`, which the caller has locked already.
+
+    With `dry_run` no file is changed, and the result lists the files that would be. Caches and search indexes are never
+    among the result's `files`.
     """
     done: list[Path] = []
     failed: list[tuple[Path, str]] = []

@@ -32,11 +32,13 @@ class FileRecord:
 
 
 def records_of_files(private: Path, names: Iterable[str], now: str) -> dict[str, list[FileRecord]]:
-    """Return the open records that refer to some files, or to a folder above them, by file, most important first.
+    """Return, for each of the files `names`, the open records that refer to the file or to a folder above it.
 
-    Records that have expired at `now`, a canonical time, are left out, and so are old proposals. `private` is the
-    folder with the memory's cache, which may be out of date: the caller has to check that a record still refers to the
-    file. The result is empty if there is no cache, or one of another version.
+    The records of a file are sorted by importance, the highest first; a file without records is left out. Records that
+    have expired at the canonical time `now`, and proposals older than 7 days, are left out.
+
+    `private` is the folder with the memory's cache, which may be out of date: the caller has to check that a record
+    still refers to the file. The result is empty if there is no cache, or if the cache is of another version.
     """
     asked = {name: tuple(_places(name)) for name in names}
     places = {place for known in asked.values() for place in known}

@@ -13,10 +13,10 @@ from memctl.store.memory import Memory
 
 
 def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, ...]:
-    """Return the markers of the sections that a file of the memory belongs to, the innermost first.
+    """Return the markers of the pages that a file of the memory belongs to, such as ("§3.1", "§2.1"), innermost first.
 
     `path` is the file's path below `.memory/`, and `text` its text. `parent` returns the section (§2.N) of a page of
-    details (§3.N), "" if it is unknown. A file that is neither a page nor a record belongs to none.
+    details (§3.N), "" if it is unknown. The result is () for a file that is neither a page nor a record.
     """
     if number := pages.number_at(path):
         try:

@@ -58,12 +58,14 @@ _Row = tuple[int, str, int, str]  # number, path, size, why it is not indexed
 
 
 class FileMatches(msgspec.Struct, frozen=True):
-    """The files that match a query, and how well, by path.
+    """The files that match a query, and how well each does.
 
-    `shares` are BM25 scores as shares of the best file's score. The best file has 1 if it contains at least half of the
-    query's words, weighted by how rare they are; otherwise all shares are lower in proportion. `words` has the query's
-    words that each of the best files contains; `left_out` has the files that are not indexed, each with the reason.
-    `is_old` is set if another process was writing the index, so that new files may be missing.
+    - `shares` maps the path of each file to its BM25 score as a share of the best file's score. The best file has 1 if
+      it contains at least half of the query's words, weighted by how rare they are; if not, all shares are lower in
+      proportion.
+    - `words` maps the path of each of the best files to the words of the query that the file contains.
+    - `left_out` maps the path of each file that is not indexed to the reason.
+    - `is_old` says that another process was writing the index, so that new files may be missing.
     """
 
     shares: dict[str, float]
@@ -87,12 +89,12 @@ def matches(
     secret: Collection[str] = (),
     progress: Progress | None = None,
 ) -> FileMatches:
-    """Index those of the files `blobs` that are not indexed yet, and return those that match a query.
+    """Add new files to the index, and return those of the files in `blobs` that match a query.
 
-    `blobs` are the blob ids of the files to search, by path. A file matches if it contains a word of the query, or all
-    phrases if the query has any. Binary files are not indexed. The files `secret` contain credentials; their text is
-    indexed without the credentials. If the index on the disk can't be used, an index in memory takes its place, and
-    the memory's remarks say why.
+    `blobs` maps the path of each file to search to its blob id, and `files` reads the files. A file matches if it
+    contains a word of the query; if the query has quoted phrases, it must contain all of them. Binary files are not
+    indexed. The files `secret` contain credentials, without which their text is indexed. If the index on the disk can't
+    be used, an index in memory takes its place, and the memory's remarks say why.
     """
     texts = IndexedFiles(files, blobs, frozenset(secret), memory.repository.top, memory.repository.git_dir)
     index = SearchIndex.open(memory)
@@ -117,7 +119,11 @@ def matches(
 
 
 class IndexedFiles(msgspec.Struct, frozen=True):
-    """The files to be indexed: a reader, their blob ids by path, and the paths of those that may hold credentials."""
+    """The files to be indexed.
+
+    `files` reads them, `blobs` has their blob ids by path, and `secret` the paths of those that may hold credentials.
+    `top` is the worktree's folder, `git_dir` its Git directory.
+    """
 
     files: FileReader
     blobs: Mapping[str, str]

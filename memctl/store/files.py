@@ -28,7 +28,7 @@ _SYNC_EACH = 32  # up to so many files are flushed one by one; for more, the who
 
 
 def locate(folder: Path, path: str) -> Path:
-    """Return the absolute path of `path` below the memory's `folder`; raises MemctlError if it could lead out of it."""
+    """Return the absolute path of `path` below the memory's `folder`; raises MemctlError if it could lead outside."""
     parts = path.split("/")
     if os.path.isabs(path) or ".." in parts or "" in parts or "\0" in path:
         raise MemctlError(f"{path!r} must be a path inside the memory")
@@ -76,7 +76,7 @@ class FolderReader:
         return decode(_content(file, status.st_size), path)
 
     def readable(self, path: str) -> str:
-        """Return the text of a file as `read` does, but raise InvalidRecord if this user may not read it."""
+        """Return the text of a file as `read` does, but raise InvalidRecord if this user may not read the file."""
         try:
             return self.read(path)
         except PermissionError as error:
@@ -139,10 +139,10 @@ def decode(data: bytes, path: str) -> str:
 
 
 def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
-    """Write the text of each Write to a temporary file beside the Write's file, and return the pairs of both files.
+    """Write the text of each Write to a temporary file beside its final file, and return pairs of both paths.
 
-    The temporary file is the first of a pair. `folder` is the memory's. Raises MemctlError if a file can't be written;
-    no temporary file is left then.
+    The temporary file is the first of a pair. `folder` is the memory's. The texts are flushed to the disk. Raises
+    MemctlError if a file can't be written; no temporary file is left then.
     """
     prepared: list[tuple[Path, Path]] = []
     try:
@@ -160,9 +160,10 @@ def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
 
 
 def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: Iterable[str]) -> None:
-    """Rename temporary files to their files, and delete the files `deletes`. Each file is whole at every moment.
+    """Rename temporary files to their final names, and delete the files `deletes` and the folders that become empty.
 
-    Raises MemctlError if a file can't be replaced.
+    `prepared` are the pairs that `prepare` returns; `deletes` are paths below the memory's `folder`. At every moment a
+    file has its whole old or whole new text. Raises MemctlError if a file can't be replaced or deleted.
     """
     try:
         for temporary, file in prepared:
@@ -245,9 +246,10 @@ def replace_private(file: Path, text: str) -> None:
 
 
 def append_line(file: Path, line: bytes, *, is_private: bool = False) -> None:
-    """Append a line to a file of lines, under a lock that the caller holds.
+    """Append `line`, which ends with a line feed, to a file, while the caller holds a lock.
 
-    If the last line is incomplete, since its writer was killed, it is ended first, so that the new line is whole.
+    If the file's last line has no line feed, since its writer was killed, a line feed is added first. With `is_private`
+    only the owner may read a new file.
     """
     with open(file, "ab+", opener=_open_private if is_private else None) as stream:
         if stream.seek(0, os.SEEK_END):

@@ -29,11 +29,11 @@ Substitutes = Callable[[str], tuple[str, ...]]  # returns the words to search in
 
 
 class FtsQuery(msgspec.Struct, frozen=True):
-    """A query in FTS5's language: `any_of_it`, and `without_phrases` for the case that no text matches `any_of_it`.
+    """A query in FTS5's language, in two forms: `any_of_it`, and `without_phrases` in case no text matches `any_of_it`.
 
-    `any_of_it` demands all quoted phrases unless many other words are beside them, `without_phrases` demands none; both
-    are "" for an empty query. `substitutes` has the corrected spellings of words that no text contains. `words` are the
-    words of `without_phrases`.
+    `any_of_it` demands all quoted phrases, unless the query has many other words; `without_phrases` demands no phrase.
+    Both are "" for an empty query. `substitutes` maps each word that no text contains to its corrected spellings.
+    `words` are the words of `without_phrases`.
     """
 
     any_of_it: str

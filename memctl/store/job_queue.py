@@ -29,7 +29,7 @@ Fault = Callable[[Exception], object]  # logs the error of a note
 
 
 class NotNow(Exception):
-    """Raised by a job that can't begin until the user repairs something; its note stays."""
+    """Raised by a job that can't begin until the user repairs something; the job's note stays for a later try."""
 
 
 class JobNote(NamedTuple):
@@ -41,9 +41,10 @@ class JobNote(NamedTuple):
 
 
 def add(folder: SessionDir, entry: Mapping[str, Any]) -> None:
-    """Write the note of a session's event, which makes it a job. Raises OSError.
+    """Write the note of an event of a session, which makes the event a job. Raises OSError.
 
-    `folder` is the session's, and `entry` the event; `run_jobs` passes it to the function that does the work.
+    `folder` is the session's folder, and `entry` the event, which JSON must be able to represent. `run_jobs` passes the
+    event to the function that does the work.
     """
     place = folder.root / JOBS
     name = f"{time.time_ns():020d}-0-{folder.key}.json"
@@ -111,13 +112,16 @@ def run_jobs(
     held: int | None = None,
     fault: Fault = lambda error: None,
 ) -> bool:
-    """Do the jobs of a session in order, and return whether none is left.
+    """Do the jobs of the session in `folder`, oldest first, and return whether none is left.
 
-    `folder` is the session's. `do` gets the event of a note and returns whether its work is done. If not, the note
-    stays for a later call, until it was tried MOST_TRIES times; if `do` raises NotNow, the note and all later ones
-    stay. `fault` gets the errors of notes that were given up, or can't be read or moved. `held` is the descriptor of
-    the session's lock if the caller has taken it; otherwise this waits up to `patience` seconds for the lock. After the
-    lock is released the notes are read once more: another process may have written one while the lock was held.
+    - `do` gets the event of a note, and returns whether its work is done. If it is not, the note stays for a later
+      call, until it was tried MOST_TRIES times. If `do` raises NotNow, this note and all later ones stay.
+    - `fault` gets the errors of notes that were given up, or that can't be read or moved.
+    - `held` is the descriptor of the session's lock if the caller has taken it, and is closed. If it is None, this
+      function waits up to `patience` seconds for the lock, and returns False if it does not get it.
+
+    After the lock is released the notes are read once more: another process may have written one while the lock was
+    held.
     """
     while held is not None or notes_of(folder):
         held = acquire_lock(folder, patience) if held is None else held

@@ -117,7 +117,10 @@ def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: 
 
 
 def advance(entry: PendingEntry, stage: str, why: str = "") -> PendingEntry:
-    """Move an entry to another stage, and return the new entry; `why` is the reason why it has no commit yet."""
+    """Move an entry to another stage (`writing`, `pending` or `held`), and return the new entry.
+
+    `why` is the reason why the change has no commit yet.
+    """
     if why != entry.why:
         entry = update(entry, why=why)
     file = entry.file.with_name(entry.file.name.replace(f".{entry.stage}.", f".{stage}."))
@@ -162,9 +165,10 @@ def remaining_change(folder: Path, entry: PendingEntry) -> Change:
 
 
 def as_on_disk(folder: Path, change: Change) -> Change:
-    """Return a change with the texts that its files have on the disk now, since somebody may have edited them.
+    """Return `change` with the present texts of its files on the disk, since somebody may have edited them.
 
-    A written file that is missing now, and a deleted file that exists again, are left out.
+    `folder` is the memory's. A file that the change wrote and that is missing now is left out, and so is a file that
+    the change deleted and that exists again.
     """
     texts = ((write, text_at(folder, write.path)) for write in change.writes)
     writes = tuple(msgspec.structs.replace(write, text=text) for write, text in texts if text is not None)

@@ -60,8 +60,9 @@ def disk(
 ) -> Snapshot:
     """Return the memory in the worktree, with the retrieval counts of this clone.
 
-    `written` are paths that changed after the start of the `git status` that is used. `instead` are texts by path that
-    replace those of the files there; None removes a file.
+    `progress` is called while files are parsed. `written` are paths below `.memory/` that changed after the start of
+    the `git status` whose answer is used. `instead` maps paths to texts that the snapshot has in place of the texts on
+    the disk; None leaves the file out.
     """
     source = _Disk(memory, progress, tuple(written))
     if not instead:
@@ -72,7 +73,7 @@ def disk(
 
 
 def index(memory: Memory) -> Snapshot:
-    """Return the memory in the index, as it is staged."""
+    """Return the memory that is staged in Git's index."""
     from memctl.store import objects
 
     return Snapshot(objects.from_index(memory, lambda: _differing_from_index(memory)))
@@ -254,9 +255,10 @@ class _WithSessions:
 
 
 def current_cache(memory: Memory, progress: Progress | None = None, written: tuple[str, ...] = ()) -> Cache:
-    """Return the updated cache of a memory, without decoding its records.
+    """Return the cache of a memory, updated to the files on the disk, without decoding its records.
 
-    `written` are paths that changed after the start of the `git status` that is used.
+    `progress` is called while files are parsed. `written` are paths below `.memory/` that changed after the start of
+    the `git status` whose answer is used.
     """
     cache = open_cache(memory)
     with suppress(sqlite3.DatabaseError):  # the cache is damaged or locked for too long

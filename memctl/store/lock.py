@@ -142,11 +142,13 @@ def _is_held_for_us(file: Path) -> bool:
 def hold_interrupts(remarks: list[str]) -> Iterator[list[str]]:
     """Delay Ctrl-C during the block, and raise KeyboardInterrupt at its end.
 
-    The reason is that an interrupted write would be finished by the next command, under an id that nobody has seen. The
-    block gets a list, to which it adds sentences about what it has done; after an interrupt these are added to
-    `remarks`. If the block then raises MemctlError, the message and hint of the error are added instead, since a
-    terminal interrupts Git and its hooks, too. A second Ctrl-C takes effect at once, because a hook of the user's may
-    hang. Outside of the main thread, and if interrupts have another handler or are ignored, nothing is delayed.
+    Otherwise an interrupted write would be finished by the next command, under an id that nobody has seen. The block
+    gets a list, to which it adds sentences about its work; after an interrupt these sentences are added to `remarks`.
+    If the block then raises MemctlError, the message and hint of the error are added in their place, since a terminal
+    interrupts Git and its hooks, too.
+
+    A second Ctrl-C takes effect at once, because a hook of the user's may hang. Nothing is delayed outside of the main
+    thread, or if interrupts have another handler or are ignored.
     """
     import signal
     import threading

@@ -42,7 +42,7 @@ class Memory:
 
     @property
     def now(self) -> str:
-        """The canonical time that operations record: MEMCTL_NOW if it is set, else that of the clock."""
+        """The canonical time that operations record: MEMCTL_NOW if it is set, otherwise the clock's time."""
         if self._fixed_now:
             return self._fixed_now[0]
         from memctl.text import timestamps  # only writes need the time
@@ -51,7 +51,7 @@ class Memory:
 
     @property
     def commit_moment(self) -> int | None:
-        """The date for commits in Unix seconds, if MEMCTL_NOW fixes it, or None."""
+        """The date of commits in Unix seconds if MEMCTL_NOW is set; None if commits have the clock's time."""
         return self._fixed_now[1] if self._fixed_now else None
 
     @cached_property
@@ -67,12 +67,15 @@ class Memory:
 
     @cached_property
     def actor(self) -> str:
-        """The name of the author of changes: MEMCTL_AGENT, else Git's user name, else the system's."""
+        """The name of the author of changes: MEMCTL_AGENT, else the user's name in Git, else the login name."""
         return _clean(self.environ.get("MEMCTL_AGENT", "")) or self._person()
 
     @cached_property
     def default_branch(self) -> str:
-        """The short name of the default branch: that of config.yaml, else of origin/HEAD; "" if neither names one."""
+        """The short name of the default branch, such as "main".
+
+        It is that of config.yaml, else that of origin/HEAD; "" if neither names one.
+        """
         return self.config.default_branch or self.repository.default_branch("origin")
 
     @property
@@ -91,18 +94,19 @@ class Memory:
         return named or (self.repository.setting("memctl.semanticmodel") or "").strip()
 
     def new_memory_id(self, record_id: str) -> str:
-        """Return a new UUIDv7.
+        """Return a new UUIDv7 for the record with the id `record_id`, such as "DEC-2025-11-04-001".
 
-        If MEMCTL_NOW is set, it is derived from that time and the record's id, so that runs can be repeated.
+        If MEMCTL_NOW is set, the UUID is derived from that time and `record_id`, so that runs can be repeated.
         """
         if self._fixed_now is None:
             return ids.uuid7(time.time_ns() // 1_000_000, os.urandom(10))
         return ids.uuid7(self._fixed_now[1] * 1000, self._digest(record_id))
 
     def imported_memory_id(self, identity: str) -> str:
-        """Return the UUIDv7 of an imported record, derived from `identity`, so that a second import recognises it.
+        """Return the UUIDv7 of an imported record, which depends on `identity` and the project's name alone.
 
-        The time in the UUID is 0, since the record is older than its import (see `Record.recorded`).
+        So a second import recognises the record. The time in the UUID is 0, since the record is older than its import
+        (see `Record.recorded`).
         """
         return ids.uuid7(0, self._digest(identity))
 
@@ -113,7 +117,7 @@ class Memory:
 
     @cached_property
     def trust(self) -> str:
-        """The trust in this clone: one of the values of `git.trust`."""
+        """Whether the user trusts this clone: "trusted", "refused" or "unknown"."""
         return trust.state(self.repository, self.environ)
 
     @property
@@ -158,7 +162,7 @@ class Memory:
 
     @cached_property
     def private(self) -> Path:
-        """This memory's folder in the worktree's Git directory: cache, pending changes."""
+        """The memory's folder in the worktree's Git directory, with the cache and the pending changes."""
         return self.repository.private_of(self.prefix)
 
     @cached_property
@@ -179,8 +183,8 @@ class Memory:
     def ask(self, *, settings: bool = False) -> StatusProcess:
         """Return a running `git status` of the memory's files.
 
-        The first call returns the one that was started before the memory was opened, if any; all others start one,
-        which with `settings` prints the settings of `git.traced_settings`, too.
+        If a process was started before the memory was opened, the first call returns that one. Every other call starts
+        a new process; with `settings` it prints the settings of `git.traced_settings`, too.
         """
         asked, self.asked = self.asked, None
         return asked or StatusProcess(self.repository, self.prefix, settings=settings)

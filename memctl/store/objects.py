@@ -34,16 +34,16 @@ def at_revision(memory: Memory, name: str) -> InGit:
 
 
 def at(memory: Memory, name: str, commit: str, known: Callable[[], Known]) -> InGit:
-    """Return the memory of a commit or tree, given by its id (`commit`) and by the `name` for messages.
+    """Return the memory of the commit or tree with the id `commit`; messages call it `name`.
 
-    `known` returns a cache, and the paths of the files that are different in this memory; all other files of the cache
-    are not read from Git.
+    `known` returns a pair: a cache, and the paths of the files whose content in this memory differs from the cache's.
+    Only these files, and those that the cache lacks, are read from Git.
     """
     return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit, known)
 
 
 def newest_with(memory: Memory, paths: Sequence[str]) -> Snapshot | None:
-    """Return the memory of the newest commit on any ref that touched one of some files; None if no commit did.
+    """Return the memory of the newest commit, on any ref, that touched one of `paths`; None if no commit did.
 
     `paths` are relative to the worktree's top.
     """
@@ -52,24 +52,24 @@ def newest_with(memory: Memory, paths: Sequence[str]) -> Snapshot | None:
 
 
 def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
-    """Return the staged memory, as Git's index has it.
+    """Return the memory that is staged in Git's index.
 
-    `known` returns a cache, and the paths of the files that are different in the index; all other files of the cache
-    are not read from Git.
+    `known` returns a pair: a cache, and the paths of the files whose staged content differs from the cache's. Only
+    these files, and those that the cache lacks, are read from Git.
     """
     return InGit(memory, "index", index.entries(memory.repository, memory.prefix), "", known)
 
 
 def empty_cache() -> Known:
-    """Return an empty cache and no paths: with this function as `known`, all files are read from Git."""
+    """Return an empty cache and no paths. A memory that gets this function as `known` reads all files from Git."""
     return Cache.open(None), set()
 
 
 class InGit:
     """The files of a memory in Git's index or at a revision, as the Source of a Snapshot.
 
-    `known` returns a cache, and the paths of the files that are different here; records that the cache does not have
-    are read from Git when they are needed. `record.source.Source` describes the methods.
+    `known` returns a pair: a cache, and the paths of the files whose content here differs from the cache's. Records
+    that the cache does not have are read from Git when they are needed. `record.source.Source` describes the methods.
     """
 
     def __init__(
@@ -197,10 +197,10 @@ class _Worktree(Protocol):
 
 
 class Overlay:
-    """The files of a worktree, as the Source of a Snapshot, with `texts` in place of some of them.
+    """The files of a worktree, as the Source of a Snapshot, some of them with other texts than on the disk.
 
-    `texts` are by path below `.memory/`; None takes a file away. Only searches find what is on the disk.
-    `record.source.Source` describes the methods.
+    `texts` maps paths below `.memory/` to these texts; None removes a file. Searches do not see them: they find what is
+    on the disk. `record.source.Source` describes the methods.
     """
 
     def __init__(self, source: _Worktree, texts: Mapping[str, str | None]) -> None:

@@ -46,9 +46,10 @@ def find(start: Path) -> tuple[Path, Path]:
 
 
 def ask(start: Path, *, settings: bool = False) -> StatusProcess:
-    """Start a `git status` of the files of the memory at or above `start`; raises MemctlError if none exists.
+    """Start a `git status` of the files of the memory at or above `start`, and return the running process.
 
-    It needs few modules, so that Git runs while Python imports the others.
+    With `settings` it prints the settings of `git.traced_settings`, too. Raises MemctlError if there is no memory. This
+    function needs few modules, so that Git runs while Python imports the others.
     """
     from memctl.git.status import StatusProcess  # most hooks don't need it
 
@@ -65,7 +66,7 @@ def refuse_link(folder: Path) -> None:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Raise MemctlError if a `.memory/` is another tool's."""
+    """Raise MemctlError if the `.memory/` folder belongs to another tool."""
     for name in _FOREIGN_FILES:
         if (folder / name).exists() and not (folder / CONFIG).exists():
             raise MemctlError(

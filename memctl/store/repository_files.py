@@ -23,7 +23,7 @@ _FIELDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}  # git-status(1), porcelain form
 
 
 class FilesInGit:
-    """The files of a revision, or with the revision "" of the index; `record.source.Files` describes the methods."""
+    """The files of a revision, or of the index if the revision is ""; `record.source.Files` describes the methods."""
 
     def __init__(self, memory: Memory, commit: str) -> None:
         self._repository = memory.repository
@@ -82,7 +82,10 @@ class FilesOnDisk:
         return self._current_blobs
 
     def is_settled(self, path: str) -> bool:
-        """Return whether a file was last written before the `git status` that is used, so that its result holds."""
+        """Return whether a file is unchanged since Git was asked for its state, so that Git's answer still holds.
+
+        The time of the file's last change decides. The result is False if the file does not exist.
+        """
         try:
             return os.lstat(self._repository.top / path).st_mtime_ns < self._asked - _TICK
         except OSError:

@@ -78,9 +78,9 @@ class SearchIndex:
 
     @classmethod
     def in_memory(cls, remark: str) -> SearchIndex:
-        """Return an empty index in memory; its entries get numbers that no entry of the index in the file has.
+        """Return an empty index in memory; `remark` says why the index is in memory.
 
-        `remark` says why the index is in memory.
+        Its entries have numbers above 2**40, so that none is also the number of an entry in the index's file.
         """
         database = connect(None, _prepare)
         database.execute("INSERT INTO sqlite_sequence VALUES ('entries', ?)", (_IN_MEMORY,))

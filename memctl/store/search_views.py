@@ -31,11 +31,11 @@ _KNOWN = "SELECT DISTINCT path, blob FROM live JOIN entries USING (number) WHERE
 
 
 class SearchSource(msgspec.Struct, frozen=True):
-    """The files to search: all that a cache has, and `others`.
+    """The files to search: all files of `cache`, and the files that `others` returns.
 
-    `name` is that of the view with the entries of these files; `token` changes with every change of a file. `read`
-    returns the text for a path and blob id, and raises OSError if the file has changed. `others` returns the blob ids
-    of files that the cache does not have, by path.
+    `name` is the name of the view with the entries of these files; `token` is a string that changes with every change
+    of a file. `read` gets a path and a blob id, and returns the text; it raises OSError if the file has changed.
+    `others` returns the blob ids, by path, of files that the cache does not have.
     """
 
     name: str

@@ -37,7 +37,10 @@ class Sequence:
         self._has_new = False
 
     def take(self, kind: Kind, day: str, count: int = 1) -> list[str]:
-        """Return the next `count` ids of a type on a day (`YYYY-MM-DD`)."""
+        """Return the next `count` ids of a type on a day (`YYYY-MM-DD`), such as ["DEC-2025-11-04-001"].
+
+        Raises MemctlError if the day has too few numbers left.
+        """
         series = f"{kind.prefix}-{day}"
         known = self._counters.get(series)
         if known is None:

@@ -61,7 +61,7 @@ class SessionDir:
             return 0
 
     def claim_hint(self, what: str) -> bool:
-        """Record that the agent gets the hint named `what`; return whether it is the first time since a compaction."""
+        """Record that the agent gets the hint named `what`; return whether it is new since the last compaction."""
         return self.create_marker(f"{_HINT}{what}")
 
     def create_marker(self, name: str) -> bool:
@@ -108,14 +108,14 @@ class SessionDir:
             os.close(descriptor)
 
     def offset(self, name: str) -> int:
-        """Return up to which byte a transcript was read for the purpose `name`; 0 if none is stored."""
+        """Return how many bytes of a transcript were read for the purpose `name`; 0 if no number is stored."""
         try:
             return max(0, int((self.path / name).read_text()))
         except (OSError, ValueError):
             return 0
 
     def note_offset(self, name: str, offset: int) -> None:
-        """Store up to which byte a transcript was read for the purpose `name`. Raises OSError."""
+        """Store how many bytes of a transcript were read for the purpose `name`. Raises OSError."""
         with open(private.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
             stream.write(str(offset))
 
@@ -124,7 +124,7 @@ class SessionDir:
         return sorted(name[len(_HINT) :] for name in self._markers(_HINT))
 
     def mark_shown(self, identifier: str) -> bool:
-        """Record that the session was shown a record, page or file; return whether it was not since a compaction.
+        """Record that the session was shown a record, page or file; return whether it is new since the last compaction.
 
         `identifier` is the record's id, the page's marker or the file's path.
         """

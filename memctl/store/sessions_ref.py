@@ -28,7 +28,10 @@ def head(memory: Memory) -> str:
 
 
 def as_of(memory: Memory, revision: str) -> str:
-    """Return the id of the newest commit of refs/memctl/sessions not dated after a revision, "" if there is none."""
+    """Return the id of the newest commit of refs/memctl/sessions that is not younger than the commit `revision`.
+
+    The commits' dates are compared. The result is "" if there is no such commit, or no such ref.
+    """
     tip = head(memory)
     if not tip:
         return ""

@@ -24,7 +24,7 @@ def add(database: sqlite3.Connection, words: Iterable[str]) -> None:
 
 
 def remove(database: sqlite3.Connection, words: Iterable[str]) -> None:
-    """Remove those of some words from the vocabulary that no text contains any more.
+    """Remove from the vocabulary each of `words` that no text of the index contains any more.
 
     A text with another form of the word, with the same stem, counts as containing it.
     """
@@ -38,11 +38,11 @@ def _words_to_keep(words: Iterable[str]) -> list[str]:
 
 
 def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:
-    """Return the words to search in place of a misspelt one; () if the word occurs, is a number or resembles no other.
+    """Return the words to search for in place of the misspelt `word`, the most frequent first.
 
-    They are the two words of which it is made ("read timeout" for "readtimeout"), or else words with a similar
-    spelling, the most frequent first. Their first letter is the first or second one of `word`. `count` returns in how
-    many texts a word or phrase occurs, at most the number that is its second argument.
+    These are two words of which `word` is made (("read timeout",) for "readtimeout"), or else words with a similar
+    spelling that begin with the first or second letter of `word`. The result is () if `word` occurs, is a number, or
+    resembles no other word. `count(text, most)` returns in how many texts a word or phrase occurs, at most `most`.
     """
     if len(word) < SHORTEST_GUESSED or len(word) > _LONGEST or word.isdigit() or count(word, 1):
         return ()

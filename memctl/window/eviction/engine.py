@@ -46,7 +46,10 @@ E_ = TypeVar("E_", bound=Enum)
 
 
 class KeptBlock(msgspec.Struct, frozen=True):
-    """A block that an eviction left: its tokens, the reason, and its score; None if it was protected from eviction."""
+    """A block that stays after an eviction: its tokens, the reason why it stays, and its score under the policy.
+
+    `score` is None for a block that could not be evicted, for example because it is protected.
+    """
 
     block_id: str
     tokens: int
@@ -67,13 +70,16 @@ class ChangedBlock(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, block: ContentBlock, after: int, score: float | None = None) -> ChangedBlock:
-        """Return what became of a block that has `after` tokens now."""
+        """Return the ChangedBlock of a block that has `after` tokens now."""
         name, type_, tool, turn = block.block_id, block.content_type, block.tool_name, block.turn_created
         return cls(name, type_, tool, turn, block.token_count, after, score)
 
     @property
     def described(self) -> dict[str, Any]:
-        """The block as a mapping for the audit log, without the fields that are unknown."""
+        """The changed block as a mapping for the audit log, without unknown fields.
+
+        Its keys are "id", "type", "tool", "turn", "before", "after" and "score".
+        """
         found = {
             "id": self.block_id, "type": self.content_type.value, "tool": self.tool_name, "turn": self.turn,
             "before": self.before, "after": self.after, "score": self.score,
@@ -119,8 +125,8 @@ class EvictionResult(msgspec.Struct, frozen=True):
 def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collection[str] = ALWAYS) -> dict[str, str]:
     """Return the ids of the blocks that must stay, each with the reason.
 
-    `types` are the names of protected types of content. `current_turn` is the number of the next request; what the turn
-    before it contains stays: its answer, and its results, which the model has not read yet.
+    `types` are the names of protected types of content. `current_turn` is the number of the next request. The answer
+    and the results of the turn before it stay, because the model has not read the results yet.
     """
     turns = [block.turn_created for block in blocks if block.content_type is ContentType.USER_MESSAGE]
     used = {block.tool_name for block in blocks if block.is_call or block.content_type is ContentType.TOOL_RESULT}
@@ -146,9 +152,9 @@ def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collecti
 class EvictionUnit(msgspec.Struct, frozen=True):
     """Blocks that are evicted together, and a score of how worth keeping they are.
 
-    `texts` has the text that replaces each block, by the block's id; None for no text. `gain` is the tokens saved:
-    those of the blocks less those of the texts. The blocks of a merged unit are alike, and the text of its last block
-    stands for all of them.
+    `texts` maps the id of each block to the text that replaces the block; None for no text. `gain` is the number of
+    tokens that the eviction saves, with the tokens of `texts` subtracted. The blocks of a merged unit are similar, and
+    the text of its last block replaces all of them.
     """
 
     blocks: tuple[ContentBlock, ...]
@@ -172,7 +178,7 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
     @property
     def changes(self) -> list[ChangedBlock]:
-        """The blocks as they change; the tokens that are left of the unit count to its first block."""
+        """The changes of the unit's blocks; the tokens of all texts that replace the unit count to its first block."""
         left, score = sum(block.token_count for block in self.blocks) - self.gain, round(self.score, 4)
         return [ChangedBlock.of(block, left * (block is self.blocks[0]), score) for block in self.blocks]
 
@@ -180,11 +186,13 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 class EvictionEngine:
     """Evicts blocks by a policy, or by the host's own `scorer`.
 
-    `counter` must be the one that counted the blocks; the default counts for current Claude models. `where_kept`
-    returns where the host keeps a block, for its placeholder. A placeholder has at most `placeholder_max_tokens`; 0
-    makes none. `outline_share` of a large result's tokens stay as an outline. An eviction of a block that saves fewer
-    than `minimum_gain` tokens is not made. For the policy `semantic_merge`, `embed` returns the vectors of texts, and
-    `merge` a line for several similar texts; without them words are compared, and rules make the line.
+    `counter` must be the one that counted the blocks; the default counts for current Claude models. `where_kept` is a
+    function that returns the place where the host keeps a block, for the block's placeholder. A placeholder has at most
+    `placeholder_max_tokens` tokens; with 0 there are no placeholders. `outline_share` is the fraction of a large
+    result's tokens that stays as an outline. A block whose eviction would save fewer than `minimum_gain` tokens stays.
+
+    For the policy `semantic_merge`, `embed` returns the vectors of texts, and `merge` a line for several similar texts.
+    Without `embed` the words of blocks are compared, and without `merge` rules make the line.
     """
 
     def __init__(
@@ -288,7 +296,10 @@ class EvictionEngine:
     def evict_from(
         self, conversation: Conversation, target_free_tokens: int, **given: Any
     ) -> tuple[Any, EvictionResult]:
-        """Evict blocks of a conversation; return its messages in the shape in which they were given, and the result."""
+        """Evict blocks of a conversation; return its messages in the shape in which they were given, and the result.
+
+        `given` are further arguments of `evict`, such as `task`.
+        """
         from memctl.window.messages.conversation import check
 
         check(conversation)

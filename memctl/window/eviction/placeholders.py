@@ -94,8 +94,9 @@ def merge_line(
 ) -> str | None:
     """Return one line for several similar blocks, of at most `most` tokens; None if no line is that short.
 
-    The line has the number of blocks, then the model's `answer`, or without one how often each content occurs and what
-    the last block says. `call` is the call whose result the last block is.
+    The line says how many blocks there are. Then follows the model's `answer`, a summary of the blocks; without an
+    answer the line says how often each content occurs and what the last block says. `call` is the call of a tool whose
+    result is the last block.
     """
     last = group[-1]
     own = key_line(last.content)

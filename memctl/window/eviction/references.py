@@ -54,9 +54,9 @@ class TextCache(Generic[T]):
 
 
 class Similar(msgspec.Struct, frozen=True):
-    """The newer block that a block is like: its id (`to`), the similarity (0 to 1), and the measure.
+    """The newer block to which a block is similar, with the similarity.
 
-    `by` is the measure: EMBEDDINGS or SHINGLES.
+    `to` is the id of the newer block, `share` the similarity from 0 to 1, and `by` its measure: EMBEDDINGS or SHINGLES.
     """
 
     to: str
@@ -69,10 +69,10 @@ def similar(
     runs: Callable[[str], frozenset[int]] = shingles,
     embed: Embed | None = None,
 ) -> dict[str, Similar]:
-    """Return, by the id of a block, the newer block of its type that is most similar to it.
+    """Return a mapping from the id of a block to the newer block of its type that is most similar to it.
 
-    A block without a similar newer one is missing. `runs` returns the shingles of a text,
-    `embed` the vectors of texts for which the host gave none.
+    A block without a similar newer block is missing. `runs` returns the shingles of a text; `embed` returns the vectors
+    of those texts for which the host gave none.
     """
     found: dict[str, Similar] = {}
     by_type: dict[ContentType, list[ContentBlock]] = {}
@@ -138,11 +138,11 @@ def groups(
     calls: Mapping[str, str],
     may_go: Callable[[ContentBlock], bool],
 ) -> list[tuple[ContentBlock, ...]]:
-    """Return groups of at least three blocks that can become one; the blocks of a group are in their order.
+    """Return groups of at least three blocks that one line can replace; the blocks of a group are in their order.
 
-    The blocks of a group are similar (`similar` has, by the id of a block, the newer block that it is like), or are
-    polls: results of equal calls that differ in their numbers. `calls` has the text of the call of each result, by the
-    result's id; `may_go` says whether a block may be in a group.
+    The blocks of a group are similar, or they are polls: results of equal calls that differ in their numbers. `similar`
+    maps the id of a block to the newer block to which it is similar. `calls` maps the id of a result to the text of its
+    call. `may_go` says whether a block may be in a group.
     """
     group = {block.block_id: block.block_id for block in blocks}
 
@@ -185,10 +185,10 @@ _Latest = dict[tuple[bool, str], int]
 
 
 class BlockReference(msgspec.Struct, frozen=True):
-    """A reference from a later block to an earlier one.
+    """A reference from a later block to an earlier block.
 
-    `by` is the index of the block that refers, `meant` that of the block it refers to, and `names` are the names by
-    which it does so.
+    `by` is the index of the later block and `meant` the index of the earlier block. `names` are the names, such as
+    paths, that both blocks have.
     """
 
     by: int
@@ -212,12 +212,14 @@ def names_in(text: str) -> set[str]:
 
 
 def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
-    """Return the blocks, with three facts set in each: references to it, the last turn with one, and its newest names.
+    """Return the blocks with the number of references to each, the last turn with a reference, and its newest names.
 
-    They are `reference_count` in `metadata`, the number of turns that refer to the block; the field
-    `last_referenced_turn`; and `newest_names` in `metadata`, the number of its names that no newer block has, missing
-    for a block without names. Higher values that the host gave for the first two stay. `names` returns the names in a
-    text.
+    - `metadata["reference_count"]` is the number of turns that refer to the block.
+    - The field `last_referenced_turn` is the last of these turns.
+    - `metadata["newest_names"]` is the number of names in the block that no newer block has; a block without names
+      lacks it.
+
+    Higher values that the host gave for the first two stay. `names` returns the names in a text.
     """
     turns: dict[int, set[int]] = {}
     latest: _Latest = {}
@@ -239,10 +241,11 @@ def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -
 def pairs(
     blocks: Sequence[ContentBlock], names: NamesIn = names_in, latest: _Latest | None = None
 ) -> Iterator[BlockReference]:
-    """Yield each reference to a block of an earlier turn, in the order of the blocks that refer.
+    """Yield each reference to a block of an earlier turn, in the order of the later blocks.
 
-    `names` returns the names in a text by which references are found. `latest`, if given, gets the index of the newest
-    block that has each name, apart for the model's own words (True) and all else (False).
+    `names` returns the names in a text by which references are found. `latest`, if given, is filled: its keys are pairs
+    of True for the model's own words (False for all else) and a name, its values the index of the newest block with the
+    name.
     """
     found = _names(blocks, names)
     common = _common(found)

@@ -126,7 +126,7 @@ class ScoringInput(msgspec.Struct, frozen=True):
     terms: Callable[[str], Set[str]] = terms
 
     def left(self, since: int, half_life: float) -> float:
-        """Return the fraction of a score that is left since turn `since`; each `half_life` turns halve it."""
+        """Return the fraction of a score that is left since turn `since`: 1.0 at first, 0.5 after `half_life` turns."""
         return math.pow(0.5, max(0, self.current_turn - since) / half_life)
 
     def duplication(self, block: ContentBlock) -> float:
@@ -143,7 +143,7 @@ class EvictionScorer(Protocol):
 
 
 def fifo(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score by age: the oldest go first."""
+    """Score a block by its age: the oldest block has the lowest score."""
     return situation.left(block.turn_created, situation.numbers.fifo_half_life)
 
 
@@ -174,13 +174,16 @@ def priority(block: ContentBlock, situation: ScoringInput) -> float:
 
 
 def type_based(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score a block by the share that is left of the life of its type; 0 for a block older than that."""
+    """Score a block by the fraction of its type's life that is left; 0 for a block that is older than this life."""
     age = max(0, situation.current_turn - block.turn_created)
     return max(0.0, 1.0 - age / situation.numbers.life(block.content_type))
 
 
 def semantic_merge(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score a block that a newer one nearly repeats low, the lower the more similar it is; score others by priority."""
+    """Score a block that a newer block nearly repeats by 1 minus their similarity, and other blocks by priority.
+
+    A repeated block always has a lower score than any other.
+    """
     threshold = situation.numbers.similarity_threshold
     share = situation.duplication(block)
     return 1.0 - share if share > threshold else (1.0 - threshold) + threshold * priority(block, situation)
@@ -189,7 +192,8 @@ def semantic_merge(block: ContentBlock, situation: ScoringInput) -> float:
 def hybrid(block: ContentBlock, situation: ScoringInput) -> float:
     """Score a block by five weighted signals: recency, priority, the life of its type, references, and duplication.
 
-    A block counts as repeated as far as a newer one is like it, or as newer ones have the names that are in it.
+    Duplication lowers the score of a block if a newer block is similar to it, or if few of its names are missing in all
+    newer blocks.
     """
     weights = situation.numbers.hybrid_weights
     return (

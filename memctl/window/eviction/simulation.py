@@ -41,9 +41,10 @@ class Replay(msgspec.Struct, frozen=True):
     """The requests of a conversation replayed under one policy; tokens are those of whole requests.
 
     `unmanaged` and `managed` are the sums of tokens without and with the policy. `evictions` is how often the policy
-    ran, `evicted` the number of blocks that it evicted, and `over_budget` the number of requests that exceeded the
-    budget all the same, so that the window began anew. `regrets` is how often something evicted was needed, and
-    `regret_tokens` what that cost. `curve` has the tokens of each request, and `peak` the most of them.
+    ran, and `evicted` is the number of blocks that it evicted. `over_budget` is the number of requests that exceeded
+    the budget although the policy had run; before each of them the window began anew. `regrets` is how often an evicted
+    block was needed later, and `regret_tokens` the tokens that this cost. `curve` has the tokens of each request, and
+    `peak` is the largest of them.
     """
 
     policy: EvictionPolicy
@@ -64,7 +65,7 @@ class Replay(msgspec.Struct, frozen=True):
         return self.unmanaged - self.managed
 
     def per_hundred(self, number: int) -> float:
-        """Return how many of `number` things, such as regrets, come on 100 requests."""
+        """Return a count, such as `regrets`, per 100 requests, rounded to one decimal."""
         return round(100 * number / self.requests, 1) if self.requests else 0.0
 
 
@@ -77,7 +78,10 @@ class _Request(msgspec.Struct, frozen=True):
 
 
 class Simulation:
-    """A conversation on which policies are tried; `blocks` are all that were ever in it, in their order."""
+    """A conversation on which policies are tried; `blocks` are all blocks that were ever in it, in their order.
+
+    `counter` is the one that counted the blocks.
+    """
 
     def __init__(self, blocks: Sequence[ContentBlock], counter: TokenCounter) -> None:
         check_blocks(blocks)
@@ -97,10 +101,11 @@ class Simulation:
         target: float = TARGET,
         outline_share: float | None = None,
     ) -> Replay:
-        """Replay all requests; before one of more than `trigger` of the budget, evict blocks down to `target` of it.
+        """Replay all requests under a policy, which evicts blocks before each request that is too large.
 
-        `budget` is in tokens; `trigger` and `target` are fractions of it. `outline_share` is the share of a large
-        result that stays as an outline: None for the engine's default, 0 for no outlines.
+        A request is too large above the fraction `trigger` of the `budget`, which is in tokens; blocks are evicted
+        until the request has the fraction `target` of it. `outline_share` is the fraction of a large result that stays
+        as an outline: None for the engine's default, 0 for no outlines.
         """
         argument_checks.numbers(budget=budget, trigger=trigger, target=target)
         share = OUTLINE_SHARE if outline_share is None else outline_share

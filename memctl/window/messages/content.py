@@ -71,7 +71,7 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
     @property
     def is_paired(self) -> bool:
-        """Whether the block is a call or a result, each of which stays as long as the other."""
+        """Whether the block is a call of a tool or a result; both stay in the messages together, or neither."""
         return self.is_call or self.content_type is ContentType.TOOL_RESULT
 
     @property
@@ -90,7 +90,10 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the block always stays: a system prompt, tool definition, user's message, or with `do_not_evict`."""
+        """Whether the block always stays in the window.
+
+        System prompts, definitions of tools, user's messages and blocks with `do_not_evict` stay.
+        """
         return self.do_not_evict or self.content_type in _FIXED
 
 

@@ -72,7 +72,8 @@ class Keep(msgspec.Struct, frozen=True):
 class Conversation(msgspec.Struct, frozen=True):
     """A conversation as it was `given`, with its blocks in order.
 
-    `lines` and `keep` are as in `parse`: the transcript's line of each block, and what the host wants to stay.
+    `lines` and `keep` are arguments of `parse`: the line of each block in the transcript, and the blocks that the host
+    wants to stay.
     """
 
     given: Any
@@ -84,8 +85,9 @@ class Conversation(msgspec.Struct, frozen=True):
     def parse(cls, given: Any, counter: TokenCounter, *, lines: Lines = (), keep: Keep | None = None) -> Conversation:
         """Split the body of a request, or a list of messages, into blocks; `counter` counts their tokens.
 
-        `lines` are for messages of a transcript: for each message the line of each of its blocks, 0 for a block
-        without. `keep` says which blocks must stay. Raises MemctlError if `given` is no conversation.
+        `lines` are for messages of a transcript: for each message a sequence with the line number of each of its
+        blocks, 0 for a block without a line. `keep` says which blocks must stay. Raises MemctlError if `given` is no
+        conversation.
         """
         key = body_key(given)
         argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
@@ -116,7 +118,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def uncounted(self) -> dict[str, int]:
-        """How often the messages have content without text or a known size, such as a document, by its type."""
+        """The number of parts of the messages without text or a known size, by their type, such as {"document": 1}."""
         found: dict[str, int] = {}
         for message in self.messages:
             for element in elements(message):
@@ -137,11 +139,11 @@ class Conversation(msgspec.Struct, frozen=True):
         The number of messages does not change, so that roles alternate as before, and no tool call is separated from
         its result:
 
-        - A result keeps its place and its `call_id`, and gets the text as its content; None leaves a word there.
+        - A result keeps its place and its `call_id`, and gets the text as its content; None leaves `[Evicted]`.
         - A call keeps its name and its id; the text is its new arguments as JSON, and None is no arguments.
         - A block of thinking, or the definition of a tool, can only be removed (None).
         - Any other block gets the text. None removes it; a message that would be left empty, or with nothing but
-          thinking, gets a word in its place.
+          thinking, gets `[Evicted]` in its place.
 
         The input is not changed. Raises MemctlError for an unknown id, for new text in thinking, and for arguments that
         are not a JSON object.
@@ -297,9 +299,9 @@ class _BlockReader:
 
 
 def type_of(role: str, text: str) -> ContentType:
-    """Return the type of a text in a message of role `role`.
+    """Return the type of a text in a message of role `role`, such as "assistant".
 
-    In messages of the user, a pack of memctl's and what only the host added are memory injections.
+    In messages of the user, a pack of memctl and text that only the host added are memory injections.
     """
     if role in SYSTEM_ROLES:
         return ContentType.SYSTEM_PROMPT

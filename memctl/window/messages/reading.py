@@ -41,9 +41,10 @@ class FileContent(msgspec.Struct, frozen=True):
 
 
 def load(lines: Iterable[str], name: str, *, whole: bool = False) -> FileContent:
-    """Return the content of a file from its lines; of a transcript only the last window, unless `whole`.
+    """Return the content of a file from its lines.
 
-    `name` is what errors call the file. Raises MemctlError for a transcript without messages.
+    Of a transcript only the last window is read, unless `whole` is True. `name` is what errors call the file. Raises
+    MemctlError for a transcript without messages.
     """
     rest = iter(lines)
     first = next((line for line in rest if line.strip()), "")

@@ -17,9 +17,10 @@ Edit = tuple[ContentBlock, str | None]
 
 
 def rewrite(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
-    """Return a conversation with the text of each edited block replaced; a text of None removes it.
+    """Return a conversation with the texts of some blocks replaced; `given` is not changed.
 
-    `key` is the field in which a request's body has its messages, None for a list of messages.
+    An edit is a pair of a block and its new text; None removes the text. `key` is the field in which the body of a
+    request has its messages, None if `given` is a list of messages.
     """
     messages = given if key is None else given[key]
     of_message: dict[int, list[Edit]] = {}

@@ -24,10 +24,11 @@ def validate(given: Any) -> list[str]:
 
     `given` is a list of messages or the body of a request. Raises MemctlError for what is no conversation.
 
-    Each call of a tool needs a result after it, and each result a call before it: in the next message with Anthropic's
-    interface, before any message that is no result with OpenAI's chat, anywhere later with its responses. Ids are
-    unique. No message and no text is empty. In Anthropic's shape the first message is the user's, and roles alternate:
-    Anthropic joins messages of one role, but other providers of the same models refuse them.
+    Each call of a tool needs a result after it, and each result a call before it. In Anthropic's interface the result
+    must be in the next message, in OpenAI's chat before any message that is no result, and in OpenAI's responses
+    anywhere later. Ids are unique. No message and no text is empty. In Anthropic's shape the first message is the
+    user's, and roles alternate: Anthropic joins messages of one role, but other providers of the same models refuse
+    them.
     """
     messages = messages_of(given)
     found = [(message, elements_at(index, message)) for index, message in enumerate(messages)]

@@ -28,12 +28,13 @@ _CODE_LINE = re.compile(
 
 
 class TextBlock(msgspec.Struct, frozen=True):
-    """A piece of a text between two boundaries.
+    """A piece of a text between two boundaries, such as a paragraph, a list or a message.
 
-    `number` is its index among the blocks. `title` is the heading, element or key above it, `text` what it says without
-    markup, and `source` its part of the original text. It has the lines `line` to `end` of the original text, from 1.
-    `parent` is the number of the block that encloses it, -1 for none. `is_marked` says whether a visible boundary other
-    than an empty line precedes it. `tokens` are those of `source`.
+    `number` is the block's index among all blocks. `title` is the heading, element or key above the block, `text` its
+    content without markup, and `source` its part of the original text, which has the lines `line` to `end` there (the
+    first line is 1). `kind` is TEXT, LIST, CODE, DATA or HEADING. `parent` is the number of the block that encloses
+    this block, -1 for none. `is_marked` says whether a visible boundary other than an empty line precedes the block.
+    `tokens` is the number of tokens of `source`.
     """
 
     number: int
@@ -90,9 +91,10 @@ class ParsedText(msgspec.Struct, frozen=True):
         return found
 
     def passes_down(self) -> list[bool]:
-        """Return for each block whether a property of it, such as relevance, also holds for all blocks below it.
+        """Return for each block whether a property of the block, such as relevance, also holds for all blocks below it.
 
-        It does not if the block and those below it are more than half of the text.
+        The value is False for a block that makes up more than half of the text's tokens together with the blocks below
+        it.
         """
         below = [block.tokens for block in self.blocks]
         for block in reversed(self.blocks):
@@ -103,9 +105,9 @@ class ParsedText(msgspec.Struct, frozen=True):
 
 
 def enough(number: int) -> int:
-    """Return `number`, the parts of a text found so far; raises MemctlError if it is too large.
+    """Return `number` unchanged if a text of so many parts can be measured; else raise MemctlError.
 
-    The largest number is what can be measured in about 5 seconds.
+    The limit is 60,000 parts (blocks, elements and keys), which take about 5 seconds.
     """
     if number > _MOST:
         raise MemctlError(f"the text has more than {_MOST:,} parts", "measure a piece of it")
@@ -161,7 +163,7 @@ def add_markdown(found: list[TextBlock], text: str, first_line: int = 1, title: 
 
 
 def plain(text: str) -> str:
-    """Return a piece of Markdown without its marks."""
+    """Return a piece of Markdown without marks, such as those of quotes, list items, bold text and code."""
     return _INLINE.sub("", _MARKS.sub("", text)).strip()
 
 

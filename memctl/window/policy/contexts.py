@@ -1,8 +1,8 @@
 """What agents have in their windows: shared slice, working sets, context debt, planned growth.
 
 The working set of an agent is its whole context, and its context debt is text in it that is repeated or outdated. The
-shared slice of several contexts is the blocks that all of them have. Of a single context it is extracted: mission,
-phase and plan, open risks, unresolved decisions, anchors (rules.md#shared-context).
+shared slice of several contexts is the blocks that all of them have. The shared slice of a single context is extracted
+from it: mission, phase and plan, open risks, unresolved decisions, anchors (rules.md#shared-context).
 
 Values that nobody declares are measured from the log of earlier batches and the stream of events
 (`observations.measure_state`). A description file, YAML or JSON with all keys optional, replaces measured values:
@@ -130,8 +130,8 @@ class Slice(msgspec.Struct, frozen=True):
 class Burst(msgspec.Struct, frozen=True):
     """The growth of a working set by the next batch.
 
-    `planned` are the tokens that the batch adds, `growth` is their fraction of the working set, and `over` how many of
-    them are beyond the remaining budget; negative if there is room.
+    `planned` is the number of tokens that the batch adds, and `growth` is `planned` as a fraction of the working set.
+    `over` is the number of planned tokens beyond the remaining budget; it is negative if there is room.
     """
 
     planned: int
@@ -145,9 +145,10 @@ class Burst(msgspec.Struct, frozen=True):
 
 
 def shared_slice(contexts: Sequence[ParsedText], given: ParsedText | None = None) -> Slice:
-    """Return the shared slice of contexts: the blocks that all of them have; a `given` text is the slice itself.
+    """Return the shared slice of contexts: the blocks that have the same title and words in all contexts.
 
-    Of a single context the slice is its mission, phase and plan, open risks, unresolved decisions and anchors.
+    A `given` text is taken as the slice itself. The slice of a single context is its mission, phase and plan, open
+    risks, unresolved decisions and anchors.
     """
     if given is not None:
         return Slice(given.tokens, given.blocks, GIVEN)
@@ -187,10 +188,10 @@ def _key(block: TextBlock) -> str:
 
 
 def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
-    """Return a sentence for each work of one context that waits for open work of another context.
+    """Return a sentence for each record that one context works on and open work of another context blocks.
 
-    Such a sentence is `ISS-1 of a.md waits for ISS-2 of b.md`. The work of a context is the records that its mission,
-    inputs and next steps name by id; `work` tells which open records of the memory block them.
+    An example of a sentence is `ISS-1 of a.md waits for ISS-2 of b.md`. A context works on the records whose ids are in
+    its mission, inputs and next steps; `work` tells which open records of the memory block a record.
     """
     named = {one.name: _named_work(one) for one in contexts}
     known = {record.id: record for record in work.all}
@@ -210,9 +211,10 @@ def _named_work(context: Context) -> set[str]:
 
 
 class Debt(msgspec.Struct, frozen=True):
-    """The context debt of a working set: the text in it that repeats earlier blocks, or rests on what is superseded.
+    """The context debt of a working set: text that repeats earlier blocks or shows outdated records.
 
-    `tokens` is its size, `ratio` its share of the working set, and `blocks` are the blocks that have some.
+    `tokens` is the size of that text, `ratio` its fraction of the working set, and `blocks` are the blocks that contain
+    such text.
     """
 
     tokens: int
@@ -249,10 +251,11 @@ _SECURITY = re.compile(
 
 
 class Tier(msgspec.Struct, frozen=True):
-    """The size of the summary to make of the shared slice, and why: the tier micro, phase or macro.
+    """The tier of the summary to make of the shared slice, with its size and the reason for it.
 
-    `most` is the number of tokens that a summary of the tier may have, `needs` the number that one line of outcome for
-    each long block takes. `reduction` is the fraction of the slice that the summary saves.
+    `name` is "micro", "phase" or "macro". `most` is the number of tokens that a summary of the tier may have, and
+    `needs` is the number of tokens of one sentence for each long block. `reduction` is the fraction of the slice that
+    the summary saves. `why` is the reason, as a sentence.
     """
 
     name: str
@@ -304,8 +307,9 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
 
 
 def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
-    """Return the ways to make a measured working set smaller, in the order of preference, each with the tokens it
-    saves.
+    """Return the ways to make a measured working set smaller, in the order of preference.
+
+    Each has the tokens that it would save, 0 if it has nothing to change; `count` counts tokens.
     """
 
     def collapsed(item: Measured) -> int:

@@ -63,7 +63,7 @@ _JSON_DEPTH = 20  # of values that are written out; deeper ones stay JSON
 
 
 def take_apart(text: str, name: str, count: CountTokens) -> ParsedText:
-    """Return the blocks of a text, with their tokens; `name` is what errors call the text.
+    """Split a text into blocks by its format and count their tokens; `name` is what errors call the text.
 
     Raises MemctlError for binary data, for more than 60,000 parts, and for XML with a DOCTYPE, whose entities could be
     made to grow without end.
@@ -136,7 +136,7 @@ class Node:
 
     @property
     def is_short_leaf(self) -> bool:
-        """Whether the node has no children and at most one line of 20 words."""
+        """Whether the node has no children, and its text is at most one line of at most 20 words."""
         text = "" if self.children else self.text.strip()
         return not self.children and "\n" not in text and len(plain_words(text)) <= _SHORT
 

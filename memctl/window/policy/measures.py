@@ -1,14 +1,15 @@
 """The measures of each block of a text, for the quality metrics and the triggers.
 
-Density is the share of tokens that say something (rules.md#quality). Others could be dropped without loss: closing tags
-and brackets, quotation marks of JSON, marks of Markdown, rules, indentation, empty lines, and phrases that only pad.
-Titles, keys and attributes are useful: they say what the text is about.
+Density is the share of tokens that say something (rules.md#quality). All other tokens could be dropped without loss:
+closing tags and brackets, quotation marks of JSON, marks of Markdown, rules, indentation, empty lines, and phrases that
+say nothing. Titles, keys and attributes are useful: they say what the text is about.
 
 An overlap is a run of words that an earlier block has, too.
 
-Relevance is by words, not by meaning: a block bears on a task if it has enough of the task's words, weighted by how
-rare they are in the text, or if its parent does. A record bears on it as a whole or not at all. Blocks of the shared
-context slice (the task, where work is, what binds or blocks it, what comes next) bear on it unless they are records.
+Relevance is judged by words, not by meaning: a block bears on a task if it has enough of the task's words, weighted by
+how rare they are in the text, or if the block that encloses it bears on the task. A record bears on it as a whole or
+not at all. Blocks of the shared context slice (the task, where work is, what binds or blocks it, what comes next) bear
+on the task unless they are records.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ _COMPARED = 400  # blocks that are compared with each other, the largest
 
 
 def relevant(parsed: ParsedText, task: str) -> list[bool]:
-    """Return for each block whether it bears on the task."""
+    """Return for each block whether it bears on the task, in the sense of the module's docstring.
+
+    `task` is the text of the task. A heading is relevant if a block below it is.
+    """
     asked = terms(task)
     own = [terms(f"{block.title} {block.text}") for block in parsed.blocks]
     document = Counter(term for found in own for term in found & asked)
@@ -72,7 +76,11 @@ def units_of(parsed: ParsedText) -> list[int]:
 
 
 def clusters(blocks: list[TextBlock]) -> list[list[TextBlock]]:
-    """Return groups of similar blocks: each has at least half of its words in common with another of its group."""
+    """Return groups of similar blocks: each block shares words with another block of its group.
+
+    Two blocks are similar if they share at least half of the words of the smaller block. Only the 400 largest blocks
+    are compared, and a block that is like no other is in no group.
+    """
     largest = sorted(blocks, key=lambda block: -block.tokens)[:_COMPARED]
     found = [(block, terms(block.text)) for block in largest]
     group = list(range(len(found)))
@@ -133,9 +141,10 @@ _DECISION = re.compile(r"\s*(?:\W{0,4}|(?:id|decision)\W{1,3})DEC-\d", re.IGNORE
 
 
 def parts(block: TextBlock) -> set[str]:
-    """Return the parts of a shared context slice that a block's title, or the keys at its beginning, name.
+    """Return the names of the parts of a shared context slice that a block states, such as {"mission", "next"}.
 
-    Parts are such as "mission", "phase", "risks", "decisions", "constraints" and "next".
+    They follow from the block's title and from the keys in its text. Other parts are "phase", "risks", "decisions",
+    "anchors", "constraints", "inputs", "outputs" and "background".
     """
     named = [block.title, *(_NAME.findall(block.text[:2_000]) if block.is_marked else [])]
     found = {part for name in named for word in re.findall("[a-z]+", name.lower()) if (part := _part(word))}
@@ -147,7 +156,10 @@ def _part(word: str) -> str:
 
 
 def is_frame(block: TextBlock) -> bool:
-    """Return whether a block states the task, how far it is, what binds or blocks it, or what comes next."""
+    """Return whether a block's title names the mission, the phase, constraints, risks or next steps.
+
+    A record never counts as such a block.
+    """
     title = block.title.lower()
     return (
         len(title) <= 40 and not is_record(block) and any(_part(word) in _FRAME for word in re.findall("[a-z]+", title))
@@ -155,8 +167,9 @@ def is_frame(block: TextBlock) -> bool:
 
 
 def preserved(parsed: ParsedText) -> set[int]:
-    """Return the numbers of the blocks that must stay: decisions and constraints with all below them, and short
-    background.
+    """Return the numbers of the blocks that must stay: decisions, constraints, and background of up to 100 tokens.
+
+    All blocks below such a block must stay, too.
     """
     found: set[int] = set()
     for block in parsed.blocks:  # parents come before their children
@@ -173,7 +186,10 @@ def preserved(parsed: ParsedText) -> set[int]:
 
 
 def is_aside(block: TextBlock) -> bool:
-    """Return whether a block is the title under which a pack has what does not bear on its task."""
+    """Return whether a block's title begins with "besides" or "left out".
+
+    Under these titles a pack lists what does not bear on its task.
+    """
     return block.title.lower().replace("_", " ").startswith(_ASIDE) and not is_record(block)
 
 
@@ -183,10 +199,11 @@ def is_record(block: TextBlock) -> bool:
 
 
 def weights(parsed: ParsedText) -> list[int]:
-    """Return how much each block matters, from 0 to 10.
+    """Return for each block how much it matters, from 0 to 10.
 
-    A record has the weight of its importance, or 10 if its severity is critical, and so has all below it. Elsewhere the
-    goal has 10, constraints and blockers 9, state and next steps 8, and text with MUST or NEVER 9.
+    A record and all blocks below it have the weight of the record's importance, or 10 if its severity is critical.
+    Other blocks weigh by what they state: the goal 10, constraints and blockers 9, state and next steps 8, text with
+    MUST or NEVER at least 9, anything else 0.
     """
     units = [parsed.blocks[unit] if unit >= 0 else None for unit in units_of(parsed)]
     return [
@@ -216,9 +233,9 @@ _REFERENCE = re.compile(rf"^(?:item: id {ids.SHAPE} \||{ids.SHAPE}:? (?!\|)).*$"
 
 
 class Overlap(msgspec.Struct, frozen=True):
-    """The fraction of a block's words that are in earlier blocks, too.
+    """The repeated words of a block: the fraction of its words that are in earlier blocks, too.
 
-    `earlier` is the number of the earlier block that has most of these words; -1 without one.
+    `earlier` is the number of the earlier block that has most of these words; -1 if there is none.
     """
 
     share: float
@@ -226,7 +243,7 @@ class Overlap(msgspec.Struct, frozen=True):
 
 
 def overlaps(blocks: Sequence[TextBlock]) -> list[Overlap]:
-    """Return for each block which fraction of its words repeats earlier blocks, or earlier words of its own.
+    """Return for each block the fraction of its words that repeat earlier blocks, or earlier words of the block itself.
 
     Runs of five words are compared; a block of three or four words is compared as a whole. A line of a list that names
     a record by id and title is a reference, and no repetition.
@@ -295,11 +312,12 @@ _FIRST = 40  # blocks among which a text states its task
 
 
 class Measured(NamedTuple):
-    """A block with its measures; `before` are the tokens of the blocks before it, `weight` is from 0 to 10.
+    """A block with its measures: `overlap` with earlier blocks, what is `stale`, and its `weight` from 0 to 10.
 
-    `is_relevant` says whether the block bears on the task. It is None where that is not judged: without a task, for
-    what a pack lists as not chosen, and for a block that does not bear on the task, is no record, and must stay
-    whatever the task is (`is_preserved`).
+    `before` is the number of tokens of all earlier blocks. `is_preserved` says whether the block must stay whatever the
+    task is. `is_relevant` says whether the block bears on the task. It is None where relevance is not judged: without a
+    task, for a block that a pack lists as not chosen, and for a preserved block that does not bear on the task and is
+    no record.
     """
 
     block: TextBlock
@@ -343,7 +361,7 @@ class Measures(NamedTuple):
 
     @property
     def irrelevant(self) -> list[Measured]:
-        """The blocks that were judged, and do not bear on the task."""
+        """The blocks with text that do not bear on the task; blocks whose relevance was not judged are left out."""
         return [found for found in self.content if found.is_relevant is False]
 
 

@@ -149,7 +149,7 @@ def merged(lines: Sequence[Observation]) -> list[Observation]:
 
 
 def note(memory: Memory, observation: Observation) -> None:
-    """Append a line about a batch of parallel work to a memory's log, unless only its date would be new.
+    """Append an observation to a memory's log of batches, unless it repeats the last line with another date.
 
     A failure to write is ignored.
     """
@@ -182,7 +182,10 @@ def no_ops(found: Sequence[WorkflowEvent]) -> int:
 
 
 def measure_state(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:
-    """Return what the log and the event stream say of a workflow's next batch; a value of None is unknown."""
+    """Return the values of a ContextState that can be measured from the log of batches and the event stream.
+
+    They are for the next batch of the workflow with the id `workflow`; a value of None is unknown.
+    """
     past = [one for one in observations if one.workflow == workflow]
     last, open_ = past[-1].date if past else "", since_checkpoint(events, workflow)
     compressed = compressions(events, workflow, "")
@@ -229,7 +232,7 @@ class Review(msgspec.Struct, frozen=True):
 
 
 def review(observations: Sequence[Observation], threshold: int) -> Review:
-    """Return the review of a threshold (tokens of the shared slice) by the seven days up to the last observation."""
+    """Review the threshold of the shared slice, in tokens, by the log lines of the seven days up to the last one."""
     until = observations[-1].date if observations else ""
     since = timestamps.days_before(until[:10] + "T23:59:59Z", DAYS) if until else ""
     week = [item for item in observations if item.date > since]

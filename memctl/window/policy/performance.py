@@ -1,12 +1,12 @@
-"""How a model does as its context grows, as far as a transcript shows it (rules.md#quality).
+"""The performance of a model as its context grows, as far as a transcript shows it (rules.md#quality).
 
-Time is from the line before an answer to the answer; it includes a tool's or a user's time only where the host logs no
-line of theirs. An error is a failed call of a tool. The quality and the consistency of answers need a judge, and are
-not measured.
+The time of an answer is counted from the line before it in the transcript. It includes a tool's or a user's time only
+where the host logs no line for them. An error is a failed call of a tool. The quality and the consistency of answers
+need a judge, and are not measured.
 
 The requests of a session are divided into three parts of equal number, by the size of their context. In 58 real
-sessions of at least 30 requests the median time was 3.6, 3.5 and 3.7 s in the parts, and 3.1, 5.8 and 6.0 % of the
-calls failed; one session has a drop.
+sessions of at least 30 requests the median time in the parts was 3.6, 3.5 and 3.7 s, and 3.1, 5.8 and 6.0 % of the
+calls of tools failed; in one session the performance dropped (`Performance.drop`).
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ class Performance(msgspec.Struct, frozen=True):
 
     @property
     def drop(self) -> str:
-        """What at least doubles from the smallest contexts to the largest, such as "seconds 3.6 -> 8.0"; "" if nothing
-        does.
+        """The values that at least double from the smallest contexts to the largest; "" if none does.
+
+        For example "failed calls 3% -> 8%, seconds 3.6 -> 8.0".
         """
         if not self.parts:
             return ""

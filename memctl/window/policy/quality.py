@@ -1,8 +1,8 @@
 """The quality of a context: metrics with targets, triggers for a compression, and advice by line (rules.md#quality).
 
-A metric that is a share is a share of the tokens of all blocks; only density is a share of the whole text, and flow one
-of the blocks with text. Health does not count markup as useless: else a text that just meets the target of density,
-75 %, could not meet that of health, 80 %.
+A metric that is a share is a share of the tokens of all blocks. There are two exceptions: density is a share of the
+tokens of the whole text, and flow is a share of the tokens of the blocks with text. Health does not count markup as
+useless: else a text that just meets the target of density, 75 %, could not meet the target of health, 80 %.
 """
 
 from __future__ import annotations
@@ -130,10 +130,11 @@ def long_blocks(found: Measures) -> list[Measured]:
 
 
 def critical(found: Measures) -> list[Measured]:
-    """Return the critical blocks of a text in their order, as many as fill a quarter of its tokens.
+    """Return the critical blocks of a text, in the order of the text, up to a quarter of the text's tokens.
 
-    A block is critical if it weighs at least 9, or with a task at least 7 and bears on the task. The heaviest are
-    chosen first, and of equal weights the earliest: more than a quarter of the tokens can't be in the first quarter.
+    A block is critical if it weighs at least 9; with a task, if it weighs at least 7 and bears on the task. The
+    heaviest blocks are chosen first, and of equal weights the earliest. The limit is a quarter, because critical blocks
+    belong into the first quarter of a text, and more do not fit there.
     """
     least = WEIGHTY if found.task else CRITICAL
     allowed = (True,) if found.task else (True, None)
@@ -149,9 +150,9 @@ def critical(found: Measures) -> list[Measured]:
 
 
 def position(found: Measures, items: Sequence[Measured]) -> float | None:
-    """Return how far into the text the blocks `items` begin, as a fraction of its tokens; None without blocks.
+    """Return how far into a text the blocks `items` begin on average, as a fraction of its tokens; None without blocks.
 
-    It is the mean over the blocks, weighted by their tokens.
+    The average is weighted by the tokens of the blocks. A block at the start of the text has 0.0.
     """
     tokens = sum(item.block.tokens for item in items)
     return sum(item.before * item.block.tokens for item in items) / tokens / found.tokens if tokens else None
@@ -174,7 +175,9 @@ def disorder(found: Measures) -> float:
 def boundaries(found: Measures) -> tuple[int, int, list[Measured]]:
     """Return how many boundaries a text has, how many it needs, and the blocks that lack a boundary before them.
 
-    A block lacks one if no visible boundary precedes it, and it is of another type than the block before.
+    A text needs a boundary where the type of the blocks (text, code or data) changes, and one more for every 500
+    tokens. A block lacks a boundary if its type differs from that of the block before and no visible boundary precedes
+    it.
     """
     items = found.content
     missing = [b for a, b in pairwise(items) if _type(a) != _type(b) and not b.block.is_marked]

@@ -1,7 +1,7 @@
 """The rules on parallel work and compression as tables (rules.md#parallel-work, rules.md#compression-triggers).
 
-A rule measures something of the contexts, and says by how much its limit is exceeded. A rule that is exceeded refuses
-parallel work, fires a compression, or reports to somebody, each by its table.
+A rule measures a value of the contexts, and says by how much the value exceeds its limit. What follows from an exceeded
+rule depends on its table: parallel work is refused, a compression is triggered, or somebody is asked.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ _EVENT = re.compile(r"<(?:event|action|agent_context|agent_handoff|context_trans
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What the rules measure: contexts, the shared slice and its threshold in tokens, the largest debt, and the growth.
+    """The facts that the rules measure: the contexts of agents and what is known about them.
 
-    `burst` is the planned growth of the working set. `state` has what else was declared or measured, and `events` is
-    the number of events since the last checkpoint.
+    `shared` is the shared slice, `threshold` its limit in tokens, `debt` the largest context debt of a working set, and
+    `burst` the planned growth of the working set. `state` has all other values that were declared or measured. `events`
+    is the number of events since the last checkpoint.
     """
 
     contexts: Sequence[Context]
@@ -82,14 +83,15 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def structured(self) -> list[Context]:
-        """The contexts that are events, in XML or JSON."""
+        """The contexts in XML or JSON, the formats of structured events."""
         return [one for one in self.contexts if one.measures.parsed.format in EVENT_FORMATS]
 
 
 class Reading(NamedTuple):
-    """A measurement by a rule: the value and its limit as text, and by how much the value exceeds it (None: not known).
+    """A measurement by a rule: the value and its limit as text, and the number by which the value exceeds the limit.
 
-    `shown` is the excess as text, by default the number; `help` says what to do, "" for what the rule itself says.
+    `over` is that number, None if the value is not known, and not above 0 if the limit is kept. `shown` is the excess
+    as text, by default the number. `help` says what to do; "" stands for the help of the rule.
     """
 
     measured: str
@@ -100,9 +102,9 @@ class Reading(NamedTuple):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """The verdict of a rule: the value and its limit, whether that is exceeded (None: not known), and what to do.
+    """The verdict of a rule: the value and its limit as text, whether the value exceeds the limit, and what to do.
 
-    `over` is the excess as text.
+    `exceeded` is None if the value is not known. `over` is the excess as text, "" without one.
     """
 
     number: int
@@ -278,7 +280,10 @@ ESCALATIONS = (
 
 
 def lacks(context: ParsedText) -> list[str]:
-    """Return what a context lacks for an agent that knows nothing else, such as "constraints"."""
+    """Return what a context lacks for an agent that knows nothing else, such as ["its inputs", "constraints"].
+
+    A reference to something that the context does not contain is named with its line.
+    """
     there = {part for block in context.blocks for part in measures.parts(block)}
     found = [what for part, what in COMPLETE.items() if part not in there]
     for block in context.blocks:

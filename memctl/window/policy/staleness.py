@@ -1,8 +1,9 @@
-"""Which parts of a text are outdated (rules.md#quality).
+"""Finds the parts of a text that are outdated (rules.md#quality).
 
-A block is stale if it shows a record of the memory that is superseded, resolved, done, archived or expired, and so is a
-sentence that mentions such a record as if it held. Without a record, signs decide: words such as "obsolete", text
-struck out, and passages whose dates are all older than 90 days, the age at which decisions are archived.
+A block is stale if it shows a record of the memory that is superseded, resolved, done, archived or expired. A sentence
+is stale if it mentions such a record as if the record still held. Text that shows no record is stale by its words: if
+it says "obsolete" or the like, is struck out, or has only dates that are older than 90 days, the age at which decisions
+are archived.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 
 
 class StaleBlock(msgspec.Struct, frozen=True):
-    """What is stale in a block: the share of its words, the first stale line, and the reason.
+    """The outdated part of a block: its share of the block's words (0 to 1), its first line, and the reason.
 
-    `is_whole` is True if the whole block is outdated, and not only something that it mentions.
+    `is_whole` is True if the whole block is outdated, and not only sentences in it.
     """
 
     share: float
@@ -62,7 +63,7 @@ FRESH = StaleBlock(0.0, 0, "")
 
 
 class Over(msgspec.Struct, frozen=True):
-    """The records of a memory by whether they still hold, at a time.
+    """The records of a memory, divided into records that no longer hold at some time and records that hold.
 
     `closed` maps the id of each record that no longer holds to the reason: `archived`, `expired` or its closed status.
     `current` has the ids of the records that hold.
@@ -73,7 +74,7 @@ class Over(msgspec.Struct, frozen=True):
 
 
 def over(records: Sequence[Record], now: str) -> Over:
-    """Return which records of a memory no longer hold at a time."""
+    """Return which records of a memory no longer hold at the time `now`, and which do; ids include aliases."""
     closed: dict[str, str] = {}
     current: set[str] = set()
     for record in records:
@@ -95,7 +96,11 @@ def _end_of(record: Record, now: str) -> str:
 
 
 def stale(parsed: ParsedText, known: Over, now: str) -> list[StaleBlock]:
-    """Return for each block what is stale in it; a block that shows a closed record is stale with all below it."""
+    """Return for each block its outdated part at the time `now`, with a share of 0.0 for a block without one.
+
+    `known` says which records of the memory no longer hold. A block that shows such a record is stale as a whole, and
+    so are all blocks below it.
+    """
     found: list[StaleBlock] = []
     current: list[bool] = []  # whether a block shows a record that holds, or is below one
     oldest = timestamps.days_before(now, OLD_DAYS)[:10]

@@ -49,20 +49,23 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def of_events(events: Iterable[Event]) -> list[Entry]:
-    """Return the things that a compression of a session must leave, each once.
+    """Return the things in a session's events that a compression must keep, each once.
 
-    What sub-agents did is left out, since it is in windows of their own.
+    The events of sub-agents are left out, since they are in other windows.
     """
     return list(dict.fromkeys(_entries([event for event in events if not event.agent])))
 
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> list[Entry]:
-    """Return the things that a compression of a conversation must leave, each once."""
+    """Return the things in a conversation's blocks that a compression must keep, each once."""
     return of_events(event for block in blocks if (event := _event(block)))
 
 
 def text_of(blocks: Iterable[ContentBlock]) -> str:
-    """Return all that a model reads of blocks; of a call its texts, too, as they are without the escapes of JSON."""
+    """Return the text of blocks as a model reads it.
+
+    The texts in the arguments of a call are added a second time, without the escapes of JSON, if there are any.
+    """
     found = []
     for block in blocks:
         found.append(block.content)
@@ -72,16 +75,16 @@ def text_of(blocks: Iterable[ContentBlock]) -> str:
 
 
 def present(wanted: Iterable[Entry], blocks: Iterable[ContentBlock]) -> list[Entry]:
-    """Return the entries that blocks have."""
+    """Return the entries of `wanted` that the blocks contain."""
     wanted = list(wanted)
     gone = missing(wanted, text_of(blocks))
     return [one for one in wanted if one not in gone]
 
 
 def missing(wanted: Iterable[Entry], text: str) -> list[Entry]:
-    """Return the entries that a text lacks; white space does not matter.
+    """Return the entries of `wanted` that a text lacks; differences in white space do not matter.
 
-    A labelled line is there if one line of the text has all its words.
+    The text has a labelled line if one of its lines has all words of it.
     """
     plain = _plain(text)
     lost = [one for one in wanted if one.text not in plain]

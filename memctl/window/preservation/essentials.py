@@ -53,9 +53,10 @@ class Essential(msgspec.Struct, frozen=True):
     text: str
 
     def is_in(self, text: str, words: Sequence[set[str]]) -> bool:
-        """Return whether a text has the thing: its words, or of each part of a decision or an issue most in one line.
+        """Return whether a text contains the thing.
 
-        `words` are the words of each line of the text.
+        A decision or an issue is also contained if for each of its parts one line of the text has most words of the
+        part. `words` has the words of each line of the text.
         """
         if self.kind == NUMBER:
             return names_in_text.place_of_figure(self.text, text) >= 0
@@ -74,9 +75,9 @@ class Essential(msgspec.Struct, frozen=True):
 def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ()) -> list[Essential]:
     """Return the things in blocks that must survive a compression, each once, the task first.
 
-    `earlier` is what had to survive before the blocks were last made shorter: an error whose line was shortened may not
-    be found again, and must stay all the same. Words that no block contains, such as those that memctl uses for an
-    error without a message, are left out.
+    `earlier` are the things that had to survive before the blocks were last made shorter. They count, too, since an
+    error whose line was shortened may not be found again. Things that no block contains, such as the words that memctl
+    uses for an error without a message, are left out.
     """
     found = [*of_happened(events.of_blocks(blocks)), *_last_errors(blocks), *earlier]
     return present(dict.fromkeys(found), blocks)
@@ -99,9 +100,10 @@ def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list
 
 
 def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
-    """Return the things of a session that must survive, each once, the task first; in a kind the most important last.
+    """Return the things of a session that must survive, each once, the task first.
 
-    `more` are texts that count as the user's. Of changed files the last are taken, as many as a task's state holds.
+    Within a kind the most important thing is the last. `more` are texts that are treated as messages of the user. Of
+    the changed files only the last are taken, as many as the state of a task holds.
     """
     prompts = (*happened.prompts, *more)
     spoken = (*happened.said, *prompts[1:])
@@ -128,10 +130,10 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
 
 
 def block_of(made: Statement) -> str:
-    """Return what of a statement must survive, on one line.
+    """Return the text of a statement that must survive, on one line.
 
-    It is the words behind the label for a statement of one line, else the whole, and of a statement of more than 4,000
-    characters its first line.
+    This is the text behind the label for a decision, issue, to-do or learning of one line, unless that text is very
+    short. Else it is the whole statement; of a statement of more than 4,000 characters it is the first line.
     """
     source = made.source if len(made.source) <= LONGEST_STATEMENT else made.source.split("\n")[0]
     line = one_line(source)
@@ -157,7 +159,10 @@ def _of_kind(found: Iterable[Essential], kind: str) -> list[str]:
 
 
 def named_in(text: str) -> list[Essential]:
-    """Return the paths, figures and errors that a text names; figures with their units, single digits left out."""
+    """Return the paths, figures and errors that a text names, such as `src/a.py`, `250 ms` and `ValueError`.
+
+    Single digits are left out.
+    """
     figures = (found for match in _NUMBER.finditer(text) if _TELLS.search(found := match[0].rstrip(",.")))
     return [
         *(Essential(PATH, path) for path in names_in_text.paths(text)),

@@ -1,6 +1,7 @@
 """A conversation as the events from which summaries of sessions are made, so that both find the same things.
 
-Digests of earlier compactions are read, too: they are all that is left of what was before them.
+A digest is the text that a compaction put in the place of older messages. Digests of earlier compactions are read, too:
+they are all that is left of the messages before them.
 """
 
 from __future__ import annotations
@@ -47,10 +48,11 @@ Sections = Mapping[str, tuple[str, ...]]
 
 
 class Happened(msgspec.Struct, frozen=True):
-    """What happened in a conversation: the prompts, what was found, the files, the failures and the tasks.
+    """The events of a conversation in a summary: prompts, findings, files, failures and tasks.
 
-    `files` has the last action on each path, in the order of the last touches; created and changed files are `written`.
-    `said` has the user's messages that an earlier digest replaced, and `statements` what is stated under a label.
+    `found` has findings such as decisions and issues. `files` maps each path to the last action on it, and the path
+    that was touched last is the last; the action on created and changed files is `written`. `said` has the user's
+    messages that an earlier digest replaced, and `statements` the texts under labels.
     """
 
     prompts: tuple[str, ...]
@@ -94,12 +96,12 @@ def of_blocks(blocks: Iterable[ContentBlock]) -> Happened:
 
 
 def of_events(given: Iterable[Event]) -> Happened:
-    """Return what happened in the events of a session, with what an earlier digest among them says."""
+    """Return what happened in the events of a session, including what earlier digests among them report."""
     return of_known(_without_digests(given))
 
 
 def of_known(events: list[Event]) -> Happened:
-    """Return what happened in events among which digests are marked, as `events_of` returns them."""
+    """Return what happened in events in which earlier digests are of the kind DIGEST, as `events_of` returns them."""
     earlier = [sections(event.text) for event in events if event.kind == DIGEST]
     return Happened(
         prompts=tuple(event.text for event in events if event.kind == PROMPT),
@@ -130,10 +132,10 @@ def _stated(event: Event) -> str:
 
 
 def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
-    """Return what happened in events, and a Part of a session made of them, from which `session.progress` goes on.
+    """Return what happened in events, and the same events as a Part of a session, which `session.progress` reads.
 
-    Earlier digests must be events of the kind DIGEST, as in what `events_of` returns. The events of the Part are
-    numbered, because their order matters.
+    Earlier digests must be events of the kind DIGEST, as `events_of` returns them. The events of the Part are numbered
+    from 1, because their order matters.
     """
     numbered = [msgspec.structs.replace(one, line=number) for number, one in enumerate(events, 1)]
     happened = of_known(numbered)
@@ -155,7 +157,7 @@ def digests(blocks: Iterable[ContentBlock]) -> list[ContentBlock]:
 
 
 def words_of_refusal(block: ContentBlock) -> str:
-    """Return what the user said on refusing the call whose result a block is, "" for any other block."""
+    """Return what the user said when refusing a call; "" unless `block` is the result of a refused call."""
     is_error = block.content_type is ContentType.TOOL_RESULT and block.is_error
     return claude_code.words_of_refusal(block.content) if is_error else ""
 
@@ -229,7 +231,7 @@ def is_digest(text: str) -> bool:
 
 
 def sections(text: str) -> Sections:
-    """Return the lines of a digest by the name of their section."""
+    """Return the lines of a digest, without their bullets, by the name of their section."""
     found: dict[str, tuple[str, ...]] = {}
     for part in text.split("\n\n")[1:]:
         name, _, rest = part.partition(":\n")
@@ -239,14 +241,15 @@ def sections(text: str) -> Sections:
 
 
 def still_open(errors: Iterable[str], succeeded: Iterable[str]) -> tuple[str, ...]:
-    """Return the lines on errors whose step is not among the steps that succeeded since."""
+    """Return the lines of `errors` whose step is not among the steps that have `succeeded` since."""
     good = steps.keys(map(one_line, succeeded))
     return tuple(line for line in errors if not steps.begins(line, good))
 
 
 def path_and_action(line: str) -> tuple[str, str]:
-    """Return the path and the action in a line of a digest such as `src/a.py (written)`; the action is "" if it has
-    none.
+    """Return the path and the action in a line of a digest, such as ("src/a.py", "written") for `src/a.py (written)`.
+
+    The action is "" if the line has none.
     """
     path, separator, action = line.rpartition(" (")
     return (path, action.removesuffix(")")) if separator and action.endswith(")") else (line, "")

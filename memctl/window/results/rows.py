@@ -1,7 +1,7 @@
-"""Splits a tool's result into rows: lines with a rank, by how much they matter, and the heading of their group.
+"""Splits a tool's result into rows: lines with a rank (how much they matter) and the heading of their group.
 
-Which rows there are depends on the form of the output, which follows from the tool and its command, or else from how
-the output looks.
+The rows depend on the form of the output, such as a search, a diff or a log. The form follows from the tool and its
+command, or else from how the output looks.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ _NUMBERED = re.compile(r"^ *\d+(?:→|\t)(.*)$")
 class Output(msgspec.Struct, frozen=True):
     """A tool's output: its form, its text, and the path of the file whose content it is ("" for none).
 
-    The line numbers that hosts add to a file's lines are removed.
+    `form` is a constant such as SEARCH, LISTING, TESTS, DIFF, LOG or PLAIN. The text of a file has no line numbers,
+    even if the host added some.
     """
 
     form: str
@@ -74,9 +75,10 @@ class Output(msgspec.Struct, frozen=True):
 
 
 def output_of(tool: str, arguments: Mapping[str, Any], text: str) -> Output:
-    """Return the output of a call with its form.
+    """Return the output `text` of a call of `tool` with its form; `arguments` are the arguments of the call.
 
-    The form that the call suggests counts only if the text looks like it, since the text may be an error.
+    The form that the call suggests is used only if the text looks like it, since the text may be an error. For the
+    content of a file the look does not matter.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     event = Event(CALL, tool=tool, arguments=dict(arguments))
@@ -168,9 +170,9 @@ _MARKUP = re.compile(r"[^\w]*$|^[-=#*_|+~\s]+$")
 
 
 def key_line(text: str, *, is_error: bool = False) -> str:
-    """Return the most informative line of a text, with round brackets for square ones; "" for a text without one.
+    """Return the most informative line of a text; "" if no line says anything.
 
-    For an error it is the first line that names one.
+    The line has round brackets instead of square brackets. With `is_error` it is the first line that names an error.
     """
     lines = [line for line in map(plain, _first_and_last_lines(text)) if line and not _MARKUP.match(line)]
     if not lines:
@@ -203,7 +205,7 @@ def _weight(line: str) -> int:
 
 
 def plain(line: str) -> str:
-    """Return a text for a placeholder: on one line, without control characters, with round brackets for square ones."""
+    """Return a text for a placeholder: on one line, without control characters, with `(` and `)` for `[` and `]`."""
     return printable_line(line[:_LONGEST].replace("[", "(").replace("]", ")"))
 
 
@@ -215,7 +217,7 @@ _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+
 
 
 def rows_of(output: Output) -> list[ViewRow]:
-    """Return the rows of an output in their order; the first is the finding."""
+    """Return the rows of an output in their order; the first row is the finding, such as "3 hits in 2 files"."""
     return list(_rows(output))
 
 
@@ -237,9 +239,9 @@ def line(text: str) -> str:
 
 
 def errors(text: str) -> Iterator[ViewRow]:
-    """Yield a row for each line that names an error or a warning.
+    """Yield a row for each line that names an error or a warning, at most 40.
 
-    Of lines that differ only in numbers the first is shown, with how many there are.
+    Lines that differ only in numbers have one row: the first of these lines, with how many there are.
     """
     found: dict[str, tuple[str, int]] = {}
     for row in text.split("\n"):

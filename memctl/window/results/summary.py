@@ -50,8 +50,10 @@ def summarize(
 ) -> ResultSummary | None:
     """Return a summary of a call's result, within the share `goal` of its tokens; None if it would save less than 10 %.
 
-    `needed` are strings (paths, identifiers, numbers) to which other messages refer: the line of each stays. `whole` is
-    a sentence on how to get the whole result. Of the other rows those that matter most are shown.
+    `tool` and `arguments` are those of the call, and `text` is the result. `count` returns the tokens of a text.
+    `needed` are strings (paths, identifiers, numbers) to which other messages refer: the summary keeps the line of
+    each. `whole` is a sentence on how to get the whole result. The other rows are shown in the order of their
+    importance, while there is room.
     """
     before = count(text)
     output = rows.output_of(tool, arguments, text)

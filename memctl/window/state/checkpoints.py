@@ -20,9 +20,9 @@ from memctl.write.task_state import SaveOptions
 class CrossWindowStateManager(StateStore):
     """Stores the state of a task in a memory; each save is a commit.
 
-    `workflow` is the task's name in the memory; "" is the branch's name, or a name of its own while another task uses
-    that. A save is refused as stale if it continues another version than the newest, if it is of an earlier window, or
-    if its writer never loaded the newest and lacks steps of it.
+    `workflow` is the task's name in the memory. With "" it is the name of the branch, or another name while another
+    task uses the branch's name. A save is refused as stale if the state continues a version that is not the newest, if
+    the state is of an earlier window, or if its writer never loaded the newest state and lacks some of its steps.
     """
 
     name = "the newest checkpoint"
@@ -36,7 +36,7 @@ class CrossWindowStateManager(StateStore):
     def bootstrap_prompt(self) -> str:
         """Return the text for a new window, of at most 9,500 characters; "" if no state is stored.
 
-        It says what the state lacks, and how branch, commits and files have changed since.
+        The text says what is missing in the state, and how the branch, commits and files have changed since the save.
         """
         if self._read() is None:
             return ""

@@ -1,7 +1,8 @@
-"""Stores for the state of a task, from one window to the next (rules.md#window-state): those in files of a project.
+"""Stores for the state of a task, which passes from one window to the next (rules.md#window-state).
 
-Without a memory a JSON file is the state: it is loaded, and a save is refused as stale if it continues an older version
-or an earlier window. A Markdown file beside it is for people. (`checkpoints.py` stores states in a memory.)
+The store in this module keeps a state in files of a project. A JSON file has the state; a save is refused as stale if
+it continues an older version or an earlier window than the file has. A Markdown file beside it is for people. The store
+in `checkpoints.py` keeps states in a memory.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class StateStore:
         self._seen: int | None = None  # the version that was loaded or saved last; 0 if there was none to load
 
     def save(self, state: TaskState) -> str:
-        """Store a state and return its id; steps that it does not name are dropped, unless they are done.
+        """Store a state and return its id; stored steps that the state does not name are dropped, unless they are done.
 
         Texts that are too long are cut. Raises MemctlError for a faulty or stale state.
         """
@@ -118,7 +119,10 @@ class StateStore:
 
 
 class StateFiles(StateStore):
-    """Stores a state as JSON in `state_file`, and as Markdown in `progress_file` ("": nowhere), inside `folder`."""
+    """Stores a state in files inside `folder`: as JSON in `state_file`, and as Markdown in `progress_file`.
+
+    Without a `progress_file` ("") there is no Markdown. `now` returns the time of a save as text.
+    """
 
     def __init__(
         self, folder: Path, state_file: str, progress_file: str = "", *, now: Callable[[], str] = lambda: ""
@@ -182,9 +186,10 @@ class Validation(msgspec.Struct, frozen=True):
 
 
 def sound(state: TaskState) -> TaskState:
-    """Return a state with each text on one line and cut to its length; of too many texts the last stay.
+    """Return a state that can be stored: each text is on one line and cut to its greatest length.
 
-    Raises MemctlError for a field of a wrong type, and for a state with errors: it could not be read again.
+    Of a list with too many texts the last ones stay. Raises MemctlError for a field of a wrong type, and for a state
+    with errors, because it could not be read again.
     """
     argument_checks.instance(state, TaskState, "state", "a TaskState")
     given = msgspec.structs.asdict(state)

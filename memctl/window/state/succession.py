@@ -42,8 +42,9 @@ def room(
 ) -> int:
     """Return the tokens that a new window has for the state of the task.
 
-    They are what the system prompt and the tools in `blocks`, the text `task` and the room for an answer leave of
-    `size`, the size of the window. Raises MemctlError if the task, with system prompt and tools, nearly fills a window.
+    They are the tokens of `size`, the size of the window, without the system prompt and the tools in `blocks`, the text
+    `task`, and the room for an answer. Raises MemctlError if the task, with system prompt and tools, nearly fills a
+    window.
     """
     frame = sum(block.token_count for block in blocks if block.content_type in _FRAME)
     own = frame + count(task, ContentType.USER_MESSAGE, counter) + PER_MESSAGE + PER_REQUEST
@@ -85,10 +86,11 @@ class Saved(msgspec.Struct, frozen=True):
 
 
 class Succession:
-    """The windows of a task, and how far the task is; the first follows the last window whose state was stored.
+    """The windows of a task one after the other, and the progress of the task.
 
-    `keeper` stores the state, None for no store. `task_goal` is the goal of the task, "" for the user's first message,
-    and `criteria` are the criteria for its success.
+    The number of the first window follows that of the window whose state was stored last. `keeper` stores the state,
+    None for no store. `task_goal` is the goal of the task, "" for the user's first message, and `criteria` are the
+    criteria for its success.
     """
 
     def __init__(self, keeper: StateKeeper | None, task_goal: str = "", criteria: Sequence[str] = ()) -> None:
@@ -126,8 +128,9 @@ class Succession:
         self._latest = identities[-1] if identities else self._latest
 
     def set_progress(self, done: Iterable[str], current: str, planned: Iterable[str] | None) -> None:
-        """Set the steps done, the current step, and the steps planned besides; None for `planned` keeps the earlier
-        plan.
+        """Set the steps that are done, the current step, and the other planned steps.
+
+        None for `planned` keeps the earlier plan.
         """
         from memctl.task.progress import set_steps
 
@@ -215,10 +218,10 @@ class Succession:
         return self.save(blocks) if crosses else None
 
     def begin_anew(self, room: int, counter: TokenCounter, engine: CompressionEngine) -> str:
-        """Count a new window, and return the text that it begins with, of at most `room` tokens.
+        """Begin the next window, and return the text with which it begins, of at most `room` tokens.
 
-        The text has the stored state, or the state that this object knows if no stored one fits, and the notes of the
-        `engine`. `room` is in tokens of the `counter`.
+        The text has the stored state, or the state that this object knows if the stored state does not fit, and the
+        notes of the `engine`. `counter` counts the tokens.
         """
         self.window += 1
         self._is_saved = False

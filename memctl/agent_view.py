@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def readable(memory: Memory, found: Snapshot, at: str | None = None) -> Snapshot:
     """Return a Snapshot without the parts that the agent in MEMCTL_AGENT may not read.
 
-    `found` is the memory on the disk or at the revision `at`. Without MEMCTL_AGENT, for a person, all of it is
-    returned. The files that a section covers are also taken from the committed pages, in case that somebody has just
-    deleted or broken a page, and for an earlier memory from the present pages, too.
+    `found` is the memory on the disk, or at the revision `at`; it is returned unchanged if MEMCTL_AGENT is not set, as
+    for a person. The pages say which files a section covers: those of `found`, and also those in HEAD, since somebody
+    may just have deleted or broken a page on the disk. If `at` is given, the pages on the disk count, too.
     """
     if not memory.environ.get("MEMCTL_AGENT"):
         return found

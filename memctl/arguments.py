@@ -21,10 +21,11 @@ _BRACKETS = re.compile(r"\[.*?\]+")
 
 
 def checked(cls: _Class) -> _Class:
-    """Make all public methods of a class raise MemctlError for an argument of a wrong type: a class decorator.
+    """Decorate a class, so that each public method raises MemctlError for an argument of a wrong type.
 
-    The annotations must be strings, as with `from __future__ import annotations`. A value is checked by the name of its
-    class. Keyword arguments that a TypedDict describes are checked one by one.
+    The annotations must be strings, as with `from __future__ import annotations`. A value is accepted if the annotation
+    has the name of its class or of a base class. Keyword arguments that a TypedDict describes are checked one by one.
+    A number out of its range and a text that no file can have, such as one with a NUL character, are refused, too.
     """
     for name, value in list(vars(cls).items()):
         if name.startswith("_"):

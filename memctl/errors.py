@@ -42,7 +42,7 @@ class MemctlError(Exception):
 
     @property
     def kind_name(self) -> str:
-        """The `kind`, or for an error without one the name of its exit code."""
+        """The error's `kind`; if that is empty, the word for its exit code, such as "refused"."""
         return self.kind or _KINDS.get(self.exit_code, "refused")
 
     @property
@@ -52,7 +52,10 @@ class MemctlError(Exception):
 
 
 def incomplete_installation(error: ModuleNotFoundError) -> MemctlError | None:
-    """Return the error that a package which memctl requires is not installed; None if another module is missing."""
+    """Return the MemctlError for a failed import of a package that memctl requires; None for any other module.
+
+    Its message names the missing package, and its hint is the `pip install` that adds the package.
+    """
     import sys
 
     name = (error.name or "").partition(".")[0]
@@ -66,6 +69,6 @@ def incomplete_installation(error: ModuleNotFoundError) -> MemctlError | None:
 
 
 class CredentialFound(MemctlError):
-    """Raised if a text is refused because a part of it looks like a credential."""
+    """Raised if memctl refuses to write a text in which something looks like a credential."""
 
     kind = "credential"

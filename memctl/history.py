@@ -26,7 +26,7 @@ _SHA256 = 64  # hexadecimal digits of an object's id
 
 
 class Entry(NamedTuple):
-    """A commit that changed the memory, with the values of memctl's trailers, which are empty if it has none."""
+    """A commit that changed the memory, with the values of memctl's trailers; a missing trailer gives "" or ()."""
 
     commit: git.Commit
     operations: tuple[str, ...]  # such as ("decide",); several if one commit holds several changes
@@ -62,6 +62,10 @@ def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: 
 
 
 def record_paths(memory: Memory, snapshot: Snapshot, record_id: str) -> list[str]:
-    """Return the paths of a record below the worktree's top: the present or last one, then those of former ids."""
+    """Return all paths that a record's file has had, relative to the worktree's top.
+
+    The first is its present path, or its last one if the record is deleted. The others are the paths under which it had
+    other ids, before it was renumbered. `record_id` is an id or a unique beginning of one.
+    """
     path = remove.path_of(memory, snapshot, record_id)
     return [memory.tracked(path), *map(memory.tracked, id_collisions.former_paths(snapshot, path))]

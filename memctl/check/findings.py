@@ -100,7 +100,7 @@ class Subject:
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
     def cached_findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
-        """Return the findings of a rule, from the cache if nothing has changed that they depend on.
+        """Return the findings of a rule; they come from the cache if its input and its module are unchanged.
 
         The rule may depend only on the records, the pages, the names of files and its own module. More than 20 findings
         are not cached: some may lack the hint with similar names, which only the first 20 of a check get (`near`).
@@ -141,7 +141,10 @@ class Subject:
         return {file: text.count(b"\n") + (text[-1:] not in (b"\n", b"")) for file, text in contents.items()}
 
     def has_id(self, identifier: str) -> bool:
-        """Return whether a record has this id, also one that can't be read, since another rule reports that."""
+        """Return whether a record has this id.
+
+        A record that can't be read counts, too, since another rule reports it.
+        """
         if "by_id" in vars(self):
             return identifier in self.by_id or identifier in self._unreadable
         return identifier in self._unreadable or self.snapshot.find(identifier) is not None

@@ -24,7 +24,10 @@ def expiry(subject: Subject) -> Iterator[Finding]:
 
 
 def replacements(subject: Subject) -> Iterator[Finding]:
-    """Report each superseded record without the status `superseded`, and each with that status and no successor."""
+    """Report each record whose status and links disagree on whether another record supersedes it.
+
+    It has a successor without the status `superseded`, or this status without a successor.
+    """
     for record in subject.snapshot.records:
         if record.superseded_by and record.status != "superseded" and "superseded" in record.kind.statuses:
             line = subject.line_of(record.path, "status")
@@ -69,7 +72,7 @@ def declared_completion(subject: Subject) -> Iterator[Finding]:
 
 
 def overview(subject: Subject) -> Iterator[Finding]:
-    """Report the project's page if many records were added since it was written or reviewed."""
+    """Report the project's page if 50 or more records were added since it was last written or reviewed."""
     project = subject.snapshot.outline.project
     number = freshness.records_since_overview(subject.snapshot)
     if project is not None and number >= MANY_RECORDS:

@@ -39,7 +39,10 @@ def identities(subject: Subject) -> Iterator[Finding]:
 
 
 def links(subject: Subject) -> Iterator[Finding]:
-    """Report each link to a record that does not exist, and each link that is missing in the other record."""
+    """Report each link to a record that does not exist, and each link without the link back in the linked record.
+
+    For example, a record that another one `supersedes` must name that one in `superseded_by`.
+    """
     by_memory_id = {record.memory_id for record in subject.snapshot.records}
     for record in subject.snapshot.records:
         if record.parent_memory_id is None or record.parent_memory_id in by_memory_id:
@@ -176,7 +179,11 @@ def sizes(subject: Subject) -> Iterator[Finding]:
 
 
 def contents(subject: Subject) -> Iterator[Finding]:
-    """Report each open decision without a reason or with words of doubt, and each learning of a program's output."""
+    """Report each open record whose text is of little use.
+
+    That is a decision without a reason, an accepted decision with words of doubt, or a learning that is only the output
+    of a program.
+    """
     codes = {hints.NO_REASON: "MEM114", hints.DOUBT: "MEM115", hints.RAW_OUTPUT: "MEM116"}
     for record in subject.snapshot.open_records:
         if record.kind.reason or record.kind is LEARNING:

@@ -138,9 +138,10 @@ def globs(subject: Subject) -> Iterator[Finding]:
 
 
 def for_other_code(subject: Subject, found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings, with one in place of those about missing code if the memory seems to belong to other code.
+    """Return the findings `found`; if the memory seems to belong to other code, one replaces those about missing code.
 
-    That is so if there are 10 or more of them, and no code to which the memory refers exists in the repository.
+    The memory seems to belong to other code, such as a copy of another project's memory, if 10 or more findings are
+    about missing code, and no code to which the memory refers exists in the repository.
     """
     missing = [finding for finding in found if finding.code in _MISSING_CODE]
     if len(missing) < _FEW or _has_some_code(subject):

@@ -13,7 +13,11 @@ DOCUMENTS = ("MEM308", "MEM310", "MEM313", "MEM314")  # rendering corrects their
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A rule: code, name, severity of a finding, what is wrong (`summary`), why it matters and what to do."""
+    """A rule: code, name, severity of its findings, and texts for people.
+
+    `summary` says what is wrong, `explanation` why it matters and what to do. With `is_mended` `memctl check --fix`
+    corrects a finding, since only one correction is possible.
+    """
 
     code: str
     name: str

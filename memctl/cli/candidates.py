@@ -1,4 +1,4 @@
-"""Values for the completion of options in a shell, read from the memory around the current directory."""
+"""Find values with which a shell completes options, in the memory around the current directory."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Pairs = Iterable[tuple[str, str]]  # values and their descriptions
 
 
 def of(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Return the values of a kind, such as "id" or "tag", that begin with the typed text in any case.
+    """Return the values of a kind, such as "id" or "tag", that begin with the typed text, ignoring case.
 
-    Without a memory there are none.
+    `incomplete` is the text typed so far. Returns [] where there is no memory.
     """
     if kind in _FIXED:
         pairs = _FIXED[kind]()

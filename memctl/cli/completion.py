@@ -1,4 +1,4 @@
-"""The command `memctl completion`, and the completion that click lacks: of `git memctl`, and in PowerShell."""
+"""The command `memctl completion`, and two completions that click lacks: for `git memctl`, and in PowerShell."""
 
 from __future__ import annotations
 

@@ -130,11 +130,11 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
 def judge_replies(
     memory: Memory, made: list[Reply], session: Session | None, text: str
 ) -> tuple[list[Reply], Dimension | None]:
-    """Return replies with the verdicts of the user's language model, and how well a summary follows instructions.
+    """Return replies with verdicts, and how well a summary follows instructions, as the user's language model judges.
 
-    `text` is the summary that is judged; the instructions are those in the session. If the model fails, a warning is
-    printed and the replies are returned unchanged, as they are without a model. The second value is None without a
-    model or a session.
+    `made` are the replies without verdicts, and `text` is the summary; the instructions are those in the session. If no
+    model is set up, or if it fails, the replies are returned unchanged, and for a failure a warning is printed. The
+    second value is None if no model has judged, or if `session` is None.
     """
     from memctl.session import grades
 

@@ -130,14 +130,17 @@ def memory_if_any(ctx: click.Context) -> Memory | None:
 
 
 def snapshot(opened: Memory, at: str | None) -> Snapshot:
-    """Return the memory as it is on the disk, or as it was at the revision `at`."""
+    """Return the Snapshot of the memory on the disk, or at the revision `at` if it is not None."""
     if at is not None:
         return load.revision(opened, at)
     return load.disk(opened, _progress if sys.stderr.isatty() else None)
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:
-    """Return the memory on the disk, or at the revision `at`, without what the calling agent may not read."""
+    """Return the Snapshot of the memory, on the disk or at the revision `at`, that the calling agent may read.
+
+    Parts that owners of sections keep from the agent are left out.
+    """
     return agent_view.readable(opened, snapshot(opened, at), at)
 
 

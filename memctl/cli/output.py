@@ -50,9 +50,10 @@ def painted(value: str, colour: str) -> None:
 
 
 def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
-    """Print the envelope of every `--json`: schema, `kind`, `data`, and `faults` if files could not be read.
+    """Print the JSON object that every `--json` prints: schema, `kind`, `data`, and `faults` if files can't be read.
 
-    `memory` is the one whose files the faults are in; with it their paths are relative to the worktree's top.
+    `memory` is the memory to which the files with faults belong. If it is given, the paths of these files are relative
+    to the worktree's top.
     """
     envelope: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "data": data}
     if faults:
@@ -87,7 +88,8 @@ def warnings(lines: Iterable[object]) -> None:
 def rest(total: int, shown: int, nothing: str, more: str = "more: --limit 0 lists all") -> None:
     """Print on stderr that a list is empty, or how many of its `total` items are not shown.
 
-    `nothing` is the line for an empty list, and `more` follows the number of items that are not shown.
+    `shown` is the number of items that are shown, and `nothing` the line for an empty list. `more` follows the number
+    of the items that are not shown.
     """
     if not total:
         note(nothing)
@@ -130,9 +132,9 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
 
 
 def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
-    """Print a note on stderr for each record that had one of some ids before `memctl renumber`, if another has it now.
+    """Print a note on stderr for each record that formerly had an id which another record has now.
 
-    `references` are the ids that the user gave.
+    `references` are the ids that the user gave; only these are looked at. `memctl renumber` changes ids.
     """
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
         if (others := snapshot.catalogue.with_alias(identifier)) and snapshot.catalogue.find(identifier):

@@ -102,7 +102,7 @@ def deliver(
 ) -> None:
     """Print a pack, write it to a file, or copy it, and count its records as retrieved.
 
-    `more` is added to the data of the JSON envelope.
+    `kind` is the kind of the JSON envelope that `as_json` prints, and `more` is added to the envelope's data.
     """
     if pack.left_out and not pack.included():
         noun = "record" if all(left.kind for left in pack.left_out) else "item"

@@ -1,4 +1,7 @@
-"""`policy`: judge when to work in parallel, when to compress, and whether the threshold fits."""
+"""`policy`: judge when to work in parallel, when to compress, and whether the limit of the shared context fits.
+
+The shared context is what the contexts of all agents at work share; its limit is `scs_threshold` in config.yaml.
+"""
 
 from __future__ import annotations
 

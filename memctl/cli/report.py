@@ -33,7 +33,11 @@ _IRREGULAR = {"commit": "committed", "undo": "undid", "withdraw": "withdrew"}
 
 
 def take_flags(given: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options that all writing commands share (FLAGS) from a command's options, and return those removed."""
+    """Remove the options that all writing commands share from `given`, and return the removed ones.
+
+    FLAGS has their names. `given` has the values of a command's options by the names of their parameters, and so has
+    the result.
+    """
     return {name: given.pop(name) for name in FLAGS if name in given}
 
 
@@ -44,7 +48,10 @@ def write_options(flags: Mapping[str, Any]) -> WriteOptions:
 
 @contextmanager
 def naming_options(ctx: click.Context) -> Iterator[None]:
-    """Within this context, an error about a field names the option that sets it."""
+    """Add option names to errors about fields that are raised within this context.
+
+    Each line of an InvalidFields error gets the option that sets the field, such as "(--severity)".
+    """
     try:
         yield
     except InvalidFields as error:

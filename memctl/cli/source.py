@@ -132,7 +132,10 @@ def write_page(shown: str, skeleton: Sequence[str]) -> EditedPage:
 
 @contextmanager
 def keep_if_refused(memory: Memory, text: str) -> Iterator[None]:
-    """Within this context, an error about text from the editor keeps the text in a file, and names it in the hint."""
+    """Keep the text from the editor in a file if a MemctlError is raised within this context.
+
+    The hint of the error then names the file, so that the text is not lost.
+    """
     try:
         yield
     except MemctlError as error:

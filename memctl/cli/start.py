@@ -74,7 +74,7 @@ class Start:
     def leave_batch(opened: Memory, *, dry_run: bool) -> None:
         """End the batch of changes in the worktree if HEAD is on another branch, as Git's hooks do on a checkout.
 
-        With `dry_run` a remark of the memory says that the next writing command will do it.
+        With `dry_run` the batch is not ended; a remark of the memory says that the next writing command ends it.
         """
         from memctl.git import git
         from memctl.store import batches

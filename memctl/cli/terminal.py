@@ -60,7 +60,10 @@ class ReaderGone(Exception):
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Within this context, an OSError in writing names standard output; a closed standard output raises ReaderGone."""
+    """Change errors of writing to standard output that are raised within this context.
+
+    If standard output is closed, ReaderGone is raised. Any other OSError gets "standard output" as its file name.
+    """
     try:
         yield
     except OSError as error:

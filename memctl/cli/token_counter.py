@@ -38,7 +38,10 @@ def model_of(given: str | None, memory: Memory | None) -> str:
 
 
 def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = None) -> Counter:
-    """Return the counter for a model; raises MemctlError for an unknown model."""
+    """Return the token counter for a model; raises MemctlError for an unknown model.
+
+    With a memory the counter has the memory's corrections. `tokenizer` is the model's own tokenizer, if there is one.
+    """
     if memory is None:
         return Counter(family_of(model), tokenizer=tokenizer)
     return count.of_memory(memory, model, tokenizer)

@@ -1,4 +1,4 @@
-"""`window`: its commands, imported when they are called."""
+"""The group `memctl window`, which imports each of its commands when it is called."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMANDS = {
 
 
 class Lazy(Group):
-    """A group whose commands are imported one at a time."""
+    """A group that imports a command when it is called or its help is shown."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -130,7 +130,10 @@ def warn_of_broken(number: int, name: str = "") -> None:
 
 
 def note_window(name: str, since: int) -> None:
-    """Say on stderr that of a transcript only the last window is read, if line `since` compacted it (0: none did)."""
+    """Print on stderr that only the last window of a transcript is read, the part after a compaction.
+
+    `name` is the transcript's name, and `since` the line of the last compaction; with 0 nothing is printed.
+    """
     if since:
         output.note(f"of {output.plain(name)} the last window is read, after the compaction in line {since:,}")
 

@@ -72,7 +72,7 @@ looking = options(
 
 
 class WindowSource:
-    """A file with a window, and the options with which it is read."""
+    """A file with a conversation, and the options by which its window is measured: `file` is its path."""
 
     def __init__(self, ctx: click.Context, file: str | None, given: dict[str, Any]) -> None:
         self.file = file or str(_newest(ctx, given["projects"]))

@@ -27,8 +27,9 @@ Closed = Callable[[tuple[str, ...]], str]
 def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot] = ()) -> Snapshot:
     """Return a Snapshot without the pages, records and files that the reader may not read.
 
-    `closed` is called with the markers of a page and its section, and returns why the reader may not read the page, ""
-    if the reader may. What is closed in a Snapshot of `others`, other versions of this memory, is left out as well.
+    `closed` gets the marker of a page, and behind it that of the page's section, such as ("§3.1", "§2.1"). It returns
+    the reason why the reader may not read the page, or "" if the reader may. `others` are other versions of this
+    memory: pages that are closed there, and files that closed sections cover there, are left out as well.
     """
     outlines = [found.outline for found in (snapshot, *others)]
     details: dict[str, Page] = {}

@@ -1,4 +1,4 @@
-"""Whether the code that a record refers to has changed: the lines of a reference, and the definition around them."""
+"""Find whether the code that a record refers to has changed: the lines of a reference, and their definition."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _DEFINES = lazy_regex(
 
 
 def is_unchanged(before: str, after: str, lines: tuple[int, int]) -> bool:
-    """Return whether lines of a text, with the definition around them, are in a later text as they were.
+    """Return whether lines of the text `before`, with the definition around them, are unchanged in the text `after`.
 
-    `lines` are the first and last line, from 1. They may stand elsewhere in the later text: what was added above, below
-    or in other definitions is no change of them. Lines that the earlier text does not have count as changed.
+    `lines` are the first and last line in `before`, from 1. In `after` they may have other numbers, since text may have
+    been added above, below or in other definitions. Lines that `before` does not have count as changed.
     """
     known = before.split("\n")
     first, last = lines[0] - 1, min(lines[1], len(known))

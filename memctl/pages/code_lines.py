@@ -81,7 +81,8 @@ _RUST_IMPORT = lazy_regex(
 def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
     """Yield (line, nesting, title) of each definition in code with LF line ends; both numbers start at 1.
 
-    Titles are such as "class Shop.Cart", "Cart.add()" and "func (c *Cart) Add". C, Java, Ruby and Rust give none.
+    `suffix` is that of the file, such as "py". Titles are such as "class Shop.Cart", "Cart.add()" and
+    "func (c *Cart) Add". Code in C, Java, Ruby and Rust gives nothing.
     """
     if suffix in PYTHON:
         yield from _in_python(_without_comments(suffix, text))
@@ -94,8 +95,8 @@ def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
 def imports(suffix: str, text: str) -> Iterator[str]:
     """Yield the imports in code, in their order, in the form of `sources.imports.in_code`.
 
-    That is for C the path of an include, for Java the dotted name, for Rust `mod name` or `crate::a::b`, and for Ruby
-    the required path, with `./` before a relative one.
+    `suffix` is that of the file, such as "java". An import in C is the path of an include, in Java a dotted name, in
+    Rust `mod name` or `crate::a::b`, and in Ruby the required path, with `./` before a relative path.
     """
     code = _without_comments(suffix, text)
     if suffix in PYTHON:

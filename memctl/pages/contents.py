@@ -39,9 +39,10 @@ class HeadedText(msgspec.Struct, frozen=True):
 
 
 class SectionSummary(msgspec.Struct, frozen=True):
-    """A section in a list: `entry` is the line of its page, and `state` says how far it is ("40 %, 2 open issues").
+    """A section in a list of sections.
 
-    `details` are the lines of its pages of details and their headings, `paths` those of its globs.
+    `entry` is the entry of its page, and `state` says how far the work is ("40 %, 2 open issues"). `details` has the
+    entries of its pages of details and of their headings, and `paths` the entries of its globs.
     """
 
     entry: ListEntry
@@ -110,7 +111,7 @@ class Level3(msgspec.Struct, frozen=True):
 class FoldedHeadings(msgspec.Struct, frozen=True):
     """The headings of the pages of details, if they are too many for one list.
 
-    `total` is the number of all. The headings of a page that has more than `most` are not listed.
+    `total` is the number of all headings. A page with more than `most` headings is listed without its headings.
     """
 
     total: int

@@ -1,4 +1,4 @@
-"""Compare the documents of a memory with what rendering would make of it now."""
+"""Compare the documents of a memory with the texts that rendering would give now."""
 
 from __future__ import annotations
 
@@ -39,12 +39,16 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def faults(self) -> dict[str, BrokenTemplate]:
-        """The templates with an error, each once, by the error's message."""
+        """The errors of templates by message, each once, although several documents may have the same template."""
         return {error.message: error for error in self.broken.values()}
 
 
 def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool = False) -> Comparison:
-    """Compare the named documents, or all if `names` is None; with `force` those edited by hand count as stale."""
+    """Compare documents on the disk with those that `making` renders.
+
+    `names` are file names below `docs/`; None compares all documents. With `force` a document that a person edited
+    counts as stale.
+    """
     stale: dict[str, str] = {}
     by_hand: list[str] = []
     showing: list[str] = []

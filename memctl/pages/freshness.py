@@ -83,9 +83,9 @@ def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
 
 
 def changed_files(snapshot: Snapshot, page: Page, only: str = "") -> list[Drift]:
-    """Return the files of a page's stamps that changed since its review, without those that no longer exist.
+    """Return the files that changed since a page was reviewed, by the page's stamps; missing files are left out.
 
-    `only` is the path of a file to which the answer is limited, "" for none.
+    If `only`, the path of a file, is not "", only this file is looked at.
     """
     stamps = page.stamps
     if not stamps:

@@ -26,7 +26,10 @@ NO_REASON, DOUBT, RAW_OUTPUT = "no reason", "doubt", "raw output"
 
 
 def of_record(record: Record, body: str) -> Iterator[tuple[str, str]]:
-    """Yield what makes a record of little use: NO_REASON, DOUBT or RAW_OUTPUT, and the words for it."""
+    """Yield what makes a record of little use, as pairs such as (NO_REASON, "no reason is given").
+
+    The first of a pair is NO_REASON, DOUBT or RAW_OUTPUT, the second says it in a message. `body` is the record's text.
+    """
     kind = record.kind
     if kind.reason:
         content = content_fields.content(kind, body)

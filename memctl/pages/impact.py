@@ -32,7 +32,7 @@ NOT = "-"  # the condition of a level that is never updated
 class ChangeRow(msgspec.Struct, frozen=True):
     """A kind of change of files: its title, and when pages must be updated after such a change.
 
-    `conditions` has for each level (1 to 4) the condition on which its pages must be; NOT means never.
+    `conditions` has for each level (1 to 4) the condition on which its pages must be updated; NOT means never.
     """
 
     title: str
@@ -325,8 +325,8 @@ class Candidate(msgspec.Struct, frozen=True):
 def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeReference, at: str) -> list[Candidate]:
     """Return the files that may replace the missing file of a reference, the likeliest first.
 
-    They are the file that Git says it was renamed to, files with its last content, and files of its name. `at` is the
-    commit of the Snapshot, "" for the disk or the index.
+    Candidates are the file to which Git says the missing file was renamed, files with its last content, and files with
+    its name. `at` is the commit of the Snapshot, "" for the disk or the index.
     """
     names = snapshot.files.names()
     name = reference.reference[3:] if reference.line else reference.reference.partition(":")[0]

@@ -32,7 +32,7 @@ _MOST = 1_000  # different references of one text that are looked up; the longes
 
 
 def document_of(page: Page) -> str:
-    """Return the file name of the document that a page is rendered to."""
+    """Return the name of the file below `docs/` to which a page is rendered."""
     return EXECUTIVE if page.kind is pages.PROJECT else page.path.rpartition("/")[2]
 
 
@@ -62,7 +62,7 @@ class Links:
         self._left = _MOST
 
     def parts(self, page: Page) -> tuple[str, ...]:
-        """Return the link target of each heading of a page of details, in their order."""
+        """Return the link targets of the headings of a page of details, in the order of the headings."""
         return self._parts[page.path]
 
     def record(self, record: Record) -> str:

@@ -74,7 +74,10 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?=[\w\"'#]|\1)(?:.*\n)*?(?:\1|
 
 
 def blocks(text: str) -> Iterator[Marker]:
-    """Yield the top-level headings and paragraphs of Markdown; a paragraph has level 0, and empty ones are left out."""
+    """Yield the top-level headings and the paragraphs of Markdown; a paragraph has level 0.
+
+    Headings and paragraphs without text are left out.
+    """
     from markdown_it import MarkdownIt
 
     text = "\n".join(clean_newlines(text[:_LONGEST]).split("\n", _MOST_LINES)[:_MOST_LINES])

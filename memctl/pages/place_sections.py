@@ -21,11 +21,12 @@ from memctl.store.memory import Memory
 def governing_sections(
     memory: Memory, snapshot: Snapshot, owned: Collection[str], folder: Path, place: str
 ) -> list[tuple[str, ...]]:
-    """Return the sections that govern a place: a marker, or a path relative to `folder` or to the worktree's top.
+    """Return the markers of the sections that govern a place, one tuple for each part of the place.
 
-    Each tuple has the markers for a part of the place, the innermost first, such as ("§3.1", "§2.1"); the first with an
-    owner counts. `owned` are markers that exist even without a page. A path need not exist. Raises MemctlError for a
-    section that does not exist, and for a path outside of the repository.
+    `place` is a marker, or a path relative to `folder` or to the worktree's top, which need not exist. A tuple has the
+    innermost marker first, such as ("§3.1", "§2.1"); the owner of the first marker that has one decides. `owned` are
+    markers that exist even without a page. Raises MemctlError for a section that does not exist, and for a path outside
+    of the repository.
     """
     if not place.strip():
         raise MemctlError("the place is empty", "give a section such as §2.1, or a path; `.` means all files", USAGE)

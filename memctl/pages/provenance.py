@@ -72,7 +72,8 @@ class Reason(msgspec.Struct, frozen=True):
 
     `by` is IN_CODE_REFS, IN_TEXT or IN_COMMIT, and `where` is the reference, the line or the commit. `how` is the name
     of the trailer by which a commit names the record, or "message". `is_here` says that the reason is about the line in
-    question. `lines` are the current lines of a reference to lines.
+    question. `distance` orders the reasons with the same `by`, the least first. `lines` are the current lines of a
+    reference to lines.
     """
 
     by: str
@@ -277,9 +278,9 @@ def _refuse_submodule(memory: Memory, paths: Iterable[str], start: str) -> None:
 
 
 def record_names(text: str) -> dict[str, str]:
-    """Return the record ids in a commit's message, each with its place: "Decision", "Memctl-Id" or "message".
+    """Return the record ids in the text of a commit's message, each with the place where it occurs.
 
-    The first two are trailers.
+    A place is "Decision" or "Memctl-Id", the names of trailers, or "message" for any other part.
     """
     trailers = message.parse(text)
     found: dict[str, str] = {}

@@ -56,7 +56,7 @@ class Renderer:
         self._is_trusted = trusted
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of this memory's documents, except that of the source files."""
+        """Return the file names, below `docs/`, of all documents of this memory except that of the source files."""
         outline = self.snapshot.outline
         return (INDEX, EXECUTIVE, *(document_of(page) for page in (*outline.sections, *outline.details)))
 
@@ -131,7 +131,10 @@ class Renderer:
 
 
 def touched(snapshot: Snapshot, places: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of the documents that show records of some places (§2.N, §3.N, "" for no place)."""
+    """Return the file names, below `docs/`, of the documents that show records of some places.
+
+    A place is the marker of a page to which records belong, §2.N or §3.N, or "" for records that belong to none.
+    """
     outline = snapshot.outline
     sections = set(places)
     sections |= {page.section or "" for page in outline.details if page.id in sections}

@@ -178,7 +178,7 @@ def file_named(names: frozenset[str], top: Path, folder: Path, text: str) -> str
 
 
 def refuse_memory(path: str) -> None:
-    """Raise MemctlError if a path is inside of a memory folder; the hint is the `memctl log` that explains it."""
+    """Raise MemctlError if a path is in a `.memory/` folder; the hint names the `memctl log` command to use instead."""
     if FOLDER in path.split("/"):
         identifier = ids.id_in_path(path)
         raise MemctlError(

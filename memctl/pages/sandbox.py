@@ -209,7 +209,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self.keep(super().call_binop(context, operator, left, right))
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Return Jinja's verdict on an attribute, asked once per type and name, since documents read many values."""
+        """Return whether Jinja lets templates read an attribute; the answer is kept for each type and name.
+
+        Documents read many values, so asking each time would be slow.
+        """
         key = (type(obj), attr)
         if key not in self._safe:
             self._safe[key] = super().is_safe_attribute(obj, attr, value)
@@ -243,7 +246,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return bounded
 
     def captured(self) -> list[str]:
-        """Return a list for the output pieces of a macro, a call or a `set` block; a full list raises TooLarge."""
+        """Return an empty list, to which a macro, a call or a `set` block appends its pieces of output.
+
+        Appending raises TooLarge once the list has too many pieces.
+        """
         return _Captured()
 
     @staticmethod

@@ -28,7 +28,10 @@ class Delete(msgspec.Struct, frozen=True):
 
 
 class RecordAction(msgspec.Struct, frozen=True):
-    """What a change of many records does to one of them, and why; the commit has a trailer for each deed."""
+    """What a change of many records does to one of these records, and why; the commit has a trailer for it.
+
+    `action` is one word, such as `archive` or `delete`; `id` is the record's.
+    """
 
     action: str  # one word: `archive`, `delete`, …
     id: str
@@ -64,7 +67,12 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class WriteOptions(msgspec.Struct, frozen=True):
-    """The options that every writing command has, such as `--reason` and `--dry-run`, as values."""
+    """The options that every writing command has, such as `--reason` and `--dry-run`, as values.
+
+    Fields have the names of the options: `allow_secret` is `--allow-secret`. With `strict` a record that lacks a reason
+    or the like is refused; None leaves this check out. `redact`, which has no option, redacts what looks like a
+    credential, in text that nobody reads before it is written.
+    """
 
     reason: str = ""  # goes into the commit
     dry_run: bool = False  # write nothing

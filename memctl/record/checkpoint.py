@@ -30,8 +30,9 @@ _PATH = lazy_regex(f"{FOLDER}/{_WORKFLOW}/{_NUMBERS}[.]json", re.ASCII)
 
 
 class Version(msgspec.Struct, frozen=True, order=True):
-    """The window and version of a workflow's checkpoint. Both only grow: of two checkpoints the larger pair is newer.
+    """The window and version of a workflow's checkpoint, two numbers that only grow.
 
+    Of two checkpoints of a workflow the one with the larger numbers is newer.
     `mark` (hexadecimal) distinguishes checkpoints with equal window and version, which two clones may make at once.
     """
 
@@ -56,7 +57,7 @@ class Version(msgspec.Struct, frozen=True, order=True):
         return self.path.removesuffix("json") + "md"
 
     def is_behind(self, other: Version) -> bool:
-        """Return whether this version is older than `other`; False if they belong to different workflows."""
+        """Return whether this version has a smaller window or version than `other`, a version of the same workflow."""
         return self.version < other.version or self.window < other.window
 
 
@@ -75,7 +76,10 @@ class Metrics(msgspec.Struct, frozen=True):
 
 
 class Checkpoint(TaskState, frozen=True, kw_only=True):
-    """A saved state of a task, with its workflow, a summary of the workflow's events and the size of the context."""
+    """A saved state of a task, with its workflow, a summary of the workflow's events and the size of the context.
+
+    `format` is the number of the file format; `checkpoint_id` is the window and version as text, `WORKFLOW-wN-vN-HEX`.
+    """
 
     format: int
     checkpoint_id: str

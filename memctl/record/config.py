@@ -90,7 +90,7 @@ class Llm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a memory, as `config.yaml` has them.
+    """The settings of a memory: each field is a key of `config.yaml`, which docs/configuration.md explains.
 
     The file may have other keys, which are left alone: a newer memctl may know them.
     """

@@ -1,6 +1,7 @@
 """Content fields of a record or page: each is a section of the body under a heading `## Heading`, in plain Markdown.
 
-A line of a field's text that would begin another section is written with a backslash before it, which reading removes.
+A line of a field's text that would begin another section is written with a backslash before it. `content` removes the
+backslash.
 """
 
 from __future__ import annotations
@@ -88,7 +89,10 @@ def replace(kind: HasFields, body: str, field: Field, value: str | list[str]) ->
 
 
 def parse_items(text: str) -> list[str]:
-    """Return the items of a Markdown list. Lines outside of any item make an item of their own."""
+    """Return the texts of the items of a Markdown list: "- a\\n- b" gives ["a", "b"].
+
+    A paragraph outside of any item is returned as an item, too.
+    """
     items: list[list[str]] = []
     fresh = True
     for line in text.split("\n"):

@@ -25,7 +25,11 @@ class FrontMatterError(ValueError):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """An error in a file of the memory, with its line and field."""
+    """An error in a file of the memory.
+
+    `path` is relative to `.memory/`, `line` counts from 1, and `field` is "" if the error is not about a single field.
+    `about` is CONFLICT or DUPLICATE, as in FrontMatterError, or "".
+    """
 
     path: str  # relative to `.memory/`
     line: int  # 1-based

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions on records, all of which must hold; an empty field sets no condition (rules.md#search-ranking).
 
-    `since` and `until` are canonical UTC times, both inclusive.
+    `since` and `until` are UTC times such as "2025-11-04T14:32:00Z", both inclusive. A record needs all of the `tags`.
+    `section` is a marker, and records of sections below it match, too. `archived` is None for records archived or not;
+    `is_open` leaves out archived records and those with a status such as resolved.
     """
 
     types: tuple[str, ...] = ()

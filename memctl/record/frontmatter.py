@@ -1,8 +1,8 @@
 """Front matter: strict reading and canonical writing. `frontmatter_edit` changes single keys.
 
 memctl writes the canonical form, a small part of YAML: one `key: value` per line, lists as lines `  - item`, and texts
-in quotes, as JSON strings, unless every YAML reader takes them for texts without quotes. It is read here nine times as
-fast as by YAML's C loader. Front matter in any other form is read by `strict_yaml`.
+in quotes, as JSON strings, unless every YAML reader takes them for texts without quotes. This form is read here nine
+times as fast as by YAML's C loader. Front matter in any other form is read by `strict_yaml`.
 """
 
 from __future__ import annotations

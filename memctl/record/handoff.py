@@ -25,8 +25,9 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 class Parties(msgspec.Struct, frozen=True, kw_only=True):
     """The front matter that only handoffs have: giver, taker, task, sections and answer.
 
-    `unowned` are those of the `sections` that had no owner before the handoff, `declined` those that the taker did not
-    accept. `context_token_count` is the size of the handoff's package in tokens.
+    `sections` are markers, such as §2.1. `unowned` are sections without an owner before the handoff. `declined` are
+    the sections that the taker did not accept. `context_token_count` is the size of the handoff's package in tokens.
+    `answered_by` is an actor and `answered_at` a time in UTC; both are "" until there is an answer.
     """
 
     from_agent_id: _Name

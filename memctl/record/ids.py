@@ -29,8 +29,8 @@ def record_id(kind: Kind, day: str, number: int) -> str:
 def derive_id(identifier: str, memory_id: str, taken: Collection[str]) -> str:
     """Return an unused id, with a number of six digits, for a record that shares its id with another record.
 
-    The new id has the type and day of `identifier`. Its number is computed from `memory_id`, so that every clone gets
-    the same one. It is not in `taken`, and it is higher than all numbers that are counted up from 1.
+    The new id has the type and day of `identifier` and is not in `taken`. Its number is computed from `memory_id`, so
+    that every clone gets the same number. Ordinary ids, which are counted up from 1, have smaller numbers.
     """
     from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
@@ -63,7 +63,10 @@ def used_numbers(names: Iterable[str], series: str) -> list[int]:
 
 
 def path_of(identifier: str, title: str) -> str:
-    """Return the path of a new record below `.memory/`. A record never moves, even if its title changes."""
+    """Return the path of a new record's file below `.memory/`, from its id and title.
+
+    The path stays when the title changes later.
+    """
     kind = kind_of(identifier)
     assert kind is not None
     month = identifier[4:11]
@@ -78,7 +81,10 @@ def id_in_path(path: str) -> str | None:
 
 
 def slug(title: str) -> str:
-    """Return a title as part of a file name: "Use Café 2" gives use-cafe-2; "" without letters or digits of ASCII."""
+    """Return a title as part of a file name: "Use Café 2" gives "use-cafe-2".
+
+    Returns "" if nothing of the title can be written with ASCII letters and digits.
+    """
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     words = re.findall(r"[a-z0-9]+", plain.replace("'", ""))
     while words and len("-".join(words)) > _SLUG_LIMIT:
@@ -87,7 +93,10 @@ def slug(title: str) -> str:
 
 
 def uuid7(epoch_ms: int, entropy: bytes) -> str:
-    """Return a version 7 UUID (RFC 9562, 5.7) made of Unix milliseconds and at least 10 random bytes."""
+    """Return a version 7 UUID (RFC 9562, 5.7) made of a time and random bytes.
+
+    `epoch_ms` is the Unix time in milliseconds, and `entropy` has at least 10 random bytes.
+    """
     value = (epoch_ms & (1 << 48) - 1) << 80 | int.from_bytes(entropy[:10], "big")
     value = value & ~(0xF << 76) | 7 << 76
     value = value & ~(0x3 << 62) | 2 << 62

@@ -38,10 +38,10 @@ class Field(msgspec.Struct, frozen=True):
 class StatusStep(msgspec.Struct, frozen=True):
     """A status that records of a type can have, and the statuses that may follow.
 
-    In a merge the status of higher `rank` wins; between statuses of equal rank, such as accepted and rejected, a person
-    chooses. A status that is reached only through another status has a higher rank than that one. `superseded` has the
-    highest: nothing follows it, and the superseding record names the superseded one. A record with a status that
-    `is_closed` needs no more work.
+    `following` are the names of the statuses to which a record may go from this status. In a merge the status of higher
+    `rank` wins; between statuses of equal rank, such as accepted and rejected, a person chooses. A status that is
+    reached only through another status has a higher rank than that one. `superseded` has the highest: nothing follows
+    it, and the superseding record names the superseded one. A record with a status that `is_closed` needs no more work.
     """
 
     name: str
@@ -55,8 +55,10 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     `prefix` has three capital letters. `verb` names the operation that makes a record, in commit subjects and, if the
     type has a `help`, as a command. `defaults` are front matter keys that only this type has, with default values.
-    `resolved` is the status that `memctl resolve` sets ("" for none). `reason` names the content field with reasons,
-    for which memctl asks ("" for the first field); `reasoning` names fields that suffice in its place.
+    `steps` are the statuses; a new record gets the first. `resolved` is the status that `memctl resolve` sets ("" for
+    none). `is_knowledge` is False for handoffs, which are about work and not about the project. `merged_files` is the
+    pattern in .gitattributes of the folder's files that are records. `reason` names the content field with reasons, for
+    which memctl asks ("" for the first field); if a field that `reasoning` names is filled, the reason may be missing.
     """
 
     name: str  # the value of `memory_type`

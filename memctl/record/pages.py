@@ -263,7 +263,7 @@ def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> 
 def digest(values: object) -> bytes:
     """Return a digest of 16 bytes of some values, such as texts of pages.
 
-    A cache stores a result with the digest of the values from which it was computed.
+    It serves as the key in a cache for a result that was computed from these values.
     """
     from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more
 
@@ -307,8 +307,8 @@ _ALLOWED = {
 def problems(kind: PageKind, values: dict[str, Any], path: str = "") -> list[tuple[str, str]]:
     """Return pairs of field and message for the errors in the front matter of a page of the level `kind`.
 
-    `path` is that of the page's file, relative to `.memory/`, to compare its name with the marker; "" for no
-    comparison.
+    If `path`, the path of the page's file below `.memory/`, is given, a file name without the marker's number is an
+    error, too.
     """
     return _wrong_types(values) or [*_wrong_markers(kind, values, path), *_wrong_values(values)]
 

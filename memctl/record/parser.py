@@ -67,7 +67,8 @@ def parse(text: str, path: str) -> tuple[Record, str]:
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
     """Return pairs of field and message for the errors in a record's front matter, in the order of fields.
 
-    `path` is that of the record's file, relative to `.memory/`, to compare its name with the id; "" for no comparison.
+    If `path`, the path of the record's file below `.memory/`, is given, a file name that does not begin with the id is
+    an error, too.
     """
     return _read(values, path)[1]
 

@@ -22,7 +22,10 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """The front matter of one record. Times are canonical UTC texts, links are ids, code references repository paths.
+    """The front matter of one record.
+
+    Times are UTC texts such as "2025-11-04T14:32:00Z". Links are ids of records, except `parent_memory_id`, which is a
+    `memory_id`. Code references are paths in the repository, also with lines: "src/auth.py:10-20".
 
     Fields are in the order of the file, the most useful first. The names are those of rules.md#records, except `id`,
     `status`, `section`, the links and `code_refs`, which are memctl's. `path` is relative to `.memory/` and is not in

@@ -84,8 +84,8 @@ class TrailRow(msgspec.Struct, frozen=True):
 class SessionPage(msgspec.Struct, frozen=True):
     """The page of a session: the front matter `values`, and the body.
 
-    `files` has the files that the session touched, and `lines` the other entries, both by heading; `more` is the text
-    that people added.
+    `files` has for each heading the files that the session touched, and `lines` has for each heading the other entries,
+    one line of Markdown each. `more` is the text that people added below other headings.
     """
 
     values: Mapping[str, Any]
@@ -220,8 +220,8 @@ def _parse_front(text: str, path: str) -> tuple[dict[str, Any], str]:
 def with_trail(page: SessionPage, trail: SessionPage) -> SessionPage:
     """Return a session's page with the files that `trail` lists added to its own.
 
-    `trail` is the parsed list of all files of the session. If both have an entry for a file, that of the page is taken,
-    since it is later.
+    `trail` is the parsed list of all files of the session. If both have an entry for a file, the entry of the page is
+    kept, since the page is written later than the list.
     """
     files: dict[str, tuple[TrailRow, ...]] = {}
     for heading in _FILES:

@@ -122,10 +122,10 @@ class Snapshot:
         return next(iter([*self.catalogue.with_id(identifier), *self.catalogue.with_alias(identifier)]), None)
 
     def link_target_by_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
-        """Return the renumbered record that a link of `record` means, or None.
+        """Return the record that `record` links to by the id which that record had before it was renumbered.
 
-        Another record may have the linked id, `identifier`, now. The record that is meant had this id before it was
-        renumbered, and links back to `record` in its field `other_end`.
+        `identifier` is the id in the link; another record may have it now. Of the records that formerly had this id,
+        the one is returned whose field `other_end` (such as "superseded_by") links back to `record`; None without one.
         """
         names = {record.id, *record.aliases}
         return next(
@@ -133,11 +133,11 @@ class Snapshot:
         )
 
     def resolve(self, reference: str) -> Record:
-        """Return the record for what a person typed: an id, a former id, a memory_id, or the unique beginning of one.
+        """Return the record that a person means by `reference`.
 
-        A name that another tool gave the record counts, too. The record that has the id now wins over one that had it
-        before. Raises MemctlError with similar ids if there is no such record, or with the candidates if there are
-        several.
+        A reference is an id, a former id, a memory_id, the unique beginning of an id or memory_id, or the name that
+        another tool gave the record, such as `bd-xmf`. A record that has an id now wins over one that had it before.
+        Raises MemctlError with similar ids if there is no such record, or with the candidates if there are several.
         """
         wanted = reference.strip().upper()
         if ids.kind_of(wanted) is None:

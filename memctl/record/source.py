@@ -38,7 +38,7 @@ class Hit(msgspec.Struct, frozen=True, gc=False):  # without gc: thousands of hi
 class Excerpt(msgspec.Struct, frozen=True):
     """A piece of a record's body, on one line.
 
-    `marks` are the places of a query's words: first and last offset, in characters.
+    `marks` are the places of a query's words: pairs of start and end, in characters, so that text[start:end] is a word.
     """
 
     text: str
@@ -56,9 +56,10 @@ class Texts(Protocol):
         """Show a remark to the person who searches, beside the results of the search; a repeated one is shown once."""
 
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
-        """Return the entries of some kinds whose text matches a query, unsorted.
+        """Return the entries whose text matches a query, unsorted.
 
-        With `most` the result has at least the `most` best of these entries, and may lack others.
+        `kinds` names the kinds of entries to return: record types, "page", "session" or "checkpoint". Without `most`
+        all matches are returned. With it worse matches may be left out, but the best `most` are always returned.
         """
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
@@ -235,7 +236,7 @@ class Files(Protocol):
         """Return those of some paths that are files; for few paths this is faster than `names`."""
 
     def containing(self, texts: Collection[str]) -> frozenset[str]:
-        """Return the files whose paths contain any of some texts, in which a dot also matches a slash.
+        """Return the paths of the files whose path contains one of `texts`; a dot in these also matches a slash.
 
         In a large repository this is faster than `names`. Untracked files may be left out.
         """
@@ -253,7 +254,7 @@ class Files(Protocol):
     def stamp(self, paths: Iterable[str]) -> bytes:
         """Return bytes that change as soon as one of some files, or Git's index, changes.
 
-        They are b"" if such a change might go unnoticed, because a file was written less than 2 s ago.
+        The result is b"" if a file was written less than 2 s ago, since another change of it might go unnoticed.
         """
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:

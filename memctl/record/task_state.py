@@ -164,9 +164,9 @@ def key(item: str) -> str:
 
 
 def steps(**texts: Iterable[str]) -> tuple[Step, ...]:
-    """Return the steps with these texts by status, such as `done=["Port a.ts"]`.
+    """Return steps made from texts, which each keyword gives for the status of its name: `done=["Port a.ts"]`.
 
-    A text given with several statuses gets the most advanced one.
+    A text that is given for several statuses makes one step with the most advanced of them.
     """
     found: dict[str, Step] = {}
     for status in PROGRESS[::-1]:

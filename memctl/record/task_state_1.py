@@ -50,12 +50,15 @@ class _Earlier(msgspec.Struct, frozen=True):
 
 
 def is_of_window(values: object) -> bool:
-    """Return whether values decoded from JSON are an earlier state of a window's manager."""
+    """Return whether values decoded from JSON are a task's state in the earlier form of a window manager's files."""
     return isinstance(values, dict) and "task_goal" in values
 
 
 def current(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a state in an earlier form, decoded from JSON, as those of today's form."""
+    """Return the fields of a TaskState by name, converted from `values`, a state in an earlier form.
+
+    `values` are decoded from JSON. Raises msgspec.ValidationError for a value of the wrong shape.
+    """
     values = {name: value for name, value in values.items() if value is not None}
     old = msgspec.convert(values, _Earlier)
     started = (*old.in_progress, *filter(None, [old.current_subtask]))

@@ -1,4 +1,7 @@
-"""The words for what was done to a file, in the states of tasks, the pages of sessions and the answers of hooks."""
+"""The words for an action on a file: created, modified, deleted, read, written.
+
+States of tasks, pages of sessions and answers of hooks use them.
+"""
 
 from __future__ import annotations
 

@@ -43,5 +43,8 @@ def redacted_line(text: str) -> str:
 
 
 def weight(text: str) -> int:
-    """Return a bound of a text's tokens that is cheap to compute; see `Catalogue.heavy`."""
+    """Return the weight of a text, an upper bound of its number of tokens that is cheap to compute.
+
+    An ASCII text weighs its number of characters; `Catalogue.heavy` says what other characters weigh.
+    """
     return len(text) if text.isascii() else 2 * len(text.encode()) - len(text)

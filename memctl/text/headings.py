@@ -38,7 +38,11 @@ class Heading(NamedTuple):
 
 
 class HeadedPart(NamedTuple):
-    """A part of a Markdown text: its heading ("" before the first heading), its whole text, and its text below that."""
+    """A part of a Markdown text, from one heading to the next.
+
+    `heading` is its heading ("" for the part before the first heading), `text` is the whole part with the heading, and
+    `body` is the text below the heading.
+    """
 
     heading: str
     text: str
@@ -62,7 +66,7 @@ def _is_odd(text: str) -> bool:
 def of(text: str) -> list[Heading]:
     """Return the headings of a Markdown text, without those in quotations and list items.
 
-    A line in fenced code or in a comment is not a heading; one with `---` below it is a heading of level 2.
+    A line of text with `---` below it is a heading of level 2. Lines in fenced code and in comments are not headings.
     """
     return _by_markdown_it(text) if _is_odd(text) else _by_lines(text)
 
@@ -122,7 +126,7 @@ def split(body: str) -> tuple[HeadedPart, ...]:
 
 
 def take_title(text: str) -> tuple[str, str]:
-    """Split a text into the heading of level 1 that it begins with ("" if it does not), and the rest."""
+    """Return the heading of level 1 at the beginning of a text, and the rest; "" and the text if there is none."""
     first = next(iter(of(text)), None)
     if first is None or first.level != 1 or not first.title or text[: first.start].strip():
         return "", text
@@ -130,7 +134,7 @@ def take_title(text: str) -> tuple[str, str]:
 
 
 def close_fence(text: str) -> str:
-    """Return a text with its open code fence or comment closed, so that text behind it is not part of that."""
+    """Return a text with an unclosed code fence or comment closed, so that text appended to it is outside of both."""
     if not _is_odd(text):
         fence = ""
         for match in _FENCES.finditer(text):
@@ -211,8 +215,11 @@ def _fence_after(line: str, fence: str) -> str:
 
 
 def is_unfilled(text: str) -> bool:
-    """Return whether a text is a template: its title is a placeholder such as `{title}` or `[short title]`, or below
-    its headings there are only comments and placeholders in braces."""
+    """Return whether a text is a template that nobody has filled in.
+
+    Its title is a placeholder such as `{title}` or `[short title]`, or below its headings there are only comments and
+    placeholders in braces.
+    """
     title, body = take_title(_COMMENTS_BEFORE.sub("", text))
     parts = split(body)
     is_empty = len(parts) > 1 and not any(_PLACEHOLDER.sub("", part.body) for part in parts)

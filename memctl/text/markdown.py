@@ -82,7 +82,10 @@ def slug(heading: str, *, literal: bool = False) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text without the targets of its links: a model finds places by § markers and ids, not by targets."""
+    """Return a Markdown text without the targets of its links, for a model.
+
+    A model finds places by § markers and ids and does not need the targets.
+    """
     if "](" not in text:
         return text
 

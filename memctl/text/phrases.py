@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def quantity(number: int, noun: str) -> str:
-    """Return "1 file" or "1,234 files"."""
+    """Return a number with its noun, in the plural if needed: "1 file", "1,234 files"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

@@ -37,7 +37,10 @@ _WORD = lazy_regex(r"\w+")
 
 
 def normalise(text: str) -> str:
-    """Return a text without times, UUIDs, runs of white space and case, in which duplicates may differ."""
+    """Return a text without everything in which duplicates may differ, for comparison.
+
+    Times and UUIDs are removed, letters become lower case, and each run of white space becomes one space.
+    """
     return " ".join(_UUID.sub("", _TIME.sub("", text)).casefold().split())
 
 
@@ -57,9 +60,10 @@ def similarity(one: str, other: str) -> float:
 
 
 def duplicates(texts: Sequence[str]) -> dict[int, int]:
-    """Return the duplicates among texts, oldest first: index of a duplicate -> index of the later text to keep.
+    """Return the index of each text that has a later duplicate, with the index of the duplicate to keep.
 
-    Texts with different numbers in them are no duplicates.
+    `texts` are in the order of time, the oldest first: ["a", "b", "a"] gives {0: 2}. Texts with different numbers in
+    them are no duplicates.
     """
     plain = [normalise(text) for text in texts]
     exact: dict[str, int] = {}

@@ -66,7 +66,7 @@ def beginning(text: str, most: int) -> str:
 class InnerWords:
     """Collects the parts of identifiers over many texts, for a tokenizer that does not split identifiers.
 
-    It splits bytes, and each word once, which is five times as fast as `words_of`.
+    It is five times as fast as `words_of`, since it splits bytes and not characters, and each different word only once.
     """
 
     def __init__(self) -> None:
@@ -138,9 +138,9 @@ _TWO_SLIPS = 8  # letters from which on two typing errors are allowed; on bench/
 
 
 def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]:
-    """Return the candidates that are spelled most like a word, at most one typing error away.
+    """Return the candidates with the fewest typing errors compared with a word; [] if all have too many.
 
-    Two errors are allowed for a word of 8 letters and more. A replaced letter counts as `changed` errors.
+    One error is allowed, or two if the word has 8 letters or more. A replaced letter counts as `changed` errors.
     """
     limit = 1 if len(word) < _TWO_SLIPS else 2
     found: list[str] = []

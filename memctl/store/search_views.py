@@ -46,7 +46,7 @@ class SearchSource(msgspec.Struct, frozen=True):
 
 
 def of_checkout(memory: Memory) -> str:
-    """Return the name of the view of a worktree's files."""
+    """Return the name under which the index lists the entries of a worktree's files."""
     return f"{_CHECKOUT} {_place(memory)} {memory.prefix}"
 
 

@@ -223,7 +223,7 @@ class _Searched:
         return re.search(rf"(?<![{before}]){re.escape(plain)}(?![{after}]|\.\w)", self._line) is not None
 
     def says(self, sentence: str) -> bool:
-        """Return whether a sentence is there as it is, or most of its words are together."""
+        """Return whether the text has a sentence word for word, or has most of its words close to each other."""
         return self.has(sentence.rstrip(" .!?")) or self.share(sentence) >= ENOUGH
 
     def share(self, sentence: str) -> float:

@@ -163,7 +163,7 @@ class _Window:
         self.tokens += block.token_count
 
     def get_again(self, block: ContentBlock, turn: int, names: Collection[str] = ()) -> int:
-        """Put the content of a block back if it is gone, or the part that is named; what that takes in tokens."""
+        """Put an evicted block back, whole or the part that a later block names; return the tokens that this adds."""
         if block.block_id not in self._gone:
             return 0
         copy = f"{block.block_id}@{turn}"

@@ -100,7 +100,7 @@ class StateStore:
         return found
 
     def validate(self, state: TaskState) -> Validation:
-        """Return the faults of a state: errors make it useless, warnings may mislead."""
+        """Return the faults of a task's state: errors make it useless, warnings may mislead."""
         return validate(state)
 
     def _alone(self, goal: str) -> AbstractContextManager[None]:

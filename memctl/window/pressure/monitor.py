@@ -275,7 +275,7 @@ def trimmed_mean(steps: Sequence[int]) -> float:
 
 
 def expected_growth(steps: Sequence[int], usual: float = 0) -> float:
-    """Return the tokens that a turn is expected to add, by the growth of the last turns and the `usual` one (0: unknown)."""
+    """Return the tokens that a turn is expected to add, by the last turns' growth and the `usual` one (0: unknown)."""
     recent = steps[-BURN_TURNS:]
     mean = trimmed_mean(recent)
     return (mean * len(recent) + usual * USUAL_WEIGHT) / (len(recent) + USUAL_WEIGHT) if usual else mean

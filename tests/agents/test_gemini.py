@@ -6,6 +6,7 @@ Seen with version 0.61.0. It needs no network: the Gemini API is a stand-in on t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -154,10 +155,12 @@ def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: Generate
     memctl("install", "gemini", "--yes")
     gemini.run("Hello")
     text = told(api, 0).partition("# Memory of shop")[2]
-    pack, end, _ = text.partition(" Решение 0\n")  # the last of the titles
-    assert end
-    assert len(pack.encode()) > 8_500
-    assert "truncated" not in pack
+    shown = sum(f" {title}\n" in text or f" {title};" in text for title in titles)
+    counted = re.search(r"- and (\d+) more: `memctl list --open --type decision`\n", text)
+    assert counted
+    assert shown + int(counted[1]) == len(titles)  # the end of the pack is there
+    assert len(text.encode()) > 8_500
+    assert "truncated" not in text
 
 
 def test_broken_memory_does_not_stop_the_program(

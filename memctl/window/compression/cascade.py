@@ -102,7 +102,7 @@ def reduce(
     `steps` are the names of the steps that may run. A target out of reach is no error: all of these steps run then.
     """
     wanted = tuple(essentials.of_blocks(conversation.blocks))
-    done = engine.run_steps(conversation, target, steps, evictor)
+    done = engine.run_steps(conversation, target, steps, evictor, is_guarded=True)
     if not done.steps:
         return Reduction(done, wanted)
     lost = tuple(essentials.missing(wanted, done.conversation.blocks))

@@ -226,17 +226,21 @@ class CompressionEngine:
         target: int,
         allowed: Collection[str] = ALL,
         evictor: EvictionEngine | None = None,
+        *,
+        is_guarded: bool = False,
     ) -> Cascade:
         """Make a conversation smaller by the `allowed` steps, cheapest first, until it has at most `target` tokens.
 
-        A target out of reach is no error: all allowed steps run then.
+        A target out of reach is no error: all allowed steps run then. If `is_guarded`, no step may lose anything of the
+        independent list (`checklist`); an agent's loop needs the room in small windows, and is not guarded by it.
         """
         if conversation.tokens <= target:
             return Cascade(conversation, target)
         from memctl.window.preservation import checklist, essentials
 
         wanted = essentials.of_blocks(conversation.blocks)
-        listed = checklist.present(checklist.of_blocks(conversation.blocks), conversation.blocks)
+        blocks = conversation.blocks
+        listed = checklist.present(checklist.of_blocks(blocks), blocks) if is_guarded else []
         steps: list[Step] = []
         for name in ALL:
             free = conversation.tokens - target

@@ -69,8 +69,8 @@ def report(message: str) -> Choice | None:
 
 def headline(message: str) -> str:
     """Return the sentence that says best what a message reports to have changed, "" if it reports no change."""
-    told = report(message)
-    return told.text if told is not None else next(iter(_changes(message)), "")
+    reported = report(message)
+    return reported.text if reported is not None else next(iter(_changes(message)), "")
 
 
 @lru_cache(maxsize=1024)

@@ -13,7 +13,7 @@ The limits of days decide what comes first, not what may be included: a decision
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -123,17 +123,7 @@ def draft(
     parts += [
         PackPart("state", TITLES["state"], tuple(states), rank=SECOND),
         PackPart("session", TITLES["session"], tuple(left), rank=SECOND),
-        *(
-            PackPart(
-                name,
-                TITLES[name],
-                tuple(_certain_first(snapshot, records, known, about)),
-                rank=0 if about.places and not about.records else FIRST,
-                shortest_first=name != LEARNING.name and not about.is_met,
-                counted=name == ISSUE.name and not about.is_met,
-            )
-            for name, records in chosen.items()
-        ),
+        *_important_parts(snapshot, chosen, known, about),
     ]
     if about.places:
         pages = PackPart("page", "Pages", tuple(items.of_result(snapshot, place) for place in about.places), rank=FIRST)
@@ -160,6 +150,23 @@ def draft(
         leading=WEIGHTY_FOR_TASK if about.is_met else CRITICAL,
         made=now,
     )
+
+
+def _important_parts(
+    snapshot: Snapshot, chosen: Mapping[str, Sequence[Record]], known: items.Origins, about: TaskMatches
+) -> list[PackPart]:
+    """Return a part for each record type, with the records of `chosen` (by type), which get room before the others."""
+    return [
+        PackPart(
+            name,
+            TITLES[name],
+            tuple(_certain_first(snapshot, records, known, about)),
+            rank=0 if about.places and not about.records else FIRST,
+            shortest_first=name != LEARNING.name and not about.is_met,
+            counted=name == ISSUE.name and not about.is_met,
+        )
+        for name, records in chosen.items()
+    ]
 
 
 def current_records(snapshot: Snapshot, now: str) -> list[Record]:

@@ -19,7 +19,7 @@ DONE = Event(RESULT, "ok", call="e1")
 
 def proposed(*events: Event, kind: str = "decision") -> list[Proposal]:
     made = summarize(Session("text", events), Trail(()), "s1", "Ada")
-    return [one for one in propose(made, ()) if one.kind == kind]
+    return [one for one in propose(made) if one.kind == kind]
 
 
 def asked(answer: str) -> Event:

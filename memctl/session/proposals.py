@@ -15,6 +15,7 @@ from memctl.record.kinds import DECISION, ISSUE, KINDS, LEARNING, STATE, Kind
 from memctl.record.required_text import is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import DONE
+from memctl.session import progress
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
@@ -43,6 +44,7 @@ _STATED = {
     LEARNING.name: "lesson",
     STATE.name: "task_description",
 }
+_LOOKED_AT = 3  # short prompts after the first, of which one may name the task
 _MOST_FILES = 3  # that a proposal refers to
 _FILE = re.compile(r"[\w@+-][\w./@+-]*\.\w+")
 _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)\b", re.IGNORECASE)
@@ -246,7 +248,7 @@ def _state(summary: SessionSummary) -> list[Proposal]:
         None,
     )
     said = _labelled(stated)[0] if stated else {}
-    goal = stated.statement.title if stated and stated.statement else summary.intent
+    goal = stated.statement.title if stated and stated.statement else _goal(summary)
     if not steps and not summary.tasks and summary.completion is None:
         return []
     remaining = [redacted_line(task.text) for task in summary.tasks if task.status != DONE]
@@ -263,6 +265,12 @@ def _state(summary: SessionSummary) -> list[Proposal]:
     values = _dated({"completion_percentage": summary.completion or 0}, summary.ended)
     title = _title(titles.goal_of(goal) if goal else f"Session {summary.id}")
     return [Proposal(STATE.name, title, values, given, bool(steps), is_sure=True)]
+
+
+def _goal(summary: SessionSummary) -> str:
+    """Return the first prompt that names a task, or else the first prompt."""
+    ahead = (text for text in summary.said[:_LOOKED_AT] if progress.is_task(text))
+    return next((text for text in (summary.intent, *ahead) if not titles.is_chat(text)), summary.intent)
 
 
 def _title(text: str) -> str:

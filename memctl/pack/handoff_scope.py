@@ -208,7 +208,7 @@ class Scope(Subject, frozen=True, kw_only=True):
 
 def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
     """Return the part of a memory that goes into the package of a handoff; `count` returns the tokens of a text."""
-    kind, subject = TYPES[asked.handoff_type], subject_of(snapshot, now, asked, sources)
+    kind, subject = asked.rules, subject_of(snapshot, now, asked, sources)
     task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
     ranked = items.search(snapshot, task, now) if kind.is_ranked else []
     bearing, places = _bearing(snapshot, ranked, count)

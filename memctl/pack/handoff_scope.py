@@ -108,8 +108,9 @@ def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -
     found = subject_of(snapshot, now, HandoffRequest(**msgspec.structs.asdict(who)), sources)
     weighty = [record for record in found.known if _reason(snapshot, now, record) in (BINDING, ISSUE)]
     state, lists = found.state, {}
+    source = f" [{state.task_id}]"  # behind each line that `complete` took from the state
     for name, field in _STATE_FIELDS.items():
-        lists[field] = [line for line in given.get(name, ()) if line != NONE_RECORDED]
+        lists[field] = [line.removesuffix(source) for line in given.get(name, ()) if line != NONE_RECORDED]
     lists["next_actions"] += state.next_actions
     return msgspec.structs.replace(
         state,

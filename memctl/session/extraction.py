@@ -27,7 +27,7 @@ _PHRASES = {
     labels.ISSUE: re.compile(r"\b(?:BUG|ISSUE)-\d+\b"),
 }
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b(?:\([^()\n]*\))?[: ]*(.+)")
-_PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
+_PERCENT = re.compile(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
 # How a text under the label of a decision begins if nothing is decided yet.
 _UNDECIDED = re.compile(r"(?:whether|if|why|how|none|no) ", re.IGNORECASE)
 # What an agent says that it will do is a step, not a decision.

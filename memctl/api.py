@@ -409,10 +409,10 @@ class Memory:
 
     def check(self, *, at: str | None = None) -> list[Finding]:
         """Return the findings of `memctl check`; writes nothing."""
-        from memctl.check import run, subject
+        from memctl.check import context, run
 
         snapshot = self._read(at)
-        return list(run.check(subject.from_memory(self._memory, snapshot, at=at)).findings)
+        return list(run.check(context.from_memory(self._memory, snapshot, at=at)).findings)
 
     def _create(self, kind: str, title: str, fields: Mapping[str, Any], reason: str, dry_run: bool) -> Written:
         from memctl.record.change import WriteOptions

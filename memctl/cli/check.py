@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from memctl import __version__
-from memctl.check import formats, run, subject
+from memctl.check import context, formats, run
 from memctl.check.findings import Finding
 from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES, SEVERITIES, WARNING
 from memctl.check.run import Report
@@ -119,14 +119,14 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at)
     # A commit by memctl has only its own files, and the documents already show what later commits will contain.
     # The same holds for a user's commit of single files of a batch, after which memctl squashes the rest.
-    if staged and (git.committing_process() or batches.branch_here(memory) or not subject.is_touched(memory)):
+    if staged and (git.committing_process() or batches.branch_here(memory) or not context.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
     for error in settings.faults(memory):  # no file of the memory has these settings, so they are no findings
         output.note(f"warning: {error.message}\nhint: {error.hint}")
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *DOCUMENTS)
-    return run.check(subject.from_memory(memory, snapshot, staged, at), select, ignore)
+    return run.check(context.from_memory(memory, snapshot, staged, at), select, ignore)
 
 
 def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from memctl.check import credentials, inventory, lifecycle, ownership, records, references, sessions, structure
+from memctl.check import credentials, files, lifecycle, ownership, records, references, sessions, structure
 from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
@@ -51,9 +51,9 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (lifecycle.completion, ("MEM406", "MEM407")),
     (lifecycle.declared_completion, ("MEM405",)),
     (lifecycle.overview, ("MEM408",)),
-    (inventory.unknown_files, ("MEM501", "MEM502", "MEM511")),
-    (inventory.unused_settings, ("MEM512",)),
-    (inventory.overdue_commits, ("MEM513",)),
+    (files.unknown_files, ("MEM501", "MEM502", "MEM511")),
+    (files.unused_settings, ("MEM512",)),
+    (files.overdue_commits, ("MEM513",)),
     (sessions.checkpoints, ("MEM103", "MEM505", "MEM506")),
     (sessions.pages, ("MEM102", "MEM103", "MEM507", "MEM508", "MEM509", "MEM510")),
     (ownership.owned_sections, ("MEM601",)),

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from memctl.check import credentials, files, lifecycle, ownership, records, references, sessions, structure
+from memctl.check import credentials, files, lifecycle, ownership, pages, records, references, sessions
 from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
@@ -39,13 +39,13 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (references.mentions_of_records, ("MEM207",)),
     (references.suspects, ("MEM208",)),
     (references.globs, ("MEM209",)),
-    (structure.readable, ("MEM301", "MEM102", "MEM103")),
-    (structure.numbers, ("MEM302",)),
-    (structure.hierarchy, ("MEM303", "MEM304")),
-    (structure.status, ("MEM305",)),
-    (structure.contents, ("MEM311", "MEM312")),
-    (structure.lengths, ("MEM306", "MEM307")),
-    (structure.stale_documents, ("MEM308", "MEM309", "MEM310", "MEM313", "MEM314")),
+    (pages.readable, ("MEM301", "MEM102", "MEM103")),
+    (pages.numbers, ("MEM302",)),
+    (pages.hierarchy, ("MEM303", "MEM304")),
+    (pages.status, ("MEM305",)),
+    (pages.contents, ("MEM311", "MEM312")),
+    (pages.lengths, ("MEM306", "MEM307")),
+    (pages.stale_documents, ("MEM308", "MEM309", "MEM310", "MEM313", "MEM314")),
     (lifecycle.expiry, ("MEM401", "MEM404")),
     (lifecycle.replacements, ("MEM402", "MEM403")),
     (lifecycle.completion, ("MEM406", "MEM407")),

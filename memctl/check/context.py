@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from memctl.check.cached_renderer import CachedRenderer
 from memctl.check.findings import StagedWork, Subject
-from memctl.check.render_digest import CachedRenderer
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
 from memctl.record.snapshot import Snapshot

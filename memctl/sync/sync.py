@@ -19,8 +19,8 @@ from shlex import quote
 import msgspec
 
 from memctl.check import run
+from memctl.check.cached_renderer import CachedRenderer
 from memctl.check.findings import Finding, Subject
-from memctl.check.render_digest import CachedRenderer
 from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending

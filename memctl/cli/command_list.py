@@ -26,7 +26,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "render": ("documents", "Render all documents from the memory."),
     },
     "Find": {
-        "list": ("find", "List records."),
+        "list": ("list_records", "List records."),
         "search": ("search", "Search records, pages and past sessions, best match first."),
         "show": ("navigate", "Show records, and places of the hierarchy by their § markers."),
         "next": ("next_work", "Show what to work on next: unblocked work, best first."),

@@ -14,7 +14,7 @@ import click
 from memctl import __version__
 from memctl.cli import terminal
 from memctl.cli.command_list import MODULES, SYNONYMS, all_commands, of_kinds, write_help
-from memctl.cli.start import Start
+from memctl.cli.startup import Start
 from memctl.errors import BUG, INTERRUPTED, OK, UNANSWERED, USAGE, MemctlError, incomplete_installation
 
 # Commands with output to read, which goes through Git's pager if it is longer than the terminal.

@@ -14,7 +14,7 @@ import click
 from memctl.cli import memory_access, output, report
 from memctl.cli.command import command, json_option
 from memctl.cli.report import write_options, writing
-from memctl.cli.start import Start
+from memctl.cli.startup import Start
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import find_top, refuse_bare

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from memctl.cli.main import cli
-from memctl.cli.start import Start
+from memctl.cli.startup import Start
 from memctl.hooks import agents_md
 from memctl.hooks.primer import GUIDE, TOPICS
 from memctl.text.fit import LIMIT, length

@@ -131,7 +131,7 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
 
 def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
     """Correct records in one commit (with their documents), then render the documents that are still stale."""
-    from memctl.cli import report  # loads what writes, which a check without --fix does not need
+    from memctl.cli import write_command  # loads what writes, which a check without --fix does not need
     from memctl.record.change import WriteOptions
     from memctl.write import autofix, render, transaction
 
@@ -143,10 +143,10 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
             memory, lambda _: autofix.fix(load.disk(memory), in_records), WriteOptions(dry_run=dry_run)
         )
         if style == "text":
-            report.outcome(memory, result, {"as_json": False, "dry_run": dry_run})
+            write_command.outcome(memory, result, {"as_json": False, "dry_run": dry_run})
         else:
             say(f"{'would ' if dry_run else ''}{result.change.op} {result.change.title}")
-            report.pending(result)
+            write_command.pending(result)
     if any(finding.code in DOCUMENTS for finding in mended):
         if dry_run:
             say("would render the documents")
@@ -155,7 +155,7 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
         outcome, _ = render.render(memory)
         for path in outcome.documents:
             say(f"rendered {memory.tracked(path)}")
-        report.pending(outcome)
+        write_command.pending(outcome)
     if not mended:
         output.note("nothing here can be fixed automatically")
 

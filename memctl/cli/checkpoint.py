@@ -8,10 +8,10 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import Group, command, complete, json_option, limit_option, options, reading, text_options
 from memctl.cli.event import workflow_option
-from memctl.cli.report import naming_options, not_empty, real_text, take_flags, write_options, writing
+from memctl.cli.write_command import naming_options, not_empty, real_text, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.snapshot import Snapshot
@@ -99,7 +99,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     with naming_options(ctx):
         made, result = task_state.save(memory, state, how, write_options(flags))
     lines = [f"{made.checkpoint_id} {memory.tracked(made.number.path)}"]
-    report.outcome(memory, result, flags, lines)
+    write_command.outcome(memory, result, flags, lines)
     _note_missing(resume.missing_fields(made))
 
 

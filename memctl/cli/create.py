@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from memctl.cli import memory_access, output, record_options, report
+from memctl.cli import memory_access, output, record_options, write_command
 from memctl.cli.command import Command, complete_id, for_people
-from memctl.cli.report import strict_option, take_flags, write_options, writing
+from memctl.cli.write_command import strict_option, take_flags, write_options, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.record.kinds import STATE, Kind
@@ -119,7 +119,7 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
         return task_state.update(snapshot, reference, fields, saved, given["completion_percentage"])
 
     result = transaction.carry_out(memory, lambda _: change(load.disk(memory)), write_options(flags))
-    report.outcome(memory, result, flags)
+    write_command.outcome(memory, result, flags)
 
 
 _READING = ("list", "ls", "show", "all")  # what people type for a command of their own
@@ -169,4 +169,4 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     with kept:
         result = create.add(memory, draft, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
-    report.outcome(memory, result, flags, [line])
+    write_command.outcome(memory, result, flags, [line])

@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, json_option, limit_option, options, text_options
-from memctl.cli.report import naming_options
+from memctl.cli.write_command import naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import time_input
 from memctl.record.event import TYPES, ContextSizes, WorkflowEvent

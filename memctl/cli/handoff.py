@@ -10,10 +10,10 @@ import click
 import msgspec
 
 from memctl import agent_view
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import Group, command, complete_id, json_option, options, reading, section_named, text_options
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options, refuse_undeliverable
-from memctl.cli.report import naming_options, real_text, take_flags, write_options
+from memctl.cli.write_command import naming_options, real_text, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff as handoff_pack
 from memctl.pack.budget_fill import AUTO
@@ -196,7 +196,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
         output.note(*(f"not changed: {reason}" for reason in answered.stays))
         other = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
         output.note(*events.note_handoff(memory, one.record.id, status, other, who.sections))
-    report.outcome(memory, done.written, given)
+    write_command.outcome(memory, done.written, given)
     if status == ACCEPTED and not (given["as_json"] or given["dry_run"]):
         from memctl.pack import handoff_scope, supply
         from memctl.task import resume

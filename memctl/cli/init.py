@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command, json_option
-from memctl.cli.report import write_options, writing
 from memctl.cli.startup import Start
+from memctl.cli.write_command import write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import find_top, refuse_bare
@@ -82,7 +82,7 @@ def init_command(
     start: Path = ctx.obj.folder
     there = memory_access.memory_if_any(ctx) if (docs or yes) and not here and not project else None
     if docs and there:
-        report.carry_out(there, lambda _: setup.plan_documents(there, docs), flags | {"discard": False})
+        write_command.carry_out(there, lambda _: setup.plan_documents(there, docs), flags | {"discard": False})
         return
     if yes and there:
         _run_steps(ctx, there)  # as `init` has just proposed
@@ -99,7 +99,7 @@ def init_command(
             trust.grant(memory.repository)
     result = transaction.carry_out(memory, lambda _: change, write_options(flags))
     if yes:
-        report.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
+        write_command.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
         _run_steps(ctx, memory)
         return
     from memctl.cli import first_steps  # `init` alone needs it
@@ -107,9 +107,9 @@ def init_command(
     steps = first_steps.propose(memory)
     if flags["as_json"]:
         named = [{"command": step.line, "purpose": step.purpose} for step in steps]
-        output.json("change", report.change_data(memory, result, flags["dry_run"]) | {"next": named})
+        output.json("change", write_command.change_data(memory, result, flags["dry_run"]) | {"next": named})
         return
-    report.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
+    write_command.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
     if not flags["dry_run"]:
         _print_steps(memory.folder.parent, steps)
 
@@ -210,7 +210,7 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
 @click.option("--batch", is_flag=True, help="Only squash a batch, if HEAD has moved since it began (for hooks).")
 @click.option("--allow-accepted", is_flag=True, help="Allow changing the text of an accepted decision.")
 @click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
-@report.strict_option
+@write_command.strict_option
 @json_option
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be committed, and commit nothing.")
 @click.pass_context
@@ -241,7 +241,7 @@ def commit_command(
     memory = memory_access.memory(ctx)
     if batch:
         squashed = commit.end_batch(memory, only_if_moved=True)
-        report.pending(squashed) if squashed else None
+        write_command.pending(squashed) if squashed else None
         ctx.exit(REFUSED if squashed and squashed.pending else OK)
     if not dry_run:
         memory.grant_trust() if again or drop else memory.refuse_untrusted_agent()
@@ -262,7 +262,7 @@ def commit_command(
 
 def _print_commits(memory: Memory, results: Sequence[Outcome], verb: str, *, as_json: bool, dry_run: bool) -> None:
     if as_json:
-        output.json_list("commits", [report.change_data(memory, result, False) for result in results])
+        output.json_list("commits", [write_command.change_data(memory, result, False) for result in results])
         return
     if not results:
         output.note("nothing is pending" if verb == "commit" else "nothing was undone outside memctl")
@@ -272,8 +272,8 @@ def _print_commits(memory: Memory, results: Sequence[Outcome], verb: str, *, as_
         label = f"would {verb}" if dry_run and not is_undone else done
         output.one_line(f"{label}: {result.change.op} {result.change.title}")
         if not dry_run:
-            report.pending(result)
-        report.advice(result)
+            write_command.pending(result)
+        write_command.advice(result)
 
 
 def _in_repository(start: Path) -> bool:

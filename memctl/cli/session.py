@@ -8,10 +8,10 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import material, memory_access, output, report, session_probe, source
+from memctl.cli import material, memory_access, output, session_probe, source, write_command
 from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
-from memctl.cli.report import real_text, write_options, writing
+from memctl.cli.write_command import real_text, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import session_page
 from memctl.record.change import Change
@@ -284,7 +284,7 @@ def end_command(
         active.forget(memory, name)
         where = f", in {done.commit[:10]}" if done.commit else ""
         lines = [f"{name} was already summarized when its end was interrupted{where}"]
-        report.outcome(memory, done, flags, lines)
+        write_command.outcome(memory, done, flags, lines)
         return
     session = material.read(sources) if sources else _NOTHING
     summary = collect.gather(memory, session, name, known)
@@ -400,11 +400,11 @@ def _select_proposals(proposed: Sequence[Proposal], accept: str) -> list[Proposa
 def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
     """Report what was written; with --dry-run, what would be written."""
     if flags["as_json"]:
-        data = report.change_data(memory, result, flags["dry_run"])
+        data = write_command.change_data(memory, result, flags["dry_run"])
         output.json("session", {**data, "summary": _summary_data(summary)})
         return
     lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}", *result.change.ids]
-    report.outcome(memory, result, flags, lines)
+    write_command.outcome(memory, result, flags, lines)
     output.note(_figures(summary))
     if (tokens := documents.counter(memory).tokens(result.change.writes[0].text)) > MOST_TOKENS:
         output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}; decisions are never left out")

@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, complete, json_option, options, section_named
-from memctl.cli.report import real_text
+from memctl.cli.write_command import real_text
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
 from memctl.record import time_input

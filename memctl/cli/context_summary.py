@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.cli import memory_access, output, token_counter
 from memctl.cli.command import command, json_option
-from memctl.cli.source import name_of, read
+from memctl.cli.text_input import name_of, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import context_summary, phase
 from memctl.pack.context_summary import BUDGET, DECISIONS, AgentResult, ContextSummary, Violation

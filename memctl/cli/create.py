@@ -144,7 +144,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         progress.refuse_conflicting(state.stated_steps(given))
     draft = create.Draft(kind=kind, values={})
     if source:
-        from memctl.cli.source import draft_from, name_of
+        from memctl.cli.text_input import draft_from, name_of
 
         draft, notes = draft_from(kind, source)
         for line in notes:
@@ -152,7 +152,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     draft.take(given)
     kept: AbstractContextManager[None] = nullcontext()
     if use_editor:
-        from memctl.cli.source import compose, keep_if_refused
+        from memctl.cli.text_input import compose, keep_if_refused
 
         draft.body = compose(
             create.body_of(draft, create.template(memory, kind)) or create.template_text(memory, kind), draft

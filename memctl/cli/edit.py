@@ -9,7 +9,7 @@ import click
 
 from memctl.cli import memory_access, output, record_options, write_command
 from memctl.cli.command import command, complete, complete_id
-from memctl.cli.source import keep_if_refused, name_of, open_editor, read
+from memctl.cli.text_input import keep_if_refused, name_of, open_editor, read
 from memctl.cli.write_command import discard_option, not_empty, strict_option, take_flags, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change

@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.cli import memory_access, output, terminal, write_command
 from memctl.cli.command import command, filtering, reading
-from memctl.cli.source import name_of, read
+from memctl.cli.text_input import name_of, read
 from memctl.cli.write_command import write_options, writing
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl

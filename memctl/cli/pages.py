@@ -11,7 +11,7 @@ import msgspec
 from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import Command, Group, at_option, command, complete, json_option, section_named
 from memctl.cli.record_options import from_top
-from memctl.cli.source import keep_if_refused, name_of, read, write_page
+from memctl.cli.text_input import keep_if_refused, name_of, read, write_page
 from memctl.cli.write_command import FLAGS, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.navigate import refuse_broken

@@ -12,7 +12,7 @@ import click
 
 from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command, complete_id, json_option
-from memctl.cli.source import read
+from memctl.cli.text_input import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import history_search
 from memctl.git.history_search import Matches

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import material, memory_access, output, session_probe, source, write_command
+from memctl.cli import material, memory_access, output, session_probe, text_input, write_command
 from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
 from memctl.cli.write_command import real_text, write_options, writing
@@ -104,7 +104,7 @@ def summarize_command(
     identifier, known = name_of(memory, given, session, sources[0])
     summary = collect.gather(memory, session, identifier, known)
     if summary.is_empty:
-        names = " and ".join(map(source.name_of, sources))
+        names = " and ".join(map(text_input.name_of, sources))
         hint = "give a transcript of an agent's program, messages as JSON, or text with `User:` before each prompt"
         raise MemctlError(f"nothing of a session can be read in {names}", hint)
     if review:

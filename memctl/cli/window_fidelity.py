@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from memctl.cli import material, memory_access, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
-from memctl.cli.source import lines, read
+from memctl.cli.text_input import lines, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.text.phrases import quantity

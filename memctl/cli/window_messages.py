@@ -11,7 +11,7 @@ import msgspec
 
 from memctl.cli import output, token_counter
 from memctl.cli.command import options
-from memctl.cli.source import lines
+from memctl.cli.text_input import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.store import named_file
 from memctl.store.memory import Memory

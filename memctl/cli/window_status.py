@@ -15,7 +15,7 @@ from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option, options
 from memctl.cli.quality import print_performance
-from memctl.cli.source import lines
+from memctl.cli.text_input import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store import named_file
 from memctl.text.phrases import quantity

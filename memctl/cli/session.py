@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import material, memory_access, output, session_probe, text_input, write_command
+from memctl.cli import memory_access, output, session_probe, text_input, transcript_input, write_command
 from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
 from memctl.cli.write_command import real_text, write_options, writing
@@ -49,7 +49,7 @@ def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[
     known = active.find(memory, named) if named else None
     if given or known:
         return active.name(named), known
-    return active.name_like(material.own_name(session, source) or memory.session), None
+    return active.name_like(transcript_input.own_name(session, source) or memory.session), None
 
 
 _accept_option = click.option(
@@ -77,11 +77,11 @@ _WHERE = (
     ),
     group=session_command,
 )
-@material.transcripts
+@transcript_input.transcripts
 @click.option("--id", "given", default="", metavar="NAME", help="The session's name. [default: the transcript's own]")
 @click.option("--review", is_flag=True, help="Show the records that are proposed, and write nothing.")
 @_accept_option
-@material.no_llm
+@transcript_input.no_llm
 @writing
 @click.pass_context
 def summarize_command(
@@ -100,7 +100,7 @@ def summarize_command(
     if not sources:
         raise MemctlError("a transcript is missing", f"`memctl session summarize --transcript FILE`; {_WHERE}", USAGE)
     memory = memory_access.memory(ctx)
-    session = material.read(sources)
+    session = transcript_input.read(sources)
     identifier, known = name_of(memory, given, session, sources[0])
     summary = collect.gather(memory, session, identifier, known)
     if summary.is_empty:
@@ -130,7 +130,7 @@ def _write(
     """
     from memctl.session import grades, missing_facts, probes
 
-    summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
+    summary = transcript_input.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
     proposed = proposals.propose(summary, memory_access.snapshot(memory, None).records)
     accepted = _select_proposals(proposed, accept)
     from_transcript = grades.of_transcript(memory, summary, session)
@@ -265,9 +265,9 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
     group=session_command,
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
-@material.transcripts
+@transcript_input.transcripts
 @_accept_option
-@material.no_llm
+@transcript_input.no_llm
 @writing
 @click.pass_context
 def end_command(
@@ -286,7 +286,7 @@ def end_command(
         lines = [f"{name} was already summarized when its end was interrupted{where}"]
         write_command.outcome(memory, done, flags, lines)
         return
-    session = material.read(sources) if sources else _NOTHING
+    session = transcript_input.read(sources) if sources else _NOTHING
     summary = collect.gather(memory, session, name, known)
     ctx.exit(_write(memory, summary, session, accept, flags, no_llm=no_llm, ends=known))
 
@@ -301,7 +301,7 @@ def end_command(
     group=session_command,
 )
 @click.argument("phase", type=click.Choice(phases.PHASES))
-@material.transcripts
+@transcript_input.transcripts
 @json_option
 @click.pass_context
 def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], **flags: Any) -> None:
@@ -315,8 +315,10 @@ def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], *
         hint = f"`memctl session phase {phase} --transcript FILE`; {_WHERE}"
         raise MemctlError("a transcript is missing", hint, USAGE)
     memory = memory_access.memory(ctx)
-    session = material.read(sources)
-    summary = collect.gather(memory, session, active.name_like(material.own_name(session, sources[0])) or "session")
+    session = transcript_input.read(sources)
+    summary = collect.gather(
+        memory, session, active.name_like(transcript_input.own_name(session, sources[0])) or "session"
+    )
     sections = phases.form(phase, summary, session)
     if flags["as_json"]:
         output.json(

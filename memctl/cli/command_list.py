@@ -43,7 +43,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "load": ("pack", "Print what an agent's reply asks for, and list what it no longer needs."),
         "context-summary": ("context_summary", "Shorten a sub-agent's result to what the next phase needs."),
         "files": ("files", "Rank the repository's files for a task, and show which to load ahead."),
-        "summarize": ("summary", "Show what is in a large file, within a token budget."),
+        "summarize": ("summarize", "Show what is in a large file, within a token budget."),
     },
     "Workflow": {
         "checkpoint": ("checkpoint", "Save the state of a task, and resume it."),

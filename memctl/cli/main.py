@@ -54,9 +54,9 @@ class Memctl(click.Group):
         if args and args[0] in SYNONYMS:
             args = [SYNONYMS[args[0]], *args[1:]]
         if args and args[0] not in MODULES and args[0] not in of_kinds() and not args[0].startswith("-"):
-            from memctl.cli import wrong_words
+            from memctl.cli import usage_errors
 
-            raise wrong_words.unknown_command(args[0], self.list_commands(ctx))
+            raise usage_errors.unknown_command(args[0], self.list_commands(ctx))
         ctx.obj.work_in(ctx.params.get("folder"))
         return super().resolve_command(ctx, args)
 
@@ -136,9 +136,9 @@ def _error(raised: Exception, written: list[str], given: list[str]) -> MemctlErr
     if isinstance(raised, MemctlError):
         return raised
     if isinstance(raised, click.UsageError):
-        from memctl.cli import wrong_words
+        from memctl.cli import usage_errors
 
-        return wrong_words.usage_error(raised, given)
+        return usage_errors.usage_error(raised, given)
     if isinstance(raised, click.ClickException):
         return MemctlError(raised.format_message(), exit_code=raised.exit_code)
     if isinstance(raised, OSError):

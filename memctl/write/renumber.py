@@ -20,7 +20,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import commits, index, trees
-from memctl.git.authorship import Authorship, History
+from memctl.git.first_commits import Authorship, History
 from memctl.git.index import Sides
 from memctl.record import checkpoint, handoff, session_page
 from memctl.record.change import RENUMBER, Change, Delete, RecordAction, Write, WriteOptions

@@ -192,7 +192,7 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     Returns "" if the clone has session pages on its own ref, if no remote seems to have any, or if the line was
     returned before. `root` is the folder of the memory's hooks, in which a file records that the line was returned.
     """
-    from memctl.git import hook_commits, private
+    from memctl.git import hook_commits, private_files
     from memctl.store import sessions_ref
 
     repository = memory.repository
@@ -209,5 +209,5 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     is_known = bool(repository.tip(sessions_ref.remote_ref(remote)))
     if not is_known and not are_kept_there:
         return ""
-    private.make_file(root / _ELSEWHERE)
+    private_files.make_file(root / _ELSEWHERE)
     return f"Pages of earlier sessions may be at {remote} and are not here yet: `memctl sync` fetches them. (memctl)\n"

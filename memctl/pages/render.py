@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from memctl import __version__
-from memctl.git import private
+from memctl.git import private_files
 from memctl.git.repository import Repository
 from memctl.pages import levels
 from memctl.pages.contents import BrokenTemplate, CountTokens, Estimate
@@ -183,7 +183,7 @@ class _CompiledTemplate:
         self._code, packed = code, marshal.dumps(code)
         if self._file is not None:
             with suppress(OSError):  # the clone belongs to another user, or can only be read
-                private.replace_file(self._file, self._made_from + _checksum(packed) + packed)
+                private_files.replace_file(self._file, self._made_from + _checksum(packed) + packed)
 
     def _stored_code(self) -> CodeType | None:
         with suppress(OSError):

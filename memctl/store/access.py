@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from memctl.git import private
+from memctl.git import private_files
 from memctl.record.record import Record
 
 FILE = "access.db"
@@ -29,7 +29,7 @@ def count(folder: Path, memory_ids: Iterable[str], now: str) -> None:
     if not rows:
         return
     try:
-        private.make_file(folder / FILE)
+        private_files.make_file(folder / FILE)
         _add(folder / FILE, rows)
     except sqlite3.OperationalError:
         return  # locked or read-only: the retrieval is not counted

@@ -24,8 +24,8 @@ from memctl.errors import MemctlError
 from memctl.git import differences
 from memctl.hooks import session_state
 from memctl.hooks.event_payload import COMPACTED, Payload
+from memctl.hooks.guide import GUIDE
 from memctl.hooks.hosts import Host
-from memctl.hooks.primer import GUIDE
 from memctl.hooks.session_state import SessionState
 from memctl.record.kinds import CHECKPOINTS
 from memctl.session.active import Running

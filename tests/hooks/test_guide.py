@@ -12,7 +12,7 @@ import pytest
 from memctl.cli.main import cli
 from memctl.cli.startup import Start
 from memctl.hooks import agents_md
-from memctl.hooks.primer import GUIDE, TOPICS
+from memctl.hooks.guide import GUIDE, TOPICS
 from memctl.text.fit import LIMIT, length
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES

@@ -266,7 +266,7 @@ class Memory:
 
         `marker` names the place, such as "§2.1".
         """
-        from memctl.pack.supply import places
+        from memctl.pack.item_sources import places
         from memctl.store import agent_env
 
         place = places(self._memory, self._read(at))(marker)
@@ -333,7 +333,7 @@ class Memory:
         Records about `task` come first. With a `section`, such as "2.1", the pack has only that section. The records in
         the pack are counted as retrieved.
         """
-        from memctl.pack import budget_fill, last_work, rehydrate, supply
+        from memctl.pack import budget_fill, item_sources, last_work, rehydrate
         from memctl.pages.links import known_section
         from memctl.store import access
 
@@ -346,7 +346,7 @@ class Memory:
         count = self._counter(model)
         most = budget or memory.config.rehydrate_budget
         wanted = rehydrate.RehydrationRequest(task=task, section=known_section(snapshot, section), reader=memory.actor)
-        sources = supply.sources(memory, snapshot, at)
+        sources = item_sources.sources(memory, snapshot, at)
         draft = rehydrate.draft(snapshot, memory.now, wanted, sources, count, last_work.room(most))
         pack = budget_fill.fill(draft if memory.is_trusted else draft.foreign, form, most, count)
         if snapshot.source == "disk":

@@ -96,7 +96,7 @@ def context_summary_command(
 
 def _print_standing(memory: Memory, decision: str | None, budget: int, counter: Counter, as_json: bool) -> int:
     snapshot = memory_access.readable(memory, None)
-    from memctl.pack.supply import sources
+    from memctl.pack.item_sources import sources
 
     given = sources(memory, snapshot, None)
     found = phase.assess(snapshot, memory.now, given.worked, blockers=given.blockers())

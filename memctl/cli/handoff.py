@@ -198,11 +198,11 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
         output.note(*events.note_handoff(memory, one.record.id, status, other, who.sections))
     write_command.outcome(memory, done.written, given)
     if status == ACCEPTED and not (given["as_json"] or given["dry_run"]):
-        from memctl.pack import handoff_scope, supply
+        from memctl.pack import handoff_scope, item_sources
         from memctl.task import resume
 
         snapshot = agent_view.readable(memory, answered.snapshot)
-        state = handoff_scope.resume_state(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
+        state = handoff_scope.resume_state(snapshot, memory.now, one, item_sources.sources(memory, snapshot, None))
         output.text(resume.write(state, is_trusted=memory.is_trusted).text, newline=False)
 
 

@@ -127,7 +127,7 @@ class _Navigator:
         found = navigate.find(self._snapshot, lambda: self.renderer, marker)
         if found.level > 1:
             return found
-        from memctl.pack.supply import with_blockers
+        from memctl.pack.item_sources import with_blockers
 
         return with_blockers(self._memory, self._snapshot, found)
 

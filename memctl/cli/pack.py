@@ -14,7 +14,7 @@ from memctl.cli.pack_options import PackOptions, counter_of, deliver, fill, pack
 from memctl.cli.text_input import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import budget_fill, last_work, prompt, rehydrate
-from memctl.pack.supply import places, sources
+from memctl.pack.item_sources import places, sources
 from memctl.pages.links import known_section
 from memctl.record import time_input
 

@@ -147,9 +147,9 @@ def _items(
     made = list(filter(is_relevant, places))
     if not relevant:
         return made
-    from memctl.pack import supply
+    from memctl.pack import item_sources
 
-    known = supply.origins_of(memory, snapshot, relevant, None)
+    known = item_sources.origins_of(memory, snapshot, relevant, None)
     return [*(items.of_record(snapshot, record, known) for record in relevant), *made]
 
 

@@ -156,13 +156,13 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     `room` puts a resume text, which shows the checkpoint, into the rest; the pack then leaves out the checkpoint.
     """
     size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
-    from memctl.pack import budget_fill, last_work, rehydrate, supply
+    from memctl.pack import budget_fill, item_sources, last_work, rehydrate
     from memctl.store import access
 
     snapshot = agent_view.readable(memory, load.disk(memory))
     wanted = rehydrate.RehydrationRequest(since=since, is_resumed=room < _ROOM)
     work = last_work.room(room, _ROOM)
-    draft = rehydrate.draft(snapshot, memory.now, wanted, supply.sources(memory, snapshot, None), size, work)
+    draft = rehydrate.draft(snapshot, memory.now, wanted, item_sources.sources(memory, snapshot, None), size, work)
     if since and not draft.items() and not draft.others:
         return ""
     draft = replace(draft, lines=_LINES, least_lines=_LEAST_LINES)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack import compaction, handoff_request, handoff_scope, items, phase, supply
+from memctl.pack import compaction, handoff_request, handoff_scope, item_sources, items, phase
 from memctl.pack.budget_fill import CountTokens, Pack, fill
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.handoff_request import CHANGED, CONTINUATION, EMERGENCY, FIELDS, SECTION, TASK, TYPES, HandoffRequest
@@ -427,7 +427,7 @@ def _packed(
 
     Raises InvalidFields if required fields are missing, and MemctlError if the package does not fit.
     """
-    sources = supply.sources(memory, snapshot, None)
+    sources = item_sources.sources(memory, snapshot, None)
     scope = handoff_scope.gather(snapshot, memory.now, asked, sources, count)
     standing = phase.assess(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
     task = f"{one_line(scope.named.title)} [{scope.named.id}]" if scope.named is not None else asked.task

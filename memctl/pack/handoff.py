@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack import compaction, handoff_request, handoff_scope, item_sources, items, phase
+from memctl.pack import compaction, handoff_request, handoff_scope, item_sources, items, phase_summary
 from memctl.pack.budget_fill import CountTokens, Pack, fill
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.handoff_request import CHANGED, CONTINUATION, EMERGENCY, FIELDS, SECTION, TASK, TYPES, HandoffRequest
@@ -429,7 +429,7 @@ def _packed(
     """
     sources = item_sources.sources(memory, snapshot, None)
     scope = handoff_scope.gather(snapshot, memory.now, asked, sources, count)
-    standing = phase.assess(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
+    standing = phase_summary.assess(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
     task = f"{one_line(scope.named.title)} [{scope.named.id}]" if scope.named is not None else asked.task
     changes = _changes(memory, snapshot, scope)
     asked = msgspec.structs.replace(asked, task=task, changes=changes, transfers=transfers)
@@ -446,7 +446,7 @@ def _changes(memory: Memory, snapshot: Snapshot, scope: Scope) -> tuple[tuple[st
     """
     globs = scope.globs
     if scope.sections and not globs:
-        records = phase.of_sections(snapshot, snapshot.open_records, scope.sections)
+        records = phase_summary.of_sections(snapshot, snapshot.open_records, scope.sections)
         globs = tuple(code_path(ref) for record in records for ref in record.code_refs)
         if not globs:
             return ()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack import compaction, items, last_work, phase
+from memctl.pack import compaction, items, last_work, phase_summary
 from memctl.pack.budget_fill import CountTokens
 from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item, OmittedItem
@@ -128,7 +128,7 @@ def records_of(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str
     If the sections have no open task, the open tasks of the agent `giver` that belong to no section count as well.
     """
     known = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and not r.is_archived and not r.is_expired(now)]
-    return phase.of_sections(snapshot, known, sections, giver)
+    return phase_summary.of_sections(snapshot, known, sections, giver)
 
 
 def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sources) -> list[Record]:
@@ -269,7 +269,7 @@ def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
         return ""
     if record.memory_type == "decision":
         is_recent = timestamps.days_between(record.timestamp, now) <= _RECENT_DAYS
-        if phase.binding_decisions([record]):
+        if phase_summary.binding_decisions([record]):
             return BINDING
         return RECENT if is_recent or record.importance >= _WEIGHTY else ""
     if record.memory_type == "issue":

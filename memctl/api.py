@@ -302,16 +302,16 @@ class Memory:
 
         `limit` is the number of commits to read; 0 reads all.
         """
-        from memctl.pages import answer, provenance
+        from memctl.pages import provenance, why_answer
 
         snapshot = self._read(at)
         commit = self._memory.repository.resolve(at) if at is not None else ""
         request = provenance.locate(self._memory, snapshot, self._memory.repository.top, path, commit)
         found = provenance.why(self._memory, snapshot, request, commit, limit)
-        indirect = answer.indirect(snapshot, found)
+        indirect = why_answer.indirect(snapshot, found)
         is_known = found.is_explained or indirect.perhaps
         return Explanation(
-            answer.sentence(snapshot, found, indirect) if is_known else "",
+            why_answer.sentence(snapshot, found, indirect) if is_known else "",
             tuple(item.record for item in found.records if item.record is not None),
             tuple(page.id for page, _ in found.sections),
             tuple(cause.touch.commit for cause in found.commits),

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from memctl.check.files import special_files
 from memctl.check.findings import Finding, Subject
 from memctl.pages import documents, generated_header, levels
-from memctl.pages.contents import BrokenTemplate
 from memctl.pages.links import FOLDER, SOURCES, document_of
+from memctl.pages.template_values import BrokenTemplate
 from memctl.record import content_fields, pages
 from memctl.record.config import DEFAULT_BRANCH
 from memctl.record.errors import CONFLICT, DUPLICATE

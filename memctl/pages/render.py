@@ -20,9 +20,9 @@ from memctl import __version__
 from memctl.git import private_files
 from memctl.git.repository import Repository
 from memctl.pages import levels
-from memctl.pages.contents import BrokenTemplate, CountTokens, Estimate
 from memctl.pages.generated_header import LAYOUTS, seal
 from memctl.pages.links import EXECUTIVE, INDEX, SOURCES, Links, document_of
+from memctl.pages.template_values import BrokenTemplate, CountTokens, Estimate
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot

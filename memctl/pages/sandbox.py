@@ -30,7 +30,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from memctl.errors import MemctlError
 from memctl.git import private_files
-from memctl.pages.contents import BrokenTemplate
+from memctl.pages.template_values import BrokenTemplate
 from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import files

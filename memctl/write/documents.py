@@ -16,10 +16,10 @@ from memctl.errors import MemctlError
 from memctl.git import trees, trust
 from memctl.git.git import GitFailed
 from memctl.pages import documents
-from memctl.pages.contents import BrokenTemplate
 from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, INDEX, NEVER_SHOWN, SOURCES, UNTRACKED
 from memctl.pages.render import Renderer, touched
+from memctl.pages.template_values import BrokenTemplate
 from memctl.record import errors, pages
 from memctl.record.change import Change
 from memctl.record.config import DEFAULT_BRANCH, Config

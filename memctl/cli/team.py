@@ -236,7 +236,7 @@ def check_command(
     PATH is relative to here or to the worktree's top; a folder stands for all files in it. Exit code 0: you may write
     everywhere; 1: not everywhere.
     """
-    from memctl.pages import place_sections
+    from memctl.pages import governing_sections
 
     memory = memory_access.memory(ctx)
     name = agent_name(agent) if agent else memory.actor
@@ -244,7 +244,7 @@ def check_command(
     found: dict[str, list[Ownership]] = {}
     granted: dict[str, bool] = {}
     for place in places:
-        governing = place_sections.governing_sections(
+        governing = governing_sections.governing_sections(
             memory, snapshot, state.section_ownership_map, ctx.obj.folder, place
         )
         held = (state.innermost(markers, memory.now) for markers in governing)

@@ -16,7 +16,7 @@ from typing import Protocol
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import argument_checks, task_state_1
+from memctl.record import argument_checks, task_state_upgrade
 from memctl.record.change import Write
 from memctl.record.checkpoint import is_outside, leaves_repository
 from memctl.record.errors import InvalidRecord, describe
@@ -146,8 +146,8 @@ class StateFiles(StateStore):
             return None
         try:
             values = msgspec.json.decode(text)
-            if task_state_1.is_of_window(values):
-                values = task_state_1.current(values)
+            if task_state_upgrade.is_of_window(values):
+                values = task_state_upgrade.current(values)
             found = msgspec.convert(values, TaskState)
             wrong = "; ".join(validate(found).errors)
         except (msgspec.MsgspecError, RecursionError) as error:

@@ -15,9 +15,9 @@ import msgspec
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
 from memctl.session import steps, tasks
-from memctl.session.calls import commit_message
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
+from memctl.session.tool_calls import commit_message
 from memctl.statements import labels, reader, units, wishes
 from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, reach, take_list
 from memctl.text.fit import cut_at_word

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from memctl.pages import outline
-from memctl.session import calls, failures, shell
+from memctl.session import failures, shell, tool_calls
 from memctl.sources import views
 from memctl.sources.views import ViewRow
 from memctl.text.actions import READ
@@ -83,8 +83,8 @@ def output_of(tool: str, arguments: Mapping[str, Any], text: str) -> Output:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     event = Event(CALL, tool=tool, arguments=dict(arguments))
     expected = _expected(event)
-    path = next((touch.path for touch in calls.touched(event) if touch.action == READ), "")
-    if expected == FILE or (path and not calls.command_of(arguments)):
+    path = next((touch.path for touch in tool_calls.touched(event) if touch.action == READ), "")
+    if expected == FILE or (path and not tool_calls.command_of(arguments)):
         return Output(FILE, without_numbers(text), path)
     looks = _looks(text)
     if expected in (SEARCH, LISTING) and looks in (SEARCH, LISTING, FILE, PLAIN):
@@ -108,7 +108,7 @@ def _expected(event: Event) -> str:
     name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
     if name in _TOOLS:
         return _TOOLS[name]
-    command = calls.command_of(event.arguments)
+    command = tool_calls.command_of(event.arguments)
     for simple in shell.commands(command) if command else ():
         words = simple.words
         for length in (2, 1):

@@ -335,7 +335,7 @@ class Memory:
         """
         from memctl.pack import budget_fill, item_sources, last_work, rehydrate
         from memctl.pages.links import known_section
-        from memctl.store import access
+        from memctl.store import retrieval_counts
 
         _require("form", form, (*budget_fill.FORMATS, budget_fill.AUTO))
         if budget is not None and budget < 1:
@@ -351,7 +351,7 @@ class Memory:
         pack = budget_fill.fill(draft if memory.is_trusted else draft.foreign, form, most, count)
         if snapshot.source == "disk":
             shown = (record for name in set(pack.included()) for record in snapshot.catalogue.with_id(name))
-            access.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)
+            retrieval_counts.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)
         return pack
 
     def hand_over(

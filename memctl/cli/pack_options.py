@@ -16,7 +16,7 @@ from memctl.pack import budget_fill
 from memctl.pack.budget_fill import Pack
 from memctl.pack.draft import PackDraft
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, named_file
+from memctl.store import named_file, retrieval_counts
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 from memctl.tokens.count import Counter
@@ -126,4 +126,4 @@ def deliver(
         output.note(f"{pack.tokens:,} tokens of {family} in {' and '.join(places)}")
     if snapshot.source == "disk":
         shown = (record for name in set(pack.included()) for record in snapshot.catalogue.with_id(name))
-        access.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)
+        retrieval_counts.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)

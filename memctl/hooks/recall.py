@@ -95,7 +95,7 @@ def _pack(
         return None
     from memctl.pack import budget_fill
     from memctl.pack.draft import NOTICED, PackDraft, PackPart
-    from memctl.store import access
+    from memctl.store import retrieval_counts
 
     draft = PackDraft(
         project=snapshot.config.project,
@@ -106,7 +106,7 @@ def _pack(
     pack = budget_fill.fill(draft, "markdown", room, size)
     included = set(pack.included())
     counted = [one.record.memory_id for one in close if one.record is not None and one.id in included]
-    access.count(memory.repository.shared, counted, memory.now)
+    retrieval_counts.count(memory.repository.shared, counted, memory.now)
     return pack
 
 

@@ -157,7 +157,7 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     """
     size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
     from memctl.pack import budget_fill, item_sources, last_work, rehydrate
-    from memctl.store import access
+    from memctl.store import retrieval_counts
 
     snapshot = agent_view.readable(memory, load.disk(memory))
     wanted = rehydrate.RehydrationRequest(since=since, is_resumed=room < _ROOM)
@@ -169,7 +169,7 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     made = budget_fill.fill(draft, "markdown", room, size)
     included = set(made.included())
     with suppress(OSError):  # if the disk is full or read-only, retrievals are not counted
-        access.count(
+        retrieval_counts.count(
             memory.repository.shared, [one.memory_id for one in snapshot.open_records if one.id in included], memory.now
         )
     return made.text

@@ -22,7 +22,7 @@ from memctl.record.errors import Fault
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, files, sessions_ref
+from memctl.store import files, retrieval_counts, sessions_ref
 from memctl.store.cache import FILE, Cache, CacheState
 from memctl.store.memory import Memory
 
@@ -115,7 +115,7 @@ class _Disk:
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
         found = _read(self._memory, self._cache, self._progress, self._written, only_open=only_open)
         self._cache, (records, faults) = found
-        return access.with_counts(self._memory.repository.shared, records), faults
+        return retrieval_counts.with_counts(self._memory.repository.shared, records), faults
 
     def names(self, folder: str) -> list[str]:
         return files.names(files.list_files(self._memory.folder, folder) if folder else self._file_names)

@@ -31,7 +31,7 @@ from memctl.record.kinds import OTHER_END
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, access_folding, entry_state, load, lock, sequence
+from memctl.store import access_folding, entry_state, load, lock, retrieval_counts, sequence
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.team import guard
@@ -174,7 +174,7 @@ def _fold(memory: Memory, snapshot: Snapshot, skipped: Collection[str], *, dry_r
     if not dry_run:
         _settle(memory, snapshot, by_memory_id)
     folding = _Folding({}, {})
-    for memory_id, (count, last) in access.counts(shared).items():
+    for memory_id, (count, last) in retrieval_counts.counts(shared).items():
         record = by_memory_id.get(memory_id)
         if record is None or record.path in skipped:
             continue

@@ -1,7 +1,7 @@
 """Retrieval counts: how often records were read, in a database of the Git directory that all worktrees share.
 
 Counting there keeps the worktree clean. The database has only the retrievals since the last `memctl maintain`, which
-adds them to the records' front matter (`access_folding`); if the database is deleted, only these are lost.
+adds them to the records' front matter (`retrieval_folding`); if the database is deleted, only these are lost.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memctl.git import message
-from memctl.store import access_folding, retrieval_counts
+from memctl.store import retrieval_counts, retrieval_folding
 from tests.conftest import NOW, Memctl, changed_in, commits, git, process, strides
 from tests.write import aged, killed
 
@@ -244,10 +244,10 @@ def test_maintain_folds_access_counts_into_the_records(repo: Path, memctl: Memct
 
 def test_accesses_counted_during_folding_are_kept(tmp_path: Path) -> None:
     retrieval_counts.count(tmp_path, ["a", "b", "b"], NOW)
-    assert access_folding.start(tmp_path, {"a": (1, 11), "b": (2, 2)})
+    assert retrieval_folding.start(tmp_path, {"a": (1, 11), "b": (2, 2)})
     retrieval_counts.count(tmp_path, ["a", "c"], NOW)
-    access_folding.finish(tmp_path, {"a": 11, "b": 2})
-    access_folding.finish(tmp_path, {"a": 11, "b": 2})
+    retrieval_folding.finish(tmp_path, {"a": 11, "b": 2})
+    retrieval_folding.finish(tmp_path, {"a": 11, "b": 2})
     assert retrieval_counts.counts(tmp_path) == {"a": (1, NOW), "c": (1, NOW)}
 
 
@@ -256,10 +256,10 @@ def test_interrupted_folding_without_a_write_is_forgotten(repo: Path, memctl: Me
     memctl("show", made.id)
     shared = repo / ".git" / "memctl"
     (memory_id,) = retrieval_counts.counts(shared)
-    access_folding.start(shared, {memory_id: (1, 1)})
+    retrieval_folding.start(shared, {memory_id: (1, 1)})
     memctl("maintain")
     assert "access_count: 1\n" in (repo / made.out.split()[1]).read_text()
-    assert access_folding.unfinished(shared) == retrieval_counts.counts(shared) == {}
+    assert retrieval_folding.unfinished(shared) == retrieval_counts.counts(shared) == {}
 
 
 def test_unfinished_folding_counts_nothing_twice(repo: Path, memctl: Memctl) -> None:
@@ -268,7 +268,7 @@ def test_unfinished_folding_counts_nothing_twice(repo: Path, memctl: Memctl) -> 
     memctl("show", made.id)
     shared = repo / ".git" / "memctl"
     (memory_id,) = retrieval_counts.counts(shared)
-    access_folding.start(shared, {memory_id: (2, 2)})
+    retrieval_folding.start(shared, {memory_id: (2, 2)})
     file = repo / made.out.split()[1]
     file.write_text(file.read_text().replace("access_count: 0", "access_count: 2"))
     git(repo, "commit", "-qam", "what the killed run would have committed")

@@ -19,7 +19,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import find_top, refuse_bare
 from memctl.record.config import DEFAULT_BRANCH
-from memctl.store import entry_state
+from memctl.store import pending_state
 from memctl.store.memory import Memory
 from memctl.write import commit, remove, setup, transaction, two_phase
 from memctl.write.commit import Outcome
@@ -267,7 +267,7 @@ def _print_commits(memory: Memory, results: Sequence[Outcome], verb: str, *, as_
     if not results:
         output.note("nothing is pending" if verb == "commit" else "nothing was undone outside memctl")
     for result in results:
-        is_undone = result.pending == entry_state.WHY
+        is_undone = result.pending == pending_state.WHY
         done = "dropped" if verb == "drop" else result.commit[:10] or ("undone" if is_undone else "pending")
         label = f"would {verb}" if dry_run and not is_undone else done
         output.one_line(f"{label}: {result.change.op} {result.change.title}")

@@ -95,18 +95,18 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
 
 def _pending(memory: Memory) -> tuple[list[dict[str, Any]], set[str]]:
     """Return the pending changes, and the paths of their files."""
-    from memctl.store import entry_state  # mostly none is pending
+    from memctl.store import pending_state  # mostly none is pending
     from memctl.text import timestamps
 
-    waiting = entry_state.open_entries(memory)
-    overdue = entry_state.overdue(memory, waiting)
+    waiting = pending_state.open_entries(memory)
+    overdue = pending_state.overdue(memory, waiting)
     found = [
         {
             "stage": e.stage,
             "op": e.change.op,
             "title": e.change.title,
             "ids": list(e.change.ids),
-            "why": entry_state.reason(memory, e) or None,
+            "why": pending_state.reason(memory, e) or None,
             "undone": e.undone,
             "overdue": e in overdue,
             "since": timestamps.from_epoch(int(e.began)),

@@ -27,7 +27,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER, KINDS, Kind
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, entry_state, files, load
+from memctl.store import batches, files, load, pending_state
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 
@@ -335,7 +335,7 @@ def committed_texts(memory: Memory, committed: Collection[str]) -> dict[str, str
         return {}
     if not memory.config.docs or memory.repository.under_way():  # a merge will commit what it has brought
         return {}
-    edited = files.names(path for path in entry_state.uncommitted(memory) if _is_shown(path))
+    edited = files.names(path for path in pending_state.uncommitted(memory) if _is_shown(path))
     edited = [path for path in edited if path not in committed]
     tip = batches.head(memory) or "HEAD"
     try:

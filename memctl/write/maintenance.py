@@ -31,7 +31,7 @@ from memctl.record.kinds import OTHER_END
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import entry_state, load, lock, retrieval_counts, retrieval_folding, sequence
+from memctl.store import load, lock, pending_state, retrieval_counts, retrieval_folding, sequence
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.team import guard
@@ -103,13 +103,13 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
 def _has_pending_change(memory: Memory) -> bool:
     """Return whether a change waits for its commit. The lock excludes changes that another process writes now."""
     with lock.hold(memory.repository.shared / "lock"):
-        return any(entry.stage == PENDING and not entry.undone for entry in entry_state.open_entries(memory))
+        return any(entry.stage == PENDING and not entry.undone for entry in pending_state.open_entries(memory))
 
 
 def _untouchable(memory: Memory, snapshot: Snapshot, options: WriteOptions) -> dict[str, str]:
     """Return the paths of files that are left alone, each with why."""
     owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot.records)
-    return owned | dict.fromkeys(entry_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
+    return owned | dict.fromkeys(pending_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
 
 
 def change(

@@ -19,7 +19,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import kind_at
 from memctl.record.parser import parse
-from memctl.store import batches, entry_state, files, journal, lock, place
+from memctl.store import batches, files, journal, lock, pending_state, place
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
@@ -172,7 +172,7 @@ def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
     gone = {delete.path for delete in change.deletes} | {
         w.path for w in change.writes if w.old and change.op == "restore"
     }
-    unsaved = gone & set(entry_state.uncommitted(memory, ignored=True))
+    unsaved = gone & set(pending_state.uncommitted(memory, ignored=True))
     if unsaved:
         raise MemctlError(
             f"{memory.tracked(sorted(unsaved)[0])} has uncommitted changes, which would be lost",

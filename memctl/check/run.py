@@ -16,7 +16,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.mentions import IGNORE
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 
 MOST = 25_000  # findings of a report: GitHub's code scanning rejects a SARIF run with more results
 KEY = IGNORE  # a key of the settings, and of the front matter of records and pages

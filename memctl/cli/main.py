@@ -87,11 +87,11 @@ def cli(ctx: click.Context, /, folder: Path | None, no_pager: bool) -> Any:
 
 def _status(ctx: click.Context, folder: Path | None) -> Any:
     """Print the memory's status, or the help if there is no memory: what `memctl` does without a command."""
-    from memctl.store import place
+    from memctl.store import memory_root
 
     ctx.obj.work_in(folder)
     try:
-        place.find(ctx.obj.folder)
+        memory_root.find(ctx.obj.folder)
     except MemctlError:
         click.echo(ctx.get_help())
         return OK

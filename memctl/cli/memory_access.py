@@ -120,10 +120,10 @@ def _writes(ctx: click.Context) -> bool:
 
 def memory_if_any(ctx: click.Context) -> Memory | None:
     """Return the memory around the command's directory; None if there is none. Raises MemctlError if it is broken."""
-    from memctl.store import place
+    from memctl.store import memory_root
 
     try:
-        place.find(ctx.obj.folder)
+        memory_root.find(ctx.obj.folder)
     except MemctlError:
         return None
     return memory(ctx)

@@ -19,7 +19,7 @@ from memctl.git.status import StatusProcess
 from memctl.pages import MANY_RECORDS
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, files, place, settings
+from memctl.store import batches, files, memory_root, settings
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity, some
 
@@ -136,7 +136,7 @@ def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str]]:
 def _interrupted(memory: Memory) -> list[str]:
     """Return, in words, the operations that were begun and not finished; modules are imported only if there may be
     one."""
-    places = memory.private / place.STEPS, memory.repository.private / place.MOVE
+    places = memory.private / memory_root.STEPS, memory.repository.private / memory_root.MOVE
     if not any(map(os.path.lexists, places)):
         return []
     from memctl.write import checkout_log, two_phase

@@ -19,7 +19,7 @@ from memctl.hooks import daemonize, event_payload, live_sessions, log
 from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, QUEUED_FIELDS, Payload, parse
 from memctl.hooks.hosts import AGENT, BEFORE, COMPACT, END, PROMPT, START, STOP, TOOL, Host
 from memctl.store import job_queue
-from memctl.store.place import FOLDER
+from memctl.store.memory_root import FOLDER
 from memctl.store.session_dir import SessionDir, find_root
 from memctl.text.light_typing import TYPE_CHECKING, Any, NamedTuple
 

@@ -23,7 +23,7 @@ from memctl.git.repository import Repository
 from memctl.hooks.event_payload import Payload
 from memctl.store import file_records
 from memctl.store.file_records import PROPOSED, FileRecord
-from memctl.store.place import FOLDER
+from memctl.store.memory_root import FOLDER
 from memctl.store.session_dir import SessionDir
 
 SETTING = "memctl.guard"

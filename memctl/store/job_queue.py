@@ -16,7 +16,7 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import private_files
-from memctl.store.place import JOBS
+from memctl.store.memory_root import JOBS
 from memctl.store.session_dir import SessionDir
 from memctl.text.light_typing import Any, NamedTuple
 

@@ -17,7 +17,7 @@ from memctl.store import cache_update, files
 from memctl.store.cache import Cache
 from memctl.store.cache_update import ParsedFile
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 from memctl.store.repository_files import FilesInGit, FilesOnDisk
 
 if TYPE_CHECKING:

@@ -166,10 +166,10 @@ def find_root(start: Path) -> tuple[Repository, Path, Path] | None:
     (`SessionDir.root`). The memory is not opened, since that takes time and fails if it is broken.
     """
     from memctl.git.repository import open_repository
-    from memctl.store import place
+    from memctl.store import memory_root
 
     try:
-        top, memory = place.find(start)
+        top, memory = memory_root.find(start)
         name = memory.relative_to(top).as_posix().replace("%", "%25").replace("/", "%2F")  # as Memory.hooks has it
         repository = open_repository(top)
         return repository, memory.parent, repository.shared / "hooks" / name

@@ -18,7 +18,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import commit_message, load, objects
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 from memctl.sync import collisions, merge_tree
 from memctl.sync.merge_tree import LostInFile, MergedTree
 from memctl.write import autofix, documents

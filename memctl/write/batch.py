@@ -17,7 +17,7 @@ from memctl.record.change import Write
 from memctl.store import batches, commit_message, files, pending_state
 from memctl.store.batches import Batch
 from memctl.store.memory import Memory
-from memctl.store.place import DOCUMENTS
+from memctl.store.memory_root import DOCUMENTS
 from memctl.text.phrases import quantity, some
 from memctl.write import merge
 

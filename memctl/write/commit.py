@@ -18,7 +18,7 @@ from memctl.store import batches, cache_update, commit_message, files, journal, 
 from memctl.store.batches import Batch
 from memctl.store.journal import HELD, PendingEntry
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 from memctl.write import credentials, documents, manual_edits, recovery
 
 _DETACHED = (

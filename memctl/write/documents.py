@@ -29,7 +29,7 @@ from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, files, load, pending_state
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter

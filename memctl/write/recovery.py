@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.store import files, journal, pending_state, place
+from memctl.store import files, journal, memory_root, pending_state
 from memctl.store.journal import WRITING, PendingEntry
 from memctl.store.memory import Memory
 
@@ -14,7 +14,7 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
     journal entry of a change that is already committed is deleted. Changes undone outside memctl are marked, and with
     `remark` reported once. Raises MemctlError if a move can't be finished.
     """
-    if (memory.repository.private / place.MOVE).exists():
+    if (memory.repository.private / memory_root.MOVE).exists():
         from memctl.write import checkout_log  # seldom needed
 
         checkout_log.finish(memory)

@@ -12,7 +12,7 @@ from memctl.pages.documents import Comparison, compare, current_text, is_intact
 from memctl.pages.links import FOLDER, SOURCES, UNTRACKED
 from memctl.pages.render import Renderer
 from memctl.record.change import Change
-from memctl.store import files, load, lock, pending_state, place
+from memctl.store import files, load, lock, memory_root, pending_state
 from memctl.store.memory import Memory
 from memctl.write import commit, documents, manual_edits, recovery
 from memctl.write.commit import Outcome
@@ -81,7 +81,7 @@ def complete_merge(memory: Memory) -> str:
     parents, message and author: it is seconds old, and nobody has it yet. Returns its id, "" if nothing had to be done.
     """
     staged = differences.changed_below(memory.repository, ".", "HEAD", staged=True)
-    if not staged or not all(f"/{place.FOLDER}/{FOLDER}/" in f"/{path}" for path in staged):
+    if not staged or not all(f"/{memory_root.FOLDER}/{FOLDER}/" in f"/{path}" for path in staged):
         return ""
     return index.remake_merge(memory.repository)
 

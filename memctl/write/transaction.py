@@ -19,7 +19,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import kind_at
 from memctl.record.parser import parse
-from memctl.store import batches, files, journal, lock, pending_state, place
+from memctl.store import batches, files, journal, lock, memory_root, pending_state
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
@@ -40,7 +40,7 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
     `plan` is called under the lock with the sequence of new ids, after interrupted writes and handoffs were finished.
     Raises MemctlError if the change is refused; then nothing is written.
     """
-    if not options.dry_run and any((memory.private / place.STEPS).glob("*.json")):
+    if not options.dry_run and any((memory.private / memory_root.STEPS).glob("*.json")):
         from memctl.write import two_phase  # most memories have no such step
 
         two_phase.recover(memory, write)

@@ -11,7 +11,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.parser import parse
 from memctl.store import batches, files, pending_state
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 from memctl.write import merge
 
 UNDO, SYNC = "undo", "sync"

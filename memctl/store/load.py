@@ -1,4 +1,4 @@
-"""Reading Snapshots: from the disk through the cache, and through `objects` from the index or a revision.
+"""Reading Snapshots: from the disk through the cache, and through `git_source` from the index or a revision.
 
 The cache describes the files of HEAD, and `git status` names the files that differ from HEAD. Git takes 20 ms for that
 with 10,000 records, but runs while Python imports modules; a stat of each file from Python would take 30 ms more.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memctl.record.source import Catalogue, Files, Texts
     from memctl.store.cache_update import Progress
     from memctl.store.catalogue import StoredCatalogue
-    from memctl.store.objects import InGit, Overlay
+    from memctl.store.git_source import InGit, Overlay
     from memctl.store.repository_files import FilesOnDisk
     from memctl.store.search_views import SearchSource
 
@@ -67,23 +67,23 @@ def disk(
     source = _Disk(memory, progress, tuple(written))
     if not instead:
         return Snapshot(_WithSessions(memory, source))
-    from memctl.store.objects import Overlay  # only documents beside uncommitted edits need it
+    from memctl.store.git_source import Overlay  # only documents beside uncommitted edits need it
 
     return Snapshot(_WithSessions(memory, Overlay(source, instead)))
 
 
 def index(memory: Memory) -> Snapshot:
     """Return the memory that is staged in Git's index."""
-    from memctl.store import objects
+    from memctl.store import git_source
 
-    return Snapshot(objects.from_index(memory, lambda: _differing_from_index(memory)))
+    return Snapshot(git_source.from_index(memory, lambda: _differing_from_index(memory)))
 
 
 def revision(memory: Memory, name: str) -> Snapshot:
     """Return the memory at a revision; raises MemctlError if there is no such revision."""
-    from memctl.store import objects
+    from memctl.store import git_source
 
-    return Snapshot(_WithSessions(memory, objects.at_revision(memory, name), name))
+    return Snapshot(_WithSessions(memory, git_source.at_revision(memory, name), name))
 
 
 def open_cache(memory: Memory) -> Cache:
@@ -241,10 +241,10 @@ class _WithSessions:
     def _sessions(self) -> InGit | None:
         if not self._commit:
             return None
-        from memctl.store import objects  # which imports the cache
+        from memctl.store import git_source  # which imports the cache
 
         try:
-            return objects.at(self._memory, sessions_ref.REF, self._commit, objects.empty_cache)
+            return git_source.at(self._memory, sessions_ref.REF, self._commit, git_source.empty_cache)
         except MemctlError as error:
             self._warn(error)
             return None

@@ -16,7 +16,7 @@ from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handof
 from memctl.record.kinds import HANDOFF
 from memctl.record.required_text import LONGEST_LINE, is_meaningful
 from memctl.record.snapshot import Snapshot
-from memctl.store import load, objects
+from memctl.store import git_source, load
 from memctl.store.memory import Memory
 from memctl.team import handoffs, remote_state
 from memctl.team.ref_state import Terms
@@ -51,7 +51,7 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool
     if everywhere and ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
         folder = memory.tracked(f"{HANDOFF.folder}/{wanted[4:11]}")
         paths = history.paths_ever(memory.repository, folder, everywhere=True)
-        there = objects.newest_with(memory, [path for path in paths if ids.id_in_path(path) == wanted])
+        there = git_source.newest_with(memory, [path for path in paths if ids.id_in_path(path) == wanted])
         if there and (record := there.find(wanted)):
             return there, handoff.from_record(there, record)
     return snapshot, handoff.from_record(snapshot, snapshot.resolve(reference))

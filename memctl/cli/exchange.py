@@ -17,7 +17,7 @@ from memctl.cli.write_command import write_options, writing
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.record.filters import select
-from memctl.store import load, named_file
+from memctl.store import load, output_file
 from memctl.text.phrases import quantity, some
 from memctl.write import transaction
 
@@ -224,7 +224,7 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
         found = (msgspec.Raw(line.encode()) for line in lines)
         output.json_list("export", found, snapshot.faults, memory, name="records")
     elif out is not None:
-        named_file.write(out, "".join(line + "\n" for line in lines))
+        output_file.write(out, "".join(line + "\n" for line in lines))
     else:
         for line in lines:
             output.json_text(line)

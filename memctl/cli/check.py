@@ -18,7 +18,7 @@ from memctl.cli import memory_access, output
 from memctl.cli.command import command, complete
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import git
-from memctl.store import batches, load, settings
+from memctl.store import batches, load, settings_check
 from memctl.store.memory import Memory
 from memctl.write import documents
 
@@ -121,7 +121,7 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     # The same holds for a user's commit of single files of a batch, after which memctl squashes the rest.
     if staged and (git.committing_process() or batches.branch_here(memory) or not context.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
-    for error in settings.faults(memory):  # no file of the memory has these settings, so they are no findings
+    for error in settings_check.faults(memory):  # no file of the memory has these settings, so they are no findings
         output.note(f"warning: {error.message}\nhint: {error.hint}")
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")

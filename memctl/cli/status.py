@@ -19,7 +19,7 @@ from memctl.git.status import StatusProcess
 from memctl.pages import MANY_RECORDS
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, files, memory_root, settings
+from memctl.store import batches, files, memory_root, settings_check
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity, some
 
@@ -69,7 +69,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         repository = memory.repository
         data["at_work"] = status_figures.at_work(memory)
         data["trusted"], data["hook_commits"] = memory.is_trusted, None
-        faults = settings.faults(memory)
+        faults = settings_check.faults(memory)
         with suppress(hook_commits.UnknownValue):
             data["hook_commits"] = hook_commits.mode(memory.repository) or None
         data["fault_of_settings"] = "; ".join(f"{one.message}; {one.hint}" for one in faults) or None

@@ -23,7 +23,7 @@ from memctl.store.repository_files import FilesInGit, FilesOnDisk
 if TYPE_CHECKING:
     from memctl.store.catalogue import StoredCatalogue
     from memctl.store.search_views import SearchSource
-    from memctl.store.stored_texts import StoredTexts
+    from memctl.store.text_search import StoredTexts
 
 Known = tuple[Cache, set[str]]  # a cache, and the paths whose files are different in the memory
 
@@ -121,7 +121,7 @@ class InGit:
         return []
 
     def texts(self) -> StoredTexts:
-        from memctl.store.stored_texts import StoredTexts
+        from memctl.store.text_search import StoredTexts
 
         return StoredTexts(self._memory, self.searched())
 

@@ -179,7 +179,7 @@ class _WithSessions:
         return self._source.records(only_open=only_open)
 
     def texts(self) -> Texts:
-        from memctl.store.stored_texts import StoredTexts
+        from memctl.store.text_search import StoredTexts
 
         return StoredTexts(self._memory, self._searched())
 

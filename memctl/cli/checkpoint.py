@@ -17,12 +17,12 @@ from memctl.record.checkpoint import Checkpoint
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
-from memctl.task import events, forms, resume, versions
+from memctl.task import events, formats, resume, versions
 from memctl.task.resume import StateGap
 from memctl.write import task_state
 from memctl.write.task_state import SaveOptions
 
-_FORMS = {"markdown": forms.markdown, "xml": forms.xml}
+_FORMS = {"markdown": formats.markdown, "xml": formats.xml}
 
 # The options that set what a checkpoint holds: fields of the task's state, statuses of its steps, and its type.
 _task_options = options(

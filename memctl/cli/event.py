@@ -18,7 +18,7 @@ from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
 from memctl.task import events as task_events
-from memctl.task.forms import event_xml
+from memctl.task.formats import event_xml
 from memctl.text.phrases import some
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="The workflow. [default: the branch's]")

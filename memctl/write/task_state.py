@@ -28,7 +28,7 @@ from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.task import environment, progress, state, versions
 from memctl.task import events as task_events
-from memctl.task.forms import markdown
+from memctl.task.formats import markdown
 from memctl.task.state import of_record as task_state_of
 from memctl.task.versions import Checkpoints
 from memctl.team import ref_state

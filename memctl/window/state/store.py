@@ -23,7 +23,7 @@ from memctl.record.errors import InvalidRecord, describe
 from memctl.record.required_text import is_meaningful
 from memctl.record.task_state import DONE, Step, TaskState, TouchedFile
 from memctl.store import files, lock
-from memctl.task import forms, progress, resume
+from memctl.task import formats, progress, resume
 from memctl.task.parts import LISTS
 from memctl.text.phrases import some
 from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
@@ -168,7 +168,7 @@ class StateFiles(StateStore):
         encoded = msgspec.json.format(msgspec.json.encode(state), indent=2).decode()
         writes = [Write(self.name, encoded + "\n")]
         if self._progress_file:
-            writes.append(Write(self._progress_file, forms.markdown(state)))
+            writes.append(Write(self._progress_file, formats.markdown(state)))
         files.replace_all(self._folder, files.prepare(self._folder, writes), ())  # both files or neither
         return f"w{state.window_id}-v{self._seen}"
 

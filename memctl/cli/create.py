@@ -139,9 +139,9 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     flags = take_flags(given)
     source, use_editor = given.pop("file"), given.pop("edit")
     if kind is STATE:
-        from memctl.task import progress, state
+        from memctl.task import progress, state_record
 
-        progress.refuse_conflicting(state.stated_steps(given))
+        progress.refuse_conflicting(state_record.stated_steps(given))
     draft = create.Draft(kind=kind, values={})
     if source:
         from memctl.cli.text_input import draft_from, name_of

@@ -46,7 +46,7 @@ from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import RecordReference, TaskState
 from memctl.task import progress, versions
-from memctl.task import state as states
+from memctl.task import state_record as states
 from memctl.text import timestamps
 from memctl.text.markdown import one_line
 from memctl.text.similar import terms

@@ -26,10 +26,10 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, RecordReference, TaskState
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
-from memctl.task import environment, progress, state, versions
+from memctl.task import environment, progress, state_record, versions
 from memctl.task import events as task_events
 from memctl.task.formats import markdown
-from memctl.task.state import of_record as task_state_of
+from memctl.task.state_record import of_record as task_state_of
 from memctl.task.versions import Checkpoints
 from memctl.team import ref_state
 from memctl.text.fit import cut
@@ -112,15 +112,15 @@ def update(
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:
         raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
-    progress.refuse_conflicting(state.stated_steps(values))
-    before, given = task_state_of(snapshot, record), state.of_values(values)
+    progress.refuse_conflicting(state_record.stated_steps(values))
+    before, given = task_state_of(snapshot, record), state_record.of_values(values)
     if saved is not None:
         saved = TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
     made = progress.add(progress.merge(before, saved) if saved else before, given)
     percent = made.completion if completion is None else completion
     front = {} if percent is None else {"completion_percentage": percent}
     title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
-    new, old = state.record_values(made), state.record_values(before)
+    new, old = state_record.record_values(made), state_record.record_values(before)
     write = edit.rewrite(snapshot, record, front, {name: new[name] for name in new if new[name] != old[name]})
     return Change(op="edit", title=title, ids=(record.id,), writes=(write,))
 

@@ -49,7 +49,7 @@ from memctl.task import progress, versions
 from memctl.task import state_record as states
 from memctl.text import timestamps
 from memctl.text.markdown import one_line
-from memctl.text.similar import terms
+from memctl.text.similarity import terms
 from memctl.text.words import stems
 
 if TYPE_CHECKING:

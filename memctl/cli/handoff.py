@@ -30,7 +30,7 @@ from memctl.task import events
 from memctl.team import handoffs as team_handoffs
 from memctl.team import ownership, ref_state
 from memctl.write import handoffs as write_handoffs
-from memctl.write import transaction, two_phase
+from memctl.write import ownership_transaction, transaction
 
 
 @command(
@@ -61,7 +61,7 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
             if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
                 here = f"`memctl handoff accept {by}` brings it here"
                 output.note(f"{by} gave you {held.section_id}, but its record is not on this branch: {here}")
-        output.note(*two_phase.interrupted_steps(memory))
+        output.note(*ownership_transaction.interrupted_steps(memory))
     output.faults(memory, wrong)
     ctx.exit(output.finish(memory, snapshot) or (REFUSED if wrong else OK))
 
@@ -165,7 +165,7 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     merge conflict, is named and left as it is.
     """
     memory = memory_access.memory(ctx)
-    lines = two_phase.recover(memory, transaction.write, ask_remote=True)
+    lines = ownership_transaction.recover(memory, transaction.write, ask_remote=True)
     settled = write_handoffs.settle(memory, remote)
     lines += [f"settled: {line}" for line in settled.lines]
     output.warnings(settled.lost)

@@ -21,7 +21,7 @@ from memctl.git.repository import find_top, refuse_bare
 from memctl.record.config import DEFAULT_BRANCH
 from memctl.store import pending_state
 from memctl.store.memory import Memory
-from memctl.write import commit, remove, setup, transaction, two_phase
+from memctl.write import commit, ownership_transaction, remove, setup, transaction
 from memctl.write.commit import Outcome
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def commit_command(
         ctx.exit(REFUSED if squashed and squashed.pending else OK)
     if not dry_run:
         memory.grant_trust() if again or drop else memory.refuse_untrusted_agent()
-        two_phase.recover(memory, transaction.write, ask_remote=True)
+        ownership_transaction.recover(memory, transaction.write, ask_remote=True)
     if drop:
         forgotten = remove.forget(memory, ids, dry_run=dry_run)
         _print_commits(memory, [Outcome(change) for change in forgotten], "drop", as_json=as_json, dry_run=dry_run)

@@ -139,11 +139,11 @@ def _interrupted(memory: Memory) -> list[str]:
     places = memory.private / memory_root.STEPS, memory.repository.private / memory_root.MOVE
     if not any(map(os.path.lexists, places)):
         return []
-    from memctl.write import checkout_log, two_phase
+    from memctl.write import checkout_log, ownership_transaction
 
     move = checkout_log.read(memory)
     moving = [f"{move.why} (interrupted; the next write or `memctl sync` finishes it)"] if move else []
-    return [*moving, *two_phase.interrupted_steps(memory)]
+    return [*moving, *ownership_transaction.interrupted_steps(memory)]
 
 
 def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any] | None:

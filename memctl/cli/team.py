@@ -24,7 +24,7 @@ from memctl.team import agents, ownership, ref_state, remote_state
 from memctl.team.ownership import Claim
 from memctl.team.ref_state import Plan, ReadState, StateOutcome, Terms
 from memctl.team.state import TYPES, Agent, Ownership, State, agent_name
-from memctl.write import transaction, two_phase
+from memctl.write import ownership_transaction, transaction
 
 # The options of every command that changes the shared state.
 agreeing = options(
@@ -61,7 +61,7 @@ def carry_out(
     """
     remote = given["remote"]
     if not given["dry_run"]:
-        two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
+        ownership_transaction.recover(memory, transaction.write, ask_remote=bool(remote))
     terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
     result = remote_state.update(memory, remote, plan, terms)  # --remote "" is a script's slip, and is refused
     _report(result.lost)

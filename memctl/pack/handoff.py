@@ -42,8 +42,8 @@ from memctl.team.state import State, agent_name
 from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity, some
 from memctl.text.words import stems
-from memctl.write import create, transaction, two_phase
-from memctl.write.two_phase import StepResult
+from memctl.write import create, ownership_transaction, transaction
+from memctl.write.ownership_transaction import StepResult
 
 _SKILLS = 8  # most frequent tags, which count as required skills
 _LINES_SHARE = 0.5  # of the budget at most, for the titles of required items without room
@@ -373,7 +373,7 @@ def offer(
 
     state = ref_state.read(memory).state
     make(StateOutcome(plan(state), state))  # slow, and so done before the shared state is locked
-    done = two_phase.carry_out(memory, transaction.write, plan, make, options, remote)
+    done = ownership_transaction.carry_out(memory, transaction.write, plan, make, options, remote)
     _, whole, change = made[0]
     if options.dry_run:
         return OfferOutcome(done, whole)

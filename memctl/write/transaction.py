@@ -41,16 +41,16 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
     Raises MemctlError if the change is refused; then nothing is written.
     """
     if not options.dry_run and any((memory.private / memory_root.STEPS).glob("*.json")):
-        from memctl.write import two_phase  # most memories have no such step
+        from memctl.write import ownership_transaction  # most memories have no such step
 
-        two_phase.recover(memory, write)
+        ownership_transaction.recover(memory, write)
     return write(memory, plan, options)
 
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
     """Write and commit the Change that `plan` returns, without finishing interrupted handoffs first.
 
-    `two_phase`, which finishes handoffs, writes their records with it.
+    `ownership_transaction`, which finishes handoffs, writes their records with it.
     """
     with (
         lock.hold(memory.repository.shared / "lock") as last_held,

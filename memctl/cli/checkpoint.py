@@ -17,7 +17,7 @@ from memctl.record.checkpoint import Checkpoint
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
-from memctl.task import events, formats, resume, versions
+from memctl.task import checkpoints, events, formats, resume
 from memctl.task.resume import StateGap
 from memctl.write import task_state
 from memctl.write.task_state import SaveOptions
@@ -126,11 +126,11 @@ def list_command(
         raise MemctlError("--all lists checkpoints of the worktree, so it can't be combined with --at", exit_code=USAGE)
     memory, snapshot = memory_access.read(ctx, at)
     workflow = events.workflow(memory, workflow) if workflow else ""
-    found = versions.read(snapshot, workflow)
+    found = checkpoints.read(snapshot, workflow)
     shown = found.checkpoints[: limit or None]
-    gone = [one.id for one in versions.deleted_versions(memory, snapshot, workflow)] if everything else []
+    gone = [one.id for one in checkpoints.deleted_versions(memory, snapshot, workflow)] if everything else []
     if as_json:
-        opened = [versions.readable(snapshot, one)[0] for one in shown]
+        opened = [checkpoints.readable(snapshot, one)[0] for one in shown]
         data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in opened]}
         output.json("checkpoints", data | ({"deleted": gone} if everything else {}), found.faults, memory)
     else:
@@ -156,8 +156,8 @@ def list_command(
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
     memory, snapshot = memory_access.read(ctx, at)
-    saved = versions.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
-    found, withheld = versions.readable(snapshot, saved)
+    saved = checkpoints.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
+    found, withheld = checkpoints.readable(snapshot, saved)
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
@@ -217,7 +217,7 @@ for member in (save_command, list_command, show_command, resume_command):
 
 
 def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
-    return events.workflow(memory, given) if given else versions.workflow_to_resume(memory, snapshot)
+    return events.workflow(memory, given) if given else checkpoints.workflow_to_resume(memory, snapshot)
 
 
 def _note_missing(missing: Sequence[StateGap]) -> None:

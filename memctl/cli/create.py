@@ -94,7 +94,7 @@ def _of_states() -> list[click.Parameter]:
 
 def _update(ctx: click.Context, given: dict[str, Any]) -> None:
     """Change the record of a state by its options."""
-    from memctl.task import versions
+    from memctl.task import checkpoints
     from memctl.write import task_state
 
     memory = memory_access.memory(ctx)
@@ -115,7 +115,7 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
         if named:
             reading = memory_access.readable(memory, None)
             one = "" if named == "newest" else named
-            saved = versions.resolve(reading, one, versions.workflow_for(memory, reading))
+            saved = checkpoints.resolve(reading, one, checkpoints.workflow_for(memory, reading))
         return task_state.update(snapshot, reference, fields, saved, given["completion_percentage"])
 
     result = transaction.carry_out(memory, lambda _: change(load.disk(memory)), write_options(flags))

@@ -103,11 +103,11 @@ def _before_compaction(memory: Memory, state: SessionState | None) -> str:
     """Return the resume text of the checkpoint that was saved before the compaction, "" if there is none."""
     if state is None or not state.checkpoint:
         return ""
-    from memctl.task import versions
+    from memctl.task import checkpoints
 
     snapshot = agent_view.readable(memory, load.disk(memory))
     try:
-        return _resume_text(memory, snapshot, versions.resolve(snapshot, state.checkpoint, ""))
+        return _resume_text(memory, snapshot, checkpoints.resolve(snapshot, state.checkpoint, ""))
     except MemctlError:
         return ""  # the checkpoint is missing or broken; the pack still has the records
 
@@ -123,9 +123,9 @@ def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) ->
         return ""
     from memctl.hooks import live_sessions
     from memctl.pack import last_work
-    from memctl.task import versions
+    from memctl.task import checkpoints
 
-    saved = versions.newest_of(snapshot, versions.workflow_to_resume(memory, snapshot))
+    saved = checkpoints.newest_of(snapshot, checkpoints.workflow_to_resume(memory, snapshot))
     if saved is None or not last_work.is_pending(saved, last_work.sessions(snapshot)):
         return ""
     seconds = timestamps.days_between(saved.saved_at, memory.now) * 86_400
@@ -141,9 +141,9 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 
     It does not list what is missing to resume, because a hook can't ask the user.
     """
-    from memctl.task import environment, resume, versions
+    from memctl.task import checkpoints, environment, resume
 
-    saved, _ = versions.readable(snapshot, saved)
+    saved, _ = checkpoints.readable(snapshot, saved)
     drift = environment.drift(memory, snapshot, saved)
     return resume.text(memory, saved, drift, limit=_ROOM - length(_REST)).text
 

@@ -45,7 +45,7 @@ from memctl.record.kinds import HANDOFF, KNOWLEDGE
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import RecordReference, TaskState
-from memctl.task import progress, versions
+from memctl.task import checkpoints, progress
 from memctl.task import state_record as states
 from memctl.text import timestamps
 from memctl.text.markdown import one_line
@@ -162,7 +162,7 @@ def _state(
     saved = next((one for one in own if _is_of(one, snapshot, sections, record)), None)
     if saved is None or saved.is_finished:
         return state
-    saved, _ = versions.readable(snapshot, saved)
+    saved, _ = checkpoints.readable(snapshot, saved)
     if record is None:
         return saved
     is_older = saved.saved_at < sources.worked([record]).get(record.path, record.timestamp)

@@ -150,9 +150,9 @@ def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:
     found = {version.workflow for path in snapshot.names(checkpoint.FOLDER) if (version := checkpoint.version_at(path))}
     if not found:
         return []
-    from memctl.task import versions  # most memories have none
+    from memctl.task import checkpoints  # most memories have none
 
-    saved = [one for workflow in found if (one := versions.newest_of(snapshot, workflow)) is not None]
+    saved = [one for workflow in found if (one := checkpoints.newest_of(snapshot, workflow)) is not None]
     return sorted(saved, key=lambda one: (one.saved_at, one.checkpoint_id), reverse=True)
 
 

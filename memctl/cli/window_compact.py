@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import material, memory_access, output, window_limit
+from memctl.cli import memory_access, output, transcript_input, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -55,7 +55,7 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
     type=click.IntRange(min=1),
     help="Size of the window in tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
 )
-@material.no_llm
+@transcript_input.no_llm
 @messages.written
 @click.pass_context
 def compact_command(
@@ -89,7 +89,7 @@ def compact_command(
         target = max(seen.conversation.tokens - free, 0)
     elif target is None:
         target = _target(seen, to["model"], window, memory)
-    provider = material.provider_if_any(memory, no_llm=no_llm)
+    provider = transcript_input.provider_if_any(memory, no_llm=no_llm)
     engine = CompressionEngine(counter, provider=provider, kept_turns=keep_turns)
     merge = engine.model.merge_texts if engine.model else None
     evictor = messages.evictor(policy, counter, memory, merge=merge)

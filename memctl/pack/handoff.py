@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack import compaction, handoff_request, handoff_scope, items, phase, supply
+from memctl.pack import compaction, handoff_request, handoff_scope, item_sources, items, phase_summary
 from memctl.pack.budget_fill import CountTokens, Pack, fill
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.handoff_request import CHANGED, CONTINUATION, EMERGENCY, FIELDS, SECTION, TASK, HandoffRequest
@@ -42,8 +42,8 @@ from memctl.team.state import State, agent_name
 from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity, some
 from memctl.text.words import stems
-from memctl.write import create, transaction, two_phase
-from memctl.write.two_phase import StepResult
+from memctl.write import create, ownership_transaction, transaction
+from memctl.write.ownership_transaction import StepResult
 
 _SKILLS = 8  # most frequent tags, which count as required skills
 _LINES_SHARE = 0.5  # of the budget at most, for the titles of required items without room
@@ -373,7 +373,7 @@ def offer(
 
     state = ref_state.read(memory).state
     make(StateOutcome(plan(state), state))  # slow, and so done before the shared state is locked
-    done = two_phase.carry_out(memory, transaction.write, plan, make, options, remote)
+    done = ownership_transaction.carry_out(memory, transaction.write, plan, make, options, remote)
     _, whole, change = made[0]
     if options.dry_run:
         return OfferOutcome(done, whole)
@@ -427,9 +427,9 @@ def _packed(
 
     Raises InvalidFields if required fields are missing, and MemctlError if the package does not fit.
     """
-    sources = supply.sources(memory, snapshot, None)
+    sources = item_sources.sources(memory, snapshot, None)
     scope = handoff_scope.gather(snapshot, memory.now, asked, sources, count)
-    standing = phase.assess(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
+    standing = phase_summary.assess(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
     task = f"{one_line(scope.named.title)} [{scope.named.id}]" if scope.named is not None else asked.task
     changes = _changes(memory, snapshot, scope)
     asked = msgspec.structs.replace(asked, task=task, changes=changes, transfers=transfers)
@@ -446,7 +446,7 @@ def _changes(memory: Memory, snapshot: Snapshot, scope: Scope) -> tuple[tuple[st
     """
     globs = scope.globs
     if scope.sections and not globs:
-        records = phase.of_sections(snapshot, snapshot.open_records, scope.sections)
+        records = phase_summary.of_sections(snapshot, snapshot.open_records, scope.sections)
         globs = tuple(code_path(ref) for record in records for ref in record.code_refs)
         if not globs:
             return ()

@@ -149,9 +149,9 @@ def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:
     """Return the newest checkpoint of each workflow, the one saved last first."""
     if not any(map(checkpoint.version_at, snapshot.names(checkpoint.FOLDER))):
         return []
-    from memctl.task import versions  # most memories have none
+    from memctl.task import checkpoints  # most memories have none
 
-    return versions.newest_of_each(snapshot)
+    return checkpoints.newest_of_each(snapshot)
 
 
 def by_last_work(states: Iterable[Record], worked: Mapping[str, str]) -> list[Record]:

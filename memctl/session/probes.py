@@ -32,7 +32,7 @@ from memctl.text import headings
 from memctl.text.actions import CREATED, DELETED, MODIFIED
 from memctl.text.characters import redacted_line
 from memctl.text.credentials import redact
-from memctl.text.similar import comparable
+from memctl.text.similarity import comparable
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Session
 
 RECALL, ARTIFACT, CONTINUATION, DECISION = "recall", "artifact", "continuation", "decision"

@@ -15,10 +15,10 @@ import msgspec
 
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
-from memctl.session import steps, tasks
-from memctl.session.calls import commit_message
+from memctl.session import steps, task_list
 from memctl.session.extraction import Extract, percents_in
 from memctl.session.failures import Failure
+from memctl.session.tool_calls import commit_message
 from memctl.statements import labels, reader, titles, units, wishes
 from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, put_steps, reach
 from memctl.text.fit import cut_at_word
@@ -162,7 +162,7 @@ def constraints_in(prompt: str) -> list[str]:
 
 
 def _after_call(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
-    if tasks.is_of_tasks(event.tool):
+    if task_list.is_of_tasks(event.tool):
         return _after_task_call(before, event, by, line)
     made = _commit_of(event, result)
     if made is None:
@@ -177,19 +177,19 @@ def _after_call(before: Progress, event: Event, result: Event | None, by: str, l
 def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Progress:
     """Return the progress after a call that creates, updates or replaces the agent's tasks."""
     state, created = before.state, before.created
-    if tasks.is_list(event.tool):
-        given = tasks.task_list(event.arguments)
+    if task_list.is_list(event.tool):
+        given = task_list.task_list(event.arguments)
         if given is None:
             return before
         dated = [_listed_step(step, event, by, line) for step in given if is_meaningful(step.text)]
         steps_now = put_steps(state.steps, dated, lambda step: step.evidence != TASK_LIST)
-    elif (subject := tasks.new_task(event)) is not None:
+    elif (subject := task_list.new_task(event)) is not None:
         text = line(subject, LONGEST_LINE)
         created = (*created, text)
         planned = Step(text, PLANNED, evidence=TASK_LIST)
         steps_now = reach(state.steps, planned) if is_meaningful(text) else state.steps
     else:
-        number, status = tasks.task_update(event)
+        number, status = task_list.task_update(event)
         text = created[number - 1] if 0 < number <= len(created) else ""
         if not text or status is None:
             return before
@@ -206,9 +206,9 @@ def tasks_of(events: Sequence[Event]) -> list[Step]:
     """Return the main agent's tasks from its task list, or else from the last message that lists tasks."""
     made = Progress()
     for event in events:
-        if event.kind == CALL and not event.agent and tasks.is_of_tasks(event.tool):
+        if event.kind == CALL and not event.agent and task_list.is_of_tasks(event.tool):
             made = _after_task_call(made, event, "", plain_line)
-    return [*made.state.steps] or tasks.in_texts(events)
+    return [*made.state.steps] or task_list.in_texts(events)
 
 
 def _listed_step(step: Step, event: Event, by: str, line: Line) -> Step:

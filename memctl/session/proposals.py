@@ -25,7 +25,7 @@ from memctl.text import phrases, timestamps
 from memctl.text.actions import CREATED, MODIFIED, READ
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
-from memctl.text.similar import comparable
+from memctl.text.similarity import comparable
 from memctl.transcript.events import CALL, DIGEST, PROMPT
 from memctl.write.create import Draft
 

@@ -1,6 +1,6 @@
 """The parts of a task's state, such as its constraints or open errors: where each is in the state, and how it is shown.
 
-`progress` merges states by the table, `forms` writes the parts as Markdown and XML, and `resume` writes the text
+`progress` merges states by the table, `formats` writes the parts as Markdown and XML, and `resume` writes the text
 from which work is resumed.
 """
 

@@ -262,11 +262,11 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
     then are its twins looked for: checkpoints that other clones saved with the same version. Raises MemctlError if
     there is no such checkpoint, or if it can't be read.
     """
-    from memctl.task import environment, versions
+    from memctl.task import checkpoints, environment
 
-    saved, withheld = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
-    twins = [] if reference else versions.read(snapshot, workflow).twins
-    known = versions.all_versions(memory, snapshot, saved.workflow_id)
+    saved, withheld = checkpoints.readable(snapshot, checkpoints.find(memory, snapshot, reference, workflow))
+    twins = [] if reference else checkpoints.read(snapshot, workflow).twins
+    known = checkpoints.all_versions(memory, snapshot, saved.workflow_id)
     drift = [*environment.drift(memory, snapshot, saved)]
     return Resumption(
         checkpoint=saved,

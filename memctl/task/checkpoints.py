@@ -16,7 +16,7 @@ from memctl.record import checkpoint, ids
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.snapshot import Snapshot
-from memctl.store import objects, sessions_ref
+from memctl.store import git_source, sessions_ref
 from memctl.store.memory import Memory
 from memctl.task import events
 from memctl.text import timestamps
@@ -166,7 +166,7 @@ def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: 
     named = checkpoint.version_in(reference)
     known = [named] if named else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]
     for version in known:
-        if there := objects.newest_with(memory, [memory.tracked(version.path)]):
+        if there := git_source.newest_with(memory, [memory.tracked(version.path)]):
             with suppress(InvalidRecord, OSError):
                 return checkpoint.parse(there.read(version.path), version.path)
     return None

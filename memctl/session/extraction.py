@@ -81,9 +81,10 @@ class Extract(msgspec.Struct, frozen=True):
 
     `label` is its kind, a constant of `statements.labels`. `explicit` says that the statement has a label in the
     transcript. `is_sure` says that the user made the statement, and that it was carried out or holds from now on.
-    `source` is the kind of the event (such as PROMPT), `moment` the event's time, and `line` its line in the
-    transcript. `path` is the file of a TODO comment. `statement` is the parsed statement under the label, None without
-    a label. `title` is a short title, "" if the text can serve as the title.
+    `source` is the kind of the event (such as PROMPT), `moment` the event's time, `line` its line in the transcript,
+    and `place` its index among the events that were read. `path` is the file of a TODO comment. `statement` is the
+    parsed statement under the label, None without a label. `title` is a short title, "" if the text can serve as the
+    title.
     """
 
     label: str
@@ -98,6 +99,7 @@ class Extract(msgspec.Struct, frozen=True):
     line: int = 0
     is_sure: bool = False
     title: str = ""
+    place: int = 0
 
     @property
     def with_reasons(self) -> str:
@@ -120,6 +122,7 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
             has_edits = event.kind == CALL and (has_edits or tool_calls.is_edit(event))
         for one in _once(list(_of_event(event, has_edits=has_edits)), free.get(place, [])):
             key = (one.label, comparable(one.text))
+            one = msgspec.structs.replace(one, place=place)
             old = found.get(key)
             if old is None or (one.explicit and not old.explicit) or (one.reason and not old.reason):
                 found[key] = one

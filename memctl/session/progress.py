@@ -2,7 +2,8 @@
 
 A session is read in parts, and each part advances the state. A step is done if the agent's task list says so, if a
 commit names it, or if the step names a check that passed; if only a sentence says so, it is claimed. The newest next
-actions replace earlier ones. The goal is the first prompt since the last finished task list; earlier goals are listed.
+actions replace earlier ones. The goal is the first prompt since the last finished task list that names a task; earlier
+goals are listed.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import msgspec
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
 from memctl.session import steps, task_list
-from memctl.session.extraction import Extract
+from memctl.session.extraction import Extract, percents_in
 from memctl.session.failures import Failure
 from memctl.session.tool_calls import commit_message
-from memctl.statements import labels, reader, units, wishes
+from memctl.statements import labels, reader, titles, units, wishes
 from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, reach, take_list
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
@@ -125,9 +126,10 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
         said=newest(state.said, [prompt], MOST_SAID),
         constraints=newest(state.constraints, [line(one, LONGEST_LINE) for one in constraints_in(text)]),
     )
-    if state.goal and not (before.is_over and is_task(text)):
+    is_idle = state.goal in before.state.said and not state.steps and titles.is_chat(state.goal)
+    if state.goal and not (is_task(text) and (before.is_over or is_idle)):
         return msgspec.structs.replace(before, state=state)
-    earlier = [cut_at_word(state.goal, _LONGEST_GOAL)] if state.goal else []
+    earlier = [cut_at_word(state.goal, _LONGEST_GOAL)] if state.goal and not is_idle else []
     state = msgspec.structs.replace(
         state,
         goal=line(text, LONGEST_MISSION),
@@ -354,7 +356,7 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
     """Return the outcomes of the last turns: commits, and the agent's last message of each turn.
 
     What a message states under labels is in other lists of the state, and not repeated. Without steps, the last stated
-    percentage of completion is added.
+    percentage of completion is added, unless an outcome says it.
     """
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
     found, last = [], ""
@@ -368,8 +370,9 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
                 found.append(line(rest, LONGEST_LINE))
             last = ""
     percents = [one.text for one in part.found if one.label == labels.STATE and one.text.endswith("% complete")]
-    percent = [] if state.steps or percents[-1:] == ["100 % complete"] else percents[-1:]
-    before = [text for text in state.summary if not (text.endswith("% complete") and (percents or state.steps))]
+    repeated = {f"{number} % complete" for number in ("100", *percents_in("\n".join(found)))}
+    percent = [one for one in percents[-1:] if one not in repeated and not state.steps]
+    before = [text for text in state.summary if text.partition(" ")[2] != "% complete" or not (percents or state.steps)]
     return newest(before, [*found, *percent], MOST_OUTCOMES)
 
 

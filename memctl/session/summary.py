@@ -181,7 +181,5 @@ def latest_changes(summary: SessionSummary, limit: int = 5) -> list[str]:
 
 
 def _last_said(steps: Sequence[Extract]) -> list[Extract]:
-    """Return the next steps of the last message that states any; the last ten if messages have no time."""
-    if not steps or not steps[-1].moment:
-        return list(steps[-10:])
-    return [step for step in steps if step.moment == steps[-1].moment]
+    """Return the next steps of the last message that states any."""
+    return [step for step in steps if (step.moment, step.line) == (steps[-1].moment, steps[-1].line)]

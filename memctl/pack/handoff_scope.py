@@ -108,8 +108,9 @@ def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -
     found = subject_of(snapshot, now, HandoffRequest(**msgspec.structs.asdict(who)), sources)
     weighty = [record for record in found.known if _reason(snapshot, now, record) in (BINDING, ISSUE)]
     state, lists = found.state, {}
+    source = f" [{state.task_id}]"  # behind each line that `complete` took from the state
     for name, field in _STATE_FIELDS.items():
-        lists[field] = [line for line in given.get(name, ()) if line != NONE_RECORDED]
+        lists[field] = [line.removesuffix(source) for line in given.get(name, ()) if line != NONE_RECORDED]
     lists["next_actions"] += state.next_actions
     return msgspec.structs.replace(
         state,
@@ -208,7 +209,7 @@ class Scope(Subject, frozen=True, kw_only=True):
 
 def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
     """Return the part of a memory that goes into the package of a handoff; `count` returns the tokens of a text."""
-    kind, subject = TYPES[asked.handoff_type], subject_of(snapshot, now, asked, sources)
+    kind, subject = asked.rules, subject_of(snapshot, now, asked, sources)
     task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
     ranked = items.search(snapshot, task, now) if kind.is_ranked else []
     bearing, places = _bearing(snapshot, ranked, count)

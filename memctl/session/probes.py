@@ -100,8 +100,7 @@ def merge_probes(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
         if before is None:
             found[name] = one
         elif one.kind == ARTIFACT and one.action:
-            action = after(before.action, one.action) if before.action else one.action
-            found[name] = msgspec.structs.replace(one, action=action)
+            found[name] = msgspec.structs.replace(one, action=after(before.action, one.action))
     return list(found.values())
 
 

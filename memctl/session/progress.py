@@ -20,7 +20,7 @@ from memctl.session.extraction import Extract, percents_in
 from memctl.session.failures import Failure
 from memctl.session.tool_calls import commit_message
 from memctl.statements import labels, reader, titles, units, wishes
-from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, reach, take_list
+from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, put_steps, reach
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
@@ -182,7 +182,7 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
         if given is None:
             return before
         dated = [_listed_step(step, event, by, line) for step in given if is_meaningful(step.text)]
-        steps_now = take_list(state.steps, dated)
+        steps_now = put_steps(state.steps, dated, lambda step: step.evidence != TASK_LIST)
     elif (subject := task_list.new_task(event)) is not None:
         text = line(subject, LONGEST_LINE)
         created = (*created, text)
@@ -193,9 +193,10 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
         text = created[number - 1] if 0 < number <= len(created) else ""
         if not text or status is None:
             return before
-        kept = tuple(one for one in state.steps if key(one.text) != key(text) or one.status == DONE)
-        step = _listed_step(Step(text, status), event, by, line) if status else None
-        steps_now = kept if step is None else _in_place(state.steps, step)
+        if status:
+            steps_now = reach(state.steps, _listed_step(Step(text, status), event, by, line), goes_back=True)
+        else:
+            steps_now = tuple(one for one in state.steps if key(one.text) != key(text) or one.status == DONE)
     state = msgspec.structs.replace(state, steps=limit_steps(steps_now))
     is_over = bool(state.steps) and all(step.status == DONE for step in state.steps)
     return Progress(_without_done(state), created, is_over)
@@ -208,12 +209,6 @@ def tasks_of(events: Sequence[Event]) -> list[Step]:
         if event.kind == CALL and not event.agent and task_list.is_of_tasks(event.tool):
             made = _after_task_call(made, event, "", plain_line)
     return [*made.state.steps] or task_list.in_texts(events)
-
-
-def _in_place(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
-    """Return the steps with one step replaced in its place, or added at the end; a done step stays done."""
-    found = [step if key(one.text) == key(step.text) and one.status != DONE else one for one in before]
-    return tuple(found) if any(key(one.text) == key(step.text) for one in before) else (*found, step)
 
 
 def _listed_step(step: Step, event: Event, by: str, line: Line) -> Step:

@@ -54,6 +54,9 @@ _TOO_LARGE = ("too_large", "Too large for this budget")
 _IMPORTANT = ("important_titles", "Most important, without room here")
 _NO_ROOM = ("no_room", "No room for the text")
 _TITLES_SHARE = 0.2  # of the budget for the titles of items of the rank FIRST that are not whole
+# Those of leading items may have 120 tokens, a fifth of 600, in smaller packs, too, but at most half of what the frame
+# leaves: in a fifth of 250 tokens a decision's title took the room of that of a critical issue.
+_LEADING_TITLES, _LEADING_TITLES_SHARE = 120, 0.5
 _ESSENTIAL_SHARE = 0.2  # of the budget that is chosen for essential notes
 # Tokens from which on items of the rank SECOND have room to themselves, and up to which share. In less, one or two of
 # the most important records fill the pack.
@@ -221,14 +224,16 @@ class _PackBuilder:
                     self._count(f"; {omissions.name(item)}") + 1,
                     self._parts[item.key].counted,
                     self._parts[item.key].shortest_first,
-                    self._is_leading(item),
+                    item.weight if self._is_leading(item) else 0,
                 )
                 for item in items
             ]
         )
         by_key = {item.key: item for item in items}
         alone, room = self._rooms(items)
-        choice = fair_share.choose(found, room, alone, _TITLES_SHARE * self._budget)
+        leading = sum(one.title for one in found if one.lead)
+        for_titles = max(_TITLES_SHARE * self._budget, min(leading, _LEADING_TITLES, _LEADING_TITLES_SHARE * alone))
+        choice = fair_share.choose(found, room, alone, for_titles)
         return [by_key[key] for key in choice.whole], [by_key[key] for key in choice.titled]
 
     def _rooms(self, items: list[Item]) -> tuple[float, float]:

@@ -267,7 +267,7 @@ class Memory:
 
         `marker` names the place, such as "§2.1".
         """
-        from memctl.pack.supply import places
+        from memctl.pack.item_sources import places
         from memctl.store import agent_env
 
         place = places(self._memory, self._read(at))(marker)
@@ -303,16 +303,16 @@ class Memory:
 
         `limit` is the number of commits to read; 0 reads all.
         """
-        from memctl.pages import answer, provenance
+        from memctl.pages import provenance, why_answer
 
         snapshot = self._read(at)
         commit = self._memory.repository.resolve(at) if at is not None else ""
         request = provenance.locate(self._memory, snapshot, self._memory.repository.top, path, commit)
         found = provenance.why(self._memory, snapshot, request, commit, limit)
-        indirect = answer.indirect(snapshot, found)
+        indirect = why_answer.indirect(snapshot, found)
         is_known = found.is_explained or indirect.perhaps
         return Explanation(
-            answer.sentence(snapshot, found, indirect) if is_known else "",
+            why_answer.sentence(snapshot, found, indirect) if is_known else "",
             tuple(item.record for item in found.records if item.record is not None),
             tuple(page.id for page, _ in found.sections),
             tuple(cause.touch.commit for cause in found.commits),
@@ -334,9 +334,9 @@ class Memory:
         Records about `task` come first. With a `section`, such as "2.1", the pack has only that section. The records in
         the pack are counted as retrieved.
         """
-        from memctl.pack import budget_fill, last_work, rehydrate, supply
+        from memctl.pack import budget_fill, item_sources, last_work, rehydrate
         from memctl.pages.links import known_section
-        from memctl.store import access
+        from memctl.store import retrieval_counts
 
         _require("form", form, (*budget_fill.FORMATS, budget_fill.AUTO))
         if budget is not None and budget < 1:
@@ -347,12 +347,12 @@ class Memory:
         count = self._counter(model)
         most = budget or memory.config.rehydrate_budget
         wanted = rehydrate.RehydrationRequest(task=task, section=known_section(snapshot, section), reader=memory.actor)
-        sources = supply.sources(memory, snapshot, at)
+        sources = item_sources.sources(memory, snapshot, at)
         draft = rehydrate.draft(snapshot, memory.now, wanted, sources, count, last_work.room(most))
         pack = budget_fill.fill(draft if memory.is_trusted else draft.foreign, form, most, count)
         if snapshot.source == "disk":
             shown = (record for name in set(pack.included()) for record in snapshot.catalogue.with_id(name))
-            access.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)
+            retrieval_counts.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)
         return pack
 
     def hand_over(
@@ -410,10 +410,10 @@ class Memory:
 
     def check(self, *, at: str | None = None) -> list[Finding]:
         """Return the findings of `memctl check`; writes nothing."""
-        from memctl.check import run, subject
+        from memctl.check import context, run
 
         snapshot = self._read(at, whole=True)
-        return list(run.check(subject.from_memory(self._memory, snapshot, at=at)).findings)
+        return list(run.check(context.from_memory(self._memory, snapshot, at=at)).findings)
 
     def _create(self, kind: str, title: str, fields: Mapping[str, Any], reason: str, dry_run: bool) -> Written:
         from memctl.record.change import WriteOptions

@@ -20,7 +20,7 @@ from memctl.store import files
 from memctl.tokens.count import Counter
 
 if TYPE_CHECKING:
-    from memctl.check.render_digest import CachedRenderer
+    from memctl.check.cached_renderer import CachedRenderer
     from memctl.team.state import State
 
 # Findings of a rule with a hint to similar names; the search takes time, and many findings share one cause.

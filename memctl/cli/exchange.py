@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import memory_access, output, report, terminal
+from memctl.cli import memory_access, output, terminal, write_command
 from memctl.cli.command import command, filtering, reading
-from memctl.cli.report import write_options, writing
-from memctl.cli.source import name_of, read
+from memctl.cli.text_input import name_of, read
+from memctl.cli.write_command import write_options, writing
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.record.filters import select
-from memctl.store import load, named_file
+from memctl.store import load, output_file
 from memctl.text.phrases import quantity, some
 from memctl.write import transaction
 
@@ -90,12 +90,12 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         found.append(bring(ImportTarget(memory, sequence, load.disk(memory), **options)))
         return found[-1].change
 
-    with report.working("importing"):
+    with write_command.working("importing"):
         result = transaction.carry_out(memory, plan, write_options(flags))
     imported = found[-1]
     files: AdrImport | None = imported if format_ == "adr" else None  # type: ignore[assignment]
     if flags["as_json"]:
-        data = report.change_data(memory, result, flags["dry_run"])
+        data = write_command.change_data(memory, result, flags["dry_run"])
         data |= {name: list(getattr(imported, name)) for name in ("known", "notes", "refused")}
         if files is not None:
             data |= {"files": files.added, "changed": files.changed, "templates": files.templates}
@@ -103,7 +103,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         output.json("change", data)
         return
     lines = [f"{identifier} {file}" for file, identifier in files.added.items()] if files else ()
-    report.outcome(memory, result, flags, lines)
+    write_command.outcome(memory, result, flags, lines)
     _print_notes("warning: not imported", imported.refused)
     _print_notes("note", imported.notes)
     if files is not None:
@@ -225,7 +225,7 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
         found = (msgspec.Raw(line.encode()) for line in lines)
         output.json_list("export", found, snapshot.faults, memory, name="records")
     elif out is not None:
-        named_file.write(out, "".join(line + "\n" for line in lines))
+        output_file.write(out, "".join(line + "\n" for line in lines))
     else:
         for line in lines:
             output.json_text(line)

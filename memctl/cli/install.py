@@ -11,7 +11,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import edited_hooks, hook_commits, trust
@@ -229,7 +229,7 @@ def _show(edits: list[Edit]) -> None:
         old, new = ((data or b"").decode(errors="replace").splitlines() for data in (edit.before, edit.after))
         before = edit.name if edit.before is not None else "/dev/null"
         after = edit.name if edit.after is not None else "/dev/null"
-        report.difference(old, new, before, after)
+        write_command.difference(old, new, before, after)
 
 
 def _confirm(asked: InstallOptions) -> bool:
@@ -467,7 +467,7 @@ def _print_writes(step: InstallStep) -> None:
     if files and files.text is not None:
         old, new = output.name(files.old).splitlines(), output.name(files.text).splitlines()
         after = output.name(str(files.file))
-        report.difference(old, new, after if old else "/dev/null", after)
+        write_command.difference(old, new, after if old else "/dev/null", after)
     for file in files.deletes if files else ():
         output.text(output.name(f"  delete {file}"))
     for key, value in step.settings:

@@ -98,13 +98,13 @@ def _note_undone(opened: Memory) -> None:
     """Add a remark on changes that Git undid before their commit; calls Git only if a pending text is missing."""
     if not has_pending(opened):
         return
-    from memctl.store import entry_state
+    from memctl.store import pending_state
 
-    names = [entry_state.describe(entry) for entry in entry_state.undone(opened)]
+    names = [pending_state.describe(entry) for entry in pending_state.undone(opened)]
     if names:
-        what = entry_state.AGAIN if len(names) == 1 else entry_state.AGAIN.replace(" it", " them")
+        what = pending_state.AGAIN if len(names) == 1 else pending_state.AGAIN.replace(" it", " them")
         verb = "was" if len(names) == 1 else "were"
-        opened.remarks.append(f"warning: {some(names, 1)} {verb} {entry_state.WHY}; {what}")
+        opened.remarks.append(f"warning: {some(names, 1)} {verb} {pending_state.WHY}; {what}")
 
 
 def has_pending(opened: Memory) -> bool:
@@ -122,10 +122,10 @@ def _writes(ctx: click.Context) -> bool:
 
 def memory_if_any(ctx: click.Context) -> Memory | None:
     """Return the memory around the command's directory; None if there is none. Raises MemctlError if it is broken."""
-    from memctl.store import place
+    from memctl.store import memory_root
 
     try:
-        place.find(ctx.obj.folder)
+        memory_root.find(ctx.obj.folder)
     except MemctlError:
         return None
     return memory(ctx)

@@ -12,7 +12,7 @@ from itertools import chain, zip_longest
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack import fair_share, left_out
+from memctl.pack import fair_share, omissions
 from memctl.pack.draft import (
     FIRST,
     FOREIGN,
@@ -185,7 +185,7 @@ class _PackBuilder:
                 fair_share.Candidate(
                     item.key,
                     self._costs[item.key] + _BETWEEN,
-                    self._count(f"; {left_out.name(item)}") + 1,
+                    self._count(f"; {omissions.name(item)}") + 1,
                     self._parts[item.key].counted,
                     self._parts[item.key].shortest_first,
                     item.weight if self._is_leading(item) else 0,
@@ -209,13 +209,13 @@ class _PackBuilder:
         essential = self.cost(sparing, [])
         lead = [_LEAD] if any(self._is_leading(item) for item in items) else []
         parts = [*lead, *(part for part in self.draft.parts if part.rank == FIRST and part.items)]
-        titles = [PackNote(*note, left_out.name(items[0])) for note in (_TOO_LARGE, _IMPORTANT, _NO_ROOM)]
+        titles = [PackNote(*note, omissions.name(items[0])) for note in (_TOO_LARGE, _IMPORTANT, _NO_ROOM)]
         empty = Contents(
             msgspec.structs.replace(sparest.draft, opening=(*sparest.draft.opening, *titles[:2]), closing=titles[2:]),
             [(part, [""]) for part in parts],
-            left_out.groups(self.left_out([]), self._totals, 0, 0, self.draft.sections),
+            omissions.groups(self.left_out([]), self._totals, 0, 0, self.draft.sections),
         )
-        names = len(titles) * self._count(left_out.name(items[0]))
+        names = len(titles) * self._count(omissions.name(items[0]))
         least = self._count(sanitize(self._pack(empty))) - names
         alone = self._budget - least
         reserved = min(max(0, essential - self.cost(sparest, [])), _ESSENTIAL_SHARE * self._budget)
@@ -388,7 +388,9 @@ class _PackBuilder:
         most = min(len(left), 2 + self._budget // _LINE)
 
         def plain(number: int) -> int:
-            return self._count("".join(f"- {each.id} {left_out.shorten(each, width).line}\n" for each in left[:number]))
+            return self._count(
+                "".join(f"- {each.id} {omissions.shorten(each, width).line}\n" for each in left[:number])
+            )
 
         line = max(1.0, plain(_SAMPLE) / max(1, min(_SAMPLE, len(left))))
         if not chosen:
@@ -415,7 +417,7 @@ class _PackBuilder:
             within = self._by_part(keys - {item.key for item in (*leading, *proposed, *changed)}, chosen)
             parts = [(_LEAD, leading), *within, (_PROPOSED, proposed), (_CHECK, changed)]
             left = self.left_out(chosen)[len(large) :]
-        totals = self._totals - Counter((item.section, left_out.omit(item).kind) for item in large)
+        totals = self._totals - Counter((item.section, omissions.omit(item).kind) for item in large)
         sizes = Counter[str]()
         for item in chosen:
             sizes[item.kind] += self._costs[item.key]
@@ -425,7 +427,7 @@ class _PackBuilder:
         contents = Contents(
             msgspec.structs.replace(draft, opening=(*draft.opening, *first), closing=(*last, *closing)),
             [(part, [self._texts[item.key] for item in items]) for part, items in parts if items],
-            left_out.groups(left, totals, listed, width, draft.sections),
+            omissions.groups(left, totals, listed, width, draft.sections),
             sizes,
         )
         text = sanitize(self._pack(contents))
@@ -436,9 +438,9 @@ class _PackBuilder:
         first = [item for item in items if self._costs[item.key] > self._largest or self._is_leading(item)][:_NAMED]
         large = [item for item in first if self._costs[item.key] > self._largest]
         important = [item for item in first if item not in large]
-        rest = [f"- {left_out.name(item)}" for item in items if item not in first]
+        rest = [f"- {omissions.name(item)}" for item in items if item not in first]
         notes = [
-            PackNote(*note, "; ".join(map(left_out.name, found)), essential=True)
+            PackNote(*note, "; ".join(map(omissions.name, found)), essential=True)
             for note, found in ((_TOO_LARGE, large), (_IMPORTANT, important))
             if found
         ]
@@ -476,7 +478,7 @@ class _PackBuilder:
             self._left_out_cache[0] != keys
         ):  # the text is built some dozens of times, and there may be 10,000 such items
             items = {item.key: item for item in (*self._named, *self.draft.items())}
-            chosen = [self._with_reason(item, left_out.omit(item)) for item in items.values() if item.key not in keys]
+            chosen = [self._with_reason(item, omissions.omit(item)) for item in items.values() if item.key not in keys]
             built = zip(self.draft.others, self._built, strict=False)
             chosen += [self._with_reason(item, left) for left, item in built if item.key not in keys]
             left = [*chosen, *self.draft.others[len(self._built) :]]

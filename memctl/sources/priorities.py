@@ -14,14 +14,14 @@ from memctl.pages import freshness, repository_paths
 from memctl.pages.repository_paths import file_named
 from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
-from memctl.sources import file_search, recency, task
+from memctl.sources import file_search, recency, task_files
 from memctl.sources.facts import Progress
 from memctl.sources.generated_files import GeneratedFiles
 from memctl.sources.load_plan import Choice, LoadBudget, ScoredFile, choose
 from memctl.sources.nearness import nearness
 from memctl.sources.score import RELEVANCE, FileKnowledge, Score, by_task, score
 from memctl.sources.sizes import TokenSizes
-from memctl.sources.task import FileMention
+from memctl.sources.task_files import FileMention
 from memctl.store.file_texts import FileMatches
 from memctl.store.memory import Memory
 from memctl.text.globs import is_pattern
@@ -93,7 +93,7 @@ def priorities(
     if request.task:
         texts = file_search.matches(memory, sources, request.task, progress)
         named = file_search.mentions(snapshot, sources, request.task, now, late.union(texts.best))
-    meant = {path for path, mention in named.items() if mention.share >= task.ACTIVE}
+    meant = {path for path, mention in named.items() if mention.share >= task_files.ACTIVE}
     given = _active_files(request, memory, contents, sources.refusals)
     active = dirty | meant | given
     issues = _issues(snapshot, frozenset(contents))

@@ -1,4 +1,4 @@
-"""Reading Snapshots: from the disk through the cache, and through `objects` from the index or a revision.
+"""Reading Snapshots: from the disk through the cache, and through `git_source` from the index or a revision.
 
 The cache describes the files of HEAD, and `git status` names the files that differ from HEAD. Git takes 20 ms for that
 with 10,000 records, but runs while Python imports modules; a stat of each file from Python would take 30 ms more.
@@ -22,7 +22,7 @@ from memctl.record.errors import Fault
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, files, sessions_ref
+from memctl.store import files, retrieval_counts, sessions_ref
 from memctl.store.cache import FILE, Cache, CacheState
 from memctl.store.memory import Memory
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memctl.record.source import Catalogue, Files, Texts
     from memctl.store.cache_update import Progress
     from memctl.store.catalogue import StoredCatalogue
-    from memctl.store.objects import InGit, Overlay
+    from memctl.store.git_source import InGit, Overlay
     from memctl.store.repository_files import FilesOnDisk
     from memctl.store.search_views import SearchSource
 
@@ -77,24 +77,24 @@ def disk(
     absent = [path for path in _sparse_paths(memory) if path not in written] if whole else []
     if not instead and not absent:
         return Snapshot(_WithSessions(memory, source))
-    from memctl.store import objects  # only a sparse checkout and documents beside uncommitted edits need it
+    from memctl.store import git_source  # only a sparse checkout and documents beside uncommitted edits need it
 
-    texts = {**objects.index_texts(memory, absent), **(instead or {})}
-    return Snapshot(_WithSessions(memory, objects.Overlay(source, texts)))
+    texts = {**git_source.index_texts(memory, absent), **(instead or {})}
+    return Snapshot(_WithSessions(memory, git_source.Overlay(source, texts)))
 
 
 def index(memory: Memory) -> Snapshot:
     """Return the memory that is staged in Git's index."""
-    from memctl.store import objects
+    from memctl.store import git_source
 
-    return Snapshot(objects.from_index(memory, lambda: _differing_from_index(memory)))
+    return Snapshot(git_source.from_index(memory, lambda: _differing_from_index(memory)))
 
 
 def revision(memory: Memory, name: str) -> Snapshot:
     """Return the memory at a revision; raises MemctlError if there is no such revision."""
-    from memctl.store import objects
+    from memctl.store import git_source
 
-    return Snapshot(_WithSessions(memory, objects.at_revision(memory, name), name))
+    return Snapshot(_WithSessions(memory, git_source.at_revision(memory, name), name))
 
 
 def open_cache(memory: Memory) -> Cache:
@@ -126,7 +126,7 @@ class _Disk:
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
         found = _read(self._memory, self._cache, self._progress, self._written, only_open=only_open)
         self._cache, (records, faults) = found
-        return access.with_counts(self._memory.repository.shared, records), faults
+        return retrieval_counts.with_counts(self._memory.repository.shared, records), faults
 
     def names(self, folder: str) -> list[str]:
         return files.names(files.list_files(self._memory.folder, folder) if folder else self._file_names)
@@ -190,7 +190,7 @@ class _WithSessions:
         return self._source.records(only_open=only_open)
 
     def texts(self) -> Texts:
-        from memctl.store.stored_texts import StoredTexts
+        from memctl.store.text_search import StoredTexts
 
         return StoredTexts(self._memory, self._searched())
 
@@ -252,10 +252,10 @@ class _WithSessions:
     def _sessions(self) -> InGit | None:
         if not self._commit:
             return None
-        from memctl.store import objects  # which imports the cache
+        from memctl.store import git_source  # which imports the cache
 
         try:
-            return objects.at(self._memory, sessions_ref.REF, self._commit, objects.empty_cache)
+            return git_source.at(self._memory, sessions_ref.REF, self._commit, git_source.empty_cache)
         except MemctlError as error:
             self._warn(error)
             return None

@@ -16,8 +16,8 @@ from memctl.git.status import StatusProcess
 from memctl.record import config as configuration
 from memctl.record import ids
 from memctl.record.config import Config
-from memctl.store import files, place
-from memctl.store.place import CONFIG, JOBS
+from memctl.store import files, memory_root
+from memctl.store.memory_root import CONFIG, JOBS
 
 
 class Memory:
@@ -221,7 +221,7 @@ def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | 
     search from `start`.
     """
     if asked is None:
-        _, folder = place.find(start)
+        _, folder = memory_root.find(start)
         repository = open_repository(folder.parent)
     else:
         repository, folder = asked.repository, asked.repository.top / asked.prefix

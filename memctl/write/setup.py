@@ -15,7 +15,7 @@ from memctl.record import frontmatter
 from memctl.record.change import Change, Write
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG, FOLDER, RESTORE, refuse_foreign, refuse_link
+from memctl.store.memory_root import CONFIG, FOLDER, RESTORE, refuse_foreign, refuse_link
 from memctl.write import documents
 
 

@@ -17,13 +17,13 @@ from memctl.store import cache_update, files
 from memctl.store.cache import Cache
 from memctl.store.cache_update import ParsedFile
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 from memctl.store.repository_files import FilesInGit, FilesOnDisk
 
 if TYPE_CHECKING:
     from memctl.store.catalogue import StoredCatalogue
     from memctl.store.search_views import SearchSource
-    from memctl.store.stored_texts import StoredTexts
+    from memctl.store.text_search import StoredTexts
 
 Known = tuple[Cache, set[str]]  # a cache, and the paths whose files are different in the memory
 
@@ -132,7 +132,7 @@ class InGit:
         return []
 
     def texts(self) -> StoredTexts:
-        from memctl.store.stored_texts import StoredTexts
+        from memctl.store.text_search import StoredTexts
 
         return StoredTexts(self._memory, self.searched())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import nsmallest
 from pathlib import Path
 
@@ -99,16 +99,7 @@ def priorities(
     issues = _issues(snapshot, frozenset(contents))
     found = contents.keys() & late.union(texts.best, named, active)
     known = {
-        path: FileKnowledge(
-            match=texts.shares.get(path, 0.0),
-            words=tuple(texts.words.get(path, ())),
-            mention=named.get(path),
-            changed=lately.moments.get(path, ""),
-            is_modified=path in lately.operations,
-            ago=lately.ago.get(path),
-            todos=contents[path].facts.todos,
-            issues=tuple(issues.get(path, ())),
-        )
+        path: _knowledge(path, texts, named.get(path), lately, contents[path].facts.todos, issues.get(path, ()))
         for path in (found if request.task else contents)
     }
     near = nearness(contents, active, given, _likely(known) if request.task else {})
@@ -130,6 +121,27 @@ def priorities(
     refusals = tuple(sorted(sources.refusals.items()))
     unsearched = tuple(sorted(texts.left_out.items()))
     return Priorities(choices, tuple(sorted(active)), refusals, unsearched, unlisted)
+
+
+def _knowledge(
+    path: str,
+    texts: FileMatches,
+    mention: FileMention | None,
+    lately: recency.RecentChanges,
+    todos: int,
+    issues: Iterable[str],
+) -> FileKnowledge:
+    """Return what is known of a file: how well it matches the task, who mentions it, and what changed of late."""
+    return FileKnowledge(
+        match=texts.shares.get(path, 0.0),
+        words=tuple(texts.words.get(path, ())),
+        mention=mention,
+        changed=lately.moments.get(path, ""),
+        is_modified=path in lately.operations,
+        ago=lately.ago.get(path),
+        todos=todos,
+        issues=tuple(issues),
+    )
 
 
 def _only_changed(ago: int | None) -> FileKnowledge:

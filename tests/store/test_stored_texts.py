@@ -78,6 +78,13 @@ def test_the_title_counts_more_than_the_body(repo: Path, memctl: Memctl) -> None
     assert numbers(snapshot(repo).texts, "lantern") == [2, 1]
 
 
+def test_a_known_word_without_its_first_letter_is_no_substitute(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "The old way", "--lesson", "is over")
+    substitutes = snapshot(repo).texts.substitutes
+    assert substitutes("told away") == {}
+    assert substitutes("voer") == {"voer": ("over",)}
+
+
 def test_misspelt_word_has_its_substitutes(texts: Texts) -> None:
     assert texts.substitutes("conection of teh pool") == {"conection": ("connection",)}
     assert texts.substitutes("connection") == {}

@@ -43,9 +43,9 @@ def secrets(subject: Subject) -> Iterator[Finding]:
             continue  # the name is not UTF-8, or this user may not read the file
         key = digest(text, "credentials")
         if is_record or not catalogue.is_clean(key):
-            found = list(_findings(path, text))
-            yield from found
-            clean += [] if found or is_record else [key]
+            findings = list(_findings(path, text))
+            yield from findings
+            clean += [] if findings or is_record else [key]
     catalogue.keep_clean(clean)
 
 

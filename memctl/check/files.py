@@ -29,10 +29,10 @@ def unknown_files(subject: Subject) -> Iterator[Finding]:
             continue
         if pages.kind_at(path) is not None:
             continue
-        found = list(special_files(subject, path))
-        yield from found
+        findings = list(special_files(subject, path))
+        yield from findings
         is_known = _KNOWN.fullmatch(path) or session_page.is_page(path) or session_page.is_trail(path)
-        if not (found or is_known):
+        if not (findings or is_known):
             yield Finding("MEM501", path, 1, "memctl does not know this file", _hint(path))
 
 

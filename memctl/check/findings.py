@@ -108,18 +108,18 @@ class Subject:
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
         key = repr(seen).encode() + self.renderer.key
-        if (kept := self.snapshot.catalogue.recall(key)) is not None:
-            return msgspec.msgpack.decode(kept, type=list[Finding])
-        found = list(rule(self))
-        if len(found) <= _SUGGESTED:
-            self.snapshot.catalogue.keep(key, msgspec.msgpack.encode(found))
-        return found
+        if (stored := self.snapshot.catalogue.recall(key)) is not None:
+            return msgspec.msgpack.decode(stored, type=list[Finding])
+        findings = list(rule(self))
+        if len(findings) <= _SUGGESTED:
+            self.snapshot.catalogue.keep(key, msgspec.msgpack.encode(findings))
+        return findings
 
     @cached_property
     def by_id(self) -> dict[str, Record]:
         """The records by id and by alias."""
-        found = {alias: record for record in self.snapshot.records for alias in record.aliases}
-        return found | {record.id: record for record in self.snapshot.records}
+        aliases = {alias: record for record in self.snapshot.records for alias in record.aliases}
+        return aliases | {record.id: record for record in self.snapshot.records}
 
     @cached_property
     def linked(self) -> tuple[Record, ...]:
@@ -162,7 +162,7 @@ class Subject:
 
     @cached_property
     def _unreadable(self) -> frozenset[str]:
-        return frozenset(found for fault in self.snapshot.faults if (found := ids.id_in_path(fault.path)))
+        return frozenset(name for fault in self.snapshot.faults if (name := ids.id_in_path(fault.path)))
 
     def may_suggest(self) -> bool:
         """Return whether another finding may get a hint with similar names: True for the first 20 calls, then False."""
@@ -190,17 +190,19 @@ class Subject:
         A value with a stamp behind it (`reviewed`) is found with and without the stamp.
         """
         try:
-            block = next((one for one in frontmatter_edit.blocks(self.snapshot.read(path)) if one.key == key), None)
+            block = next(
+                (block for block in frontmatter_edit.blocks(self.snapshot.read(path)) if block.key == key), None
+            )
         except (InvalidRecord, FrontMatterError, FileNotFoundError):
             block = None
         if block is None:
             return {}
-        found = {"": block.line}
+        lines = {"": block.line}
         for number, line in enumerate(block.text.split("\n"), block.line):
             item = _item(line)
             for value in (item, item.rpartition(" ")[0]):
-                found.setdefault(value, number)
-        return found
+                lines.setdefault(value, number)
+        return lines
 
     def lines_of(self, path: str, key: str) -> list[int]:
         """Return the lines of the items in a list of a file's front matter or of `config.yaml`; [] without that key."""
@@ -234,8 +236,8 @@ def closest(wanted: str, known: Iterable[str]) -> str:
     """Return a hint such as `did you mean §2.1 or §2.2?` with up to three similar names; "" if none is similar."""
     known = list(known)
     alike = [name for name in known if name[:3] == wanted[:3]]
-    found = get_close_matches(wanted, alike or known, n=3, cutoff=0.75)
-    return f"did you mean {' or '.join(found)}?" if found else ""
+    matches = get_close_matches(wanted, alike or known, n=3, cutoff=0.75)
+    return f"did you mean {' or '.join(matches)}?" if matches else ""
 
 
 def _item(line: str) -> str:

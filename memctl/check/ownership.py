@@ -28,10 +28,10 @@ def answered_handoffs(subject: Subject) -> Iterator[Finding]:
     state = subject.coordination
     if state is None or not team_handoffs.has_handoffs(state):
         return
-    for one in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
-        path = one.handoff.record.path
+    for contradiction in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
+        path = contradiction.handoff.record.path
         hint = "`memctl handoff recover` sets ownership as the record says; add `--remote NAME` for a remote's"
-        yield Finding("MEM602", path, subject.line_of(path, "status"), one.problem, hint)
+        yield Finding("MEM602", path, subject.line_of(path, "status"), contradiction.problem, hint)
 
 
 def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:

@@ -120,12 +120,12 @@ def stale_documents(subject: Subject) -> Iterator[Finding]:
     """Report each document that is missing, stale, edited by hand, or without a page."""
     if not subject.snapshot.config.docs or not subject.names:
         return
-    found = documents.compare(subject.renderer)
-    for error in found.faults.values():
+    comparisons = documents.compare(subject.renderer)
+    for error in comparisons.faults.values():
         if not any(special_files(subject, error.path)):  # `files.unknown_files` reports special files
             message = f"the template can't be rendered: {error.why}"
             yield Finding("MEM308", error.path, error.line, message, error.hint or "")
-    for path in found.by_hand:
+    for path in comparisons.by_hand:
         hint = "move the edit to its record or page, then `memctl render --force`"
         yield Finding("MEM309", path, 1, "the document was edited by hand", hint)
     if not subject.has_documents:
@@ -134,20 +134,20 @@ def stale_documents(subject: Subject) -> Iterator[Finding]:
         return  # documents lack the invalid files, which other rules report
     # With `docs: default-branch`, documents are stale after each merge, which is no error.
     stale, orphan = ("MEM314", "MEM314") if subject.snapshot.config.docs == DEFAULT_BRANCH else ("MEM308", "MEM310")
-    for path, text in found.stale.items():
+    for path, text in comparisons.stale.items():
         old = documents.current_text(subject.snapshot, path)
         if old is not None and generated_header.is_earlier(old, text):
             yield Finding("MEM313", path, 1, "an earlier memctl rendered it", "`memctl render` renders it")
             continue
         message = "the document is missing" if old is None else "the document differs from the memory"
         yield Finding(stale, path, _differs_at(old, text), message, "`memctl render` renders it")
-    if found.sources_earlier:
+    if comparisons.sources_earlier:
         yield Finding("MEM313", f"{FOLDER}/{SOURCES}", 1, "an earlier memctl rendered it", "`memctl render` renders it")
-    elif found.sources_stale:
+    elif comparisons.sources_stale:
         message = "the list of files is out of date"
         yield Finding(stale, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")
     subject.renderer.remember()
-    for path in found.orphans:
+    for path in comparisons.orphans:
         yield Finding(orphan, path, 1, "the document's page no longer exists", "`memctl render` deletes the document")
 
 

@@ -95,15 +95,15 @@ def circles(subject: Subject) -> Iterator[Finding]:
 
 def _graph(subject: Subject, relation: str, other_end: str) -> dict[str, list[str]]:
     """Return the ids to which a relation leads from each record; it counts if either end of the link has it."""
-    found: dict[str, list[str]] = {}
+    graph: dict[str, list[str]] = {}
     for record in subject.linked:
         for identifier in getattr(record, relation):
             if (other := subject.by_id.get(identifier)) is not None:
-                found.setdefault(record.id, []).append(other.id)
+                graph.setdefault(record.id, []).append(other.id)
         for identifier in getattr(record, other_end):
             if (other := subject.by_id.get(identifier)) is not None:
-                found.setdefault(other.id, []).append(record.id)
-    return {name: list(dict.fromkeys(others)) for name, others in found.items()}
+                graph.setdefault(other.id, []).append(record.id)
+    return {name: list(dict.fromkeys(others)) for name, others in graph.items()}
 
 
 def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
@@ -112,7 +112,7 @@ def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
     Each circle is a list of nodes that begins with its smallest one. If several circles share a node, some may be
     missing.
     """
-    found: dict[tuple[str, ...], None] = {}
+    circles: dict[tuple[str, ...], None] = {}
     is_open: dict[str, bool] = {}  # visited node -> whether the walk is still below it
     for start in sorted(graph):
         if start in is_open:
@@ -127,12 +127,12 @@ def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
             elif is_open.get(node):
                 circle = path[path.index(node) :]
                 first = circle.index(min(circle))
-                found[tuple(circle[first:] + circle[:first])] = None
+                circles[tuple(circle[first:] + circle[:first])] = None
             elif node not in is_open:
                 is_open[node] = True
                 path.append(node)
                 stack.append(iter(graph.get(node, ())))
-    return [list(circle) for circle in found]
+    return [list(circle) for circle in circles]
 
 
 def accepted_decisions(subject: Subject) -> Iterator[Finding]:
@@ -199,5 +199,5 @@ def control_characters(subject: Subject) -> Iterator[Finding]:
         if not characters.first_control_character(text):
             continue
         for number, line in enumerate(text.split("\n"), 1):
-            if found := characters.first_control_character(line):
-                yield Finding("MEM112", path, number, f"this line has the control character {found!r}")
+            if character := characters.first_control_character(line):
+                yield Finding("MEM112", path, number, f"this line has the control character {character!r}")

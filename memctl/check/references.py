@@ -52,10 +52,10 @@ def code_of_records(subject: Subject) -> Iterator[Finding]:
     yield from _missing_lines(subject, beyond)
 
 
-def _missing_lines(subject: Subject, found: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
-    """Report each code reference to a line after the end of its file. `found` has: page or record, reference, file."""
-    lengths = subject.lengths(file for _, _, file in found)
-    for path, reference, file in found:
+def _missing_lines(subject: Subject, missing: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
+    """Report each code reference to a line after its file's end. `missing` has: page or record, reference, file."""
+    lengths = subject.lengths(file for _, _, file in missing)
+    for path, reference, file in missing:
         last = pages.last_line(reference)
         if last > lengths.get(file, last):
             line = subject.line_of(path, "code_refs", reference)
@@ -95,8 +95,8 @@ def mentions_of_records(subject: Subject) -> Iterator[Finding]:
     """Report each § marker and id in an open record's text that leads to nothing."""
     records, open_paths = subject.by_id, {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
-    for path, found in subject.snapshot.catalogue.mentions().items():
-        for mention in found if path in open_paths else ():
+    for path, texts in subject.snapshot.catalogue.mentions().items():
+        for mention in texts if path in open_paths else ():
             if mention.text == IGNORE:
                 continue
             if (message := _dangling(subject, mention, has_pages)) is not None:
@@ -137,18 +137,18 @@ def globs(subject: Subject) -> Iterator[Finding]:
                 yield Finding("MEM209", page.path, line, f"paths: {glob} matches no file")
 
 
-def for_other_code(subject: Subject, found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings `found`; if the memory seems to belong to other code, one replaces those about missing code.
+def for_other_code(subject: Subject, findings: Sequence[Finding]) -> list[Finding]:
+    """Return `findings`; if the memory seems to belong to other code, one replaces those about missing code.
 
     The memory seems to belong to other code, such as a copy of another project's memory, if 10 or more findings are
     about missing code, and no code to which the memory refers exists in the repository.
     """
-    missing = [finding for finding in found if finding.code in _MISSING_CODE]
+    missing = [finding for finding in findings if finding.code in _MISSING_CODE]
     if len(missing) < _FEW or _has_some_code(subject):
-        return list(found)
+        return list(findings)
     message = f"none of {len(missing):,} references to code matches a file of this repository"
     hint = "is this a copy of another project's memory? `memctl demo` also makes the example's code"
-    rest = [finding for finding in found if finding.code not in _MISSING_CODE]
+    rest = [finding for finding in findings if finding.code not in _MISSING_CODE]
     return [*rest, Finding("MEM210", CONFIG, 1, message, hint)]
 
 
@@ -157,8 +157,8 @@ def _has_some_code(subject: Subject) -> bool:
     snapshot = subject.snapshot
     names = snapshot.files.names()
     return (
-        any(one.paths for page in snapshot.outline.pages for one in freshness.references(snapshot, page))
-        or any(freshness.code_paths(names, ref) for one in snapshot.records for ref in one.code_refs)
+        any(reference.paths for page in snapshot.outline.pages for reference in freshness.references(snapshot, page))
+        or any(freshness.code_paths(names, ref) for record in snapshot.records for ref in record.code_refs)
         or any(repository_paths.matching(names, page.paths) for page in snapshot.outline.sections)
     )
 

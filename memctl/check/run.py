@@ -120,11 +120,11 @@ def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = 
             findings = subject.cached_findings(function) if function in _CACHEABLE else function(subject)
             found += [finding for finding in findings if finding.code in wanted]
     found = references.for_other_code(subject, found) if "MEM210" in wanted else found
-    kept, used, lines = _without_ignored(subject, found)
-    ignored = len(found) - len(kept)
-    kept += [finding for finding in _ignore_findings(lines, used, wanted) if finding.code in wanted]
+    left, used, lines = _without_ignored(subject, found)
+    ignored = len(found) - len(left)
+    left += [finding for finding in _ignore_findings(lines, used, wanted) if finding.code in wanted]
     order = {name: place for place, name in enumerate(SEVERITIES)}
-    worst = sorted(dict.fromkeys(kept), key=lambda f: order[f.rule.severity])
+    worst = sorted(dict.fromkeys(left), key=lambda f: order[f.rule.severity])
     listed = sorted(worst[:MOST], key=lambda f: (f.path, f.line, order[f.rule.severity], f.code, f.message))
     return Report(tuple(listed), ignored, dict(Counter(finding.rule.severity for finding in worst[MOST:])))
 
@@ -134,17 +134,17 @@ def codes(prefixes: Iterable[str]) -> set[str]:
 
     Raises MemctlError if a text names no rule.
     """
-    found: set[str] = set()
+    result: set[str] = set()
     for prefix in prefixes:
         meant = {code for code, rule in RULES.items() if code.startswith(prefix.upper()) or rule.name == prefix}
         if not meant:
             raise MemctlError(f"there is no rule {prefix!r}", "`memctl check --explain all` lists the rules", USAGE)
-        found |= meant
-    return found
+        result |= meant
+    return result
 
 
 def _without_ignored(
-    subject: Subject, found: Sequence[Finding]
+    subject: Subject, findings: Sequence[Finding]
 ) -> tuple[list[Finding], set[IgnoreLine], tuple[IgnoreLine, ...]]:
     """Return the findings that are not ignored, the lines of `check_ignore` that ignored some, and all such lines.
 
@@ -154,25 +154,25 @@ def _without_ignored(
     by_file: dict[str, tuple[IgnoreLine, ...]] = {
         path: tuple(_file_lines(subject, path)) for path in _paths_with_ignores(subject)
     }
-    kept: list[Finding] = []
+    left: list[Finding] = []
     used: set[IgnoreLine] = set()
-    for finding in found:
+    for finding in findings:
         if finding.path not in by_file:
             by_file[finding.path] = tuple(_file_lines(subject, finding.path))
         covering = [line for line in (*everywhere, *by_file[finding.path]) if line.reason and line.covers(finding)]
         used |= set(covering)
         if not covering:
-            kept.append(finding)
-    return kept, used, (*everywhere, *(line for lines in by_file.values() for line in lines))
+            left.append(finding)
+    return left, used, (*everywhere, *(line for lines in by_file.values() for line in lines))
 
 
 def _paths_with_ignores(subject: Subject) -> list[str]:
     """Return the paths of the records and pages with `check_ignore` in their front matter."""
-    found = subject.snapshot.catalogue.mentioning(KEY)
+    paths = subject.snapshot.catalogue.mentioning(KEY)
     for page in subject.snapshot.outline.pages:
         if f"\n{KEY}:" in subject.snapshot.read(page.path):
-            found.append(page.path)
-    return found
+            paths.append(page.path)
+    return paths
 
 
 def _ignore_findings(lines: Iterable[IgnoreLine], used: set[IgnoreLine], wanted: set[str]) -> Iterator[Finding]:

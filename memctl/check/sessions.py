@@ -20,18 +20,18 @@ _OUTSIDE = re.compile(r"/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://|(?:.*/)?\.\.(?:
 
 def pages(subject: Subject) -> Iterator[Finding]:
     """Report each page of a session that can't be read, is a copy, or lists files outside of the project."""
-    found: dict[str, SessionPage] = {}
+    pages_by_path: dict[str, SessionPage] = {}
     for path in subject.snapshot.names(session_page.FOLDER):
         if session_page.is_page(path) or session_page.is_trail(path):
             page = yield from _read(subject, path)
             if page is not None:
-                found[path] = page
+                pages_by_path[path] = page
             if page is not None and _SUSPECT.search(subject.snapshot.read(path)):
                 page = session_page.parse(subject.snapshot.read(path), path)
                 yield from _paths_outside(
                     subject, path, [row.path for key in (CHANGED, READ) for row in page.files.get(key, ())]
                 )
-    yield from _trails(subject, found)
+    yield from _trails(subject, pages_by_path)
 
 
 def _read(subject: Subject, path: str) -> Generator[Finding, None, SessionPage | None]:
@@ -58,10 +58,10 @@ def _other_of(subject: Subject, path: str) -> str:
     return other if other != path and other in subject.snapshot.names(session_page.FOLDER) else ""
 
 
-def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding]:
+def _trails(subject: Subject, pages_by_path: dict[str, SessionPage]) -> Iterator[Finding]:
     """Report each page whose list of files is missing, and each list of files whose page is missing."""
     names = frozenset(subject.snapshot.names(session_page.FOLDER))
-    for path, page in found.items():
+    for path, page in pages_by_path.items():
         if session_page.is_page(path) and page.trail and page.trail not in names:
             line = subject.line_of(path, session_page.TRAIL)
             hint = "restore it with Git: it has the paths of all files of the session"
@@ -71,7 +71,7 @@ def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding
             if owner not in names:
                 hint = "restore the page with Git, or delete the list"
                 yield Finding("MEM510", path, 1, f"the page {owner} of this list is missing", hint)
-            elif owner in found and not found[owner].trail:
+            elif owner in pages_by_path and not pages_by_path[owner].trail:
                 hint = "delete the list, which a merge left"
                 yield Finding("MEM510", path, 1, f"the page {owner} does not refer to this list", hint)
 

@@ -213,7 +213,7 @@ class _PackBuilder:
         items = [item for item in self._ordered_items if self._parts[item.key].rank == FIRST]
         if not items:
             return [], [item for item in self._ordered_items if self._costs[item.key] > self._largest][:_NAMED]
-        found = fair_share.in_turn(
+        candidates = fair_share.in_turn(
             [
                 fair_share.Candidate(
                     item.key,
@@ -228,7 +228,7 @@ class _PackBuilder:
         )
         by_key = {item.key: item for item in items}
         alone, room = self._rooms(items)
-        choice = fair_share.choose(found, room, alone, _TITLES_SHARE * self._budget)
+        choice = fair_share.choose(candidates, room, alone, _TITLES_SHARE * self._budget)
         return [by_key[key] for key in choice.whole], [by_key[key] for key in choice.titled]
 
     def _rooms(self, items: list[Item]) -> tuple[float, float]:
@@ -266,8 +266,8 @@ class _PackBuilder:
         if chosen:
             return self._top_up(frame, chosen)
         # In a budget too small for the list of what is left out, one item is better than the list.
-        found = chain(self._ordered_items, self._further_items())
-        return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
+        candidates = chain(self._ordered_items, self._further_items())
+        return next(([item] for item in candidates if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: _Frame) -> list[Item]:
         """Return the items that fit beside the frame and the share of the list, each text once."""
@@ -354,8 +354,8 @@ class _PackBuilder:
         """
         least = self.draft.leading or _NO_WEIGHT
         turns = zip_longest(*(part.items for part in self.draft.parts if part.rank != SECOND))
-        found = [item for turn in turns for item in turn if item is not None]
-        return sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
+        ordered = [item for turn in turns for item in turn if item is not None]
+        return sorted(ordered, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
 
     def _further_items(self) -> Iterator[Item]:
         """Yield the items that follow all parts; each is built once, when it is first needed."""
@@ -387,8 +387,8 @@ class _PackBuilder:
         left = self.left_out(chosen)
         if self._is_unnamed(frame, chosen):
             return 0, 0
-        asked = id(frame), [item.key for item in chosen]
-        if self._most_lines_cache[0] == asked:
+        key = id(frame), [item.key for item in chosen]
+        if self._most_lines_cache[0] == key:
             return self._most_lines_cache[1]
         least = min(len(left), self.draft.least_lines)
         lines = 0, 0
@@ -401,7 +401,7 @@ class _PackBuilder:
             )
             if lines[0] >= least:
                 break
-        self._most_lines_cache = asked, lines
+        self._most_lines_cache = key, lines
         return lines
 
     def _is_unnamed(self, frame: _Frame, chosen: list[Item]) -> bool:

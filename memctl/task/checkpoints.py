@@ -33,7 +33,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
     @property
     def twins(self) -> list[str]:
         """The ids of the checkpoints with the newest version, if several clones saved it at once; else []."""
-        newest = [one.checkpoint_id for one in self.checkpoints if one.version == self.checkpoints[0].version]
+        newest = [saved.checkpoint_id for saved in self.checkpoints if saved.version == self.checkpoints[0].version]
         return sorted(newest) if len(newest) > 1 else []
 
 
@@ -50,7 +50,7 @@ def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
                 faults += error.faults
             except FileNotFoundError:
                 continue
-    newest = sorted(checkpoints, key=lambda one: ("" if workflow else one.saved_at, one.number), reverse=True)
+    newest = sorted(checkpoints, key=lambda saved: ("" if workflow else saved.saved_at, saved.number), reverse=True)
     return Checkpoints(tuple(newest), tuple(faults))
 
 
@@ -107,8 +107,8 @@ def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> 
     here = set(snapshot.names(folder))
     beside = sessions_ref.head(memory)
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), beside=beside)
-    found = _versions({path[len(memory.prefix) + 1 :] for path in tracked} - here)
-    return sorted(found, key=lambda version: (version.workflow, version), reverse=True)
+    versions = _versions({path[len(memory.prefix) + 1 :] for path in tracked} - here)
+    return sorted(versions, key=lambda version: (version.workflow, version), reverse=True)
 
 
 def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
@@ -117,19 +117,23 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
     If `reference` is "", the newest checkpoint of the workflow is returned. Raises MemctlError if no checkpoint
     matches, if several do, or if a file that may be the checkpoint can't be read.
     """
-    found = read(snapshot, "" if reference else workflow)
-    refuse_broken(snapshot, found, reference)
+    checkpoints = read(snapshot, "" if reference else workflow)
+    refuse_broken(snapshot, checkpoints, reference)
     wanted = reference.strip().lower()
-    matching = [one for one in found.checkpoints if wanted and one.checkpoint_id.startswith(wanted)]
-    exact = [one for one in matching if one.checkpoint_id == wanted] or matching or [*found.checkpoints[: not wanted]]
+    matching = [saved for saved in checkpoints.checkpoints if wanted and saved.checkpoint_id.startswith(wanted)]
+    exact = (
+        [saved for saved in matching if saved.checkpoint_id == wanted]
+        or matching
+        or [*checkpoints.checkpoints[: not wanted]]
+    )
     if len(exact) == 1:
         return exact[0]
     if exact:
-        names = ", ".join(one.checkpoint_id for one in exact[:5])
+        names = ", ".join(saved.checkpoint_id for saved in exact[:5])
         raise MemctlError(f"{reference!r} may be any of {names}", "give more of the id")
     hint = "`memctl checkpoint list --all` lists them"
     if not reference:
-        others = ", ".join(sorted({one.workflow_id for one in read(snapshot).checkpoints}))
+        others = ", ".join(sorted({saved.workflow_id for saved in read(snapshot).checkpoints}))
         hint = f"there are checkpoints of {others}: give --workflow" if others else "`memctl checkpoint save` makes one"
     name = repr(reference) if reference else f"of {workflow}"
     raise MemctlError(f"there is no checkpoint {name}", hint, kind="not-found")
@@ -144,10 +148,10 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> C
     try:
         return resolve(snapshot, reference, workflow)
     except MemctlError as error:
-        found = on_any_branch(memory, snapshot, reference, workflow) if error.kind == "not-found" else None
-        if found is None:
+        elsewhere = on_any_branch(memory, snapshot, reference, workflow) if error.kind == "not-found" else None
+        if elsewhere is None:
             raise
-        return found
+        return elsewhere
 
 
 def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: str = "") -> Checkpoint | None:
@@ -156,12 +160,12 @@ def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: 
     If `reference` is "", the checkpoint is the newest one of the workflow. The result is None if there is no such
     checkpoint, or if it can't be read.
     """
-    named = checkpoint.version_in(reference)
-    known = [named] if named else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]
+    wanted = checkpoint.version_in(reference)
+    known = [wanted] if wanted else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]
     for version in known:
-        if there := git_source.newest_with(memory, [memory.tracked(version.path)]):
+        if newest := git_source.newest_with(memory, [memory.tracked(version.path)]):
             with suppress(InvalidRecord, OSError):
-                return checkpoint.parse(there.read(version.path), version.path)
+                return checkpoint.parse(newest.read(version.path), version.path)
     return None
 
 
@@ -174,15 +178,15 @@ def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
     own = workflow_for(memory, snapshot)
     if newest_of(snapshot, own) is not None:
         return own
-    return next((one.workflow_id for one in read(snapshot).checkpoints if not one.is_finished), own)
+    return next((saved.workflow_id for saved in read(snapshot).checkpoints if not saved.is_finished), own)
 
 
-def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -> None:
-    """Raise MemctlError if a file among the faults of `found` may be the checkpoint that `reference` names.
+def refuse_broken(snapshot: Snapshot, checkpoints: Checkpoints, reference: str = "") -> None:
+    """Raise MemctlError if a file among the faults of `checkpoints` may be the checkpoint that `reference` names.
 
     `reference` is an id or the beginning of one; with "" every checkpoint file that can't be read raises the error.
     """
-    for fault in found.faults:
+    for fault in checkpoints.faults:
         version = checkpoint.version_at(fault.path)
         if not reference or (version and version.id.startswith(reference.strip().lower())):
             raise MemctlError(
@@ -195,16 +199,16 @@ def readable(snapshot: Snapshot, saved: Checkpoint) -> tuple[Checkpoint, int]:
 
     The texts that the checkpoint's author wrote stay, since they are meant for whoever continues the task.
     """
-    files = snapshot.withheld.reasons_for({one.path for one in (*saved.files, *saved.environment.dirty)})
+    files = snapshot.withheld.reasons_for({file.path for file in (*saved.files, *saved.environment.dirty)})
     gone = {ids.id_in_path(path) for path in snapshot.withheld.records}
-    records = tuple(one for one in saved.records if one.id not in gone)
+    records = tuple(record for record in saved.records if record.id not in gone)
     number = len(files) + len(saved.records) - len(records)
     if not number:
         return saved, 0
-    dirty = tuple(one for one in saved.environment.dirty if one.path not in files)
+    dirty = tuple(file for file in saved.environment.dirty if file.path not in files)
     return msgspec.structs.replace(
         saved,
-        files=tuple(one for one in saved.files if one.path not in files),
+        files=tuple(file for file in saved.files if file.path not in files),
         environment=msgspec.structs.replace(saved.environment, dirty=dirty),
         records=records,
     ), number

@@ -90,8 +90,8 @@ LISTS = {part.field: part for part in PARTS if part.field in TaskState.__struct_
 
 def parts(state: TaskState) -> list[Part]:
     """Return the parts of a state that have a title and lines, the most important first."""
-    found = (part._replace(lines=[*_lines(state, part)]) for part in PARTS if part.title)
-    return [part for part in found if part.lines]
+    shown = (part._replace(lines=[*_lines(state, part)]) for part in PARTS if part.title)
+    return [part for part in shown if part.lines]
 
 
 def _lines(state: TaskState, part: Part) -> Iterator[Line]:
@@ -101,9 +101,9 @@ def _lines(state: TaskState, part: Part) -> Iterator[Line]:
                 facts = {name: getattr(step, name) for name in ("evidence", "at", "by")} if step.at else {}
                 yield Line(step.text, {name: fact for name, fact in facts.items() if fact})
     elif part.item == "file":
-        yield from (Line(one.path, {"action": one.action} if one.action else {}) for one in state.files)
+        yield from (Line(file.path, {"action": file.action} if file.action else {}) for file in state.files)
     yield from map(Line, getattr(state, part.field, ()))
-    for one in state.records:
-        is_blocking = one.id == EVERYBODY or one.weight.startswith(BLOCKS)
-        if part.tag == "blockers" if is_blocking else part.ids and one.id.startswith(part.ids):
-            yield Line(one.title, {"id": one.id, "weight": one.weight} if one.weight else {"id": one.id})
+    for record in state.records:
+        is_blocking = record.id == EVERYBODY or record.weight.startswith(BLOCKS)
+        if part.tag == "blockers" if is_blocking else part.ids and record.id.startswith(part.ids):
+            yield Line(record.title, {"id": record.id, "weight": record.weight} if record.weight else {"id": record.id})

@@ -106,12 +106,12 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
     return msgspec.structs.replace(made, state=_with_findings(state, part, line))
 
 
-def _next_by_place(found: Sequence[Extract]) -> Mapping[tuple[str, int], list[str]]:
+def _next_by_place(extracts: Sequence[Extract]) -> Mapping[tuple[str, int], list[str]]:
     """Return the stated next steps, by the time and the transcript's line of their message."""
     by_place: dict[tuple[str, int], list[str]] = {}
-    for one in found:
-        if one.label == labels.NEXT and is_meaningful(one.text):
-            by_place.setdefault((one.moment, one.line), []).append(one.text)
+    for extract in extracts:
+        if extract.label == labels.NEXT and is_meaningful(extract.text):
+            by_place.setdefault((extract.moment, extract.line), []).append(extract.text)
     return by_place
 
 
@@ -123,7 +123,7 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
     state = msgspec.structs.replace(
         state,
         said=newest(state.said, [prompt], MOST_SAID),
-        constraints=newest(state.constraints, [line(one, LONGEST_LINE) for one in constraints_in(text)]),
+        constraints=newest(state.constraints, [line(extract, LONGEST_LINE) for extract in constraints_in(text)]),
     )
     if state.goal and not (before.is_over and is_task(text)):
         return msgspec.structs.replace(before, state=state)
@@ -152,11 +152,11 @@ def constraints_in(prompt: str) -> list[str]:
     """
     if len(prompt) > LONGEST_MISSION:
         return []  # a prompt of this length is mostly pasted text
-    found = [
+    sentences = [
         unit.text for unit in units.units(prompt) if unit.form == units.SENTENCE and wishes.is_insistent(unit.text)
     ]
     demand = wishes.constraint_in(prompt)
-    return found if any(demand in one for one in found) or not demand else [*found, demand]
+    return sentences if any(demand in sentence for sentence in sentences) or not demand else [*sentences, demand]
 
 
 def _after_call(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
@@ -176,10 +176,10 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
     """Return the progress after a call that creates, updates or replaces the agent's tasks."""
     state, created = before.state, before.created
     if task_list.is_list(event.tool):
-        given = task_list.task_list(event.arguments)
-        if given is None:
+        new_steps = task_list.task_list(event.arguments)
+        if new_steps is None:
             return before
-        dated = [_listed_step(step, event, by, line) for step in given if is_meaningful(step.text)]
+        dated = [_listed_step(step, event, by, line) for step in new_steps if is_meaningful(step.text)]
         steps_now = take_list(state.steps, dated)
     elif (subject := task_list.new_task(event)) is not None:
         text = line(subject, LONGEST_LINE)
@@ -191,9 +191,9 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
         text = created[number - 1] if 0 < number <= len(created) else ""
         if not text or status is None:
             return before
-        kept = tuple(one for one in state.steps if key(one.text) != key(text) or one.status == DONE)
+        remaining = tuple(step for step in state.steps if key(step.text) != key(text) or step.status == DONE)
         step = _listed_step(Step(text, status), event, by, line) if status else None
-        steps_now = kept if step is None else _in_place(state.steps, step)
+        steps_now = remaining if step is None else _in_place(state.steps, step)
     state = msgspec.structs.replace(state, steps=limit_steps(steps_now))
     is_over = bool(state.steps) and all(step.status == DONE for step in state.steps)
     return Progress(_without_done(state), created, is_over)
@@ -210,8 +210,13 @@ def tasks_of(events: Sequence[Event]) -> list[Step]:
 
 def _in_place(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
     """Return the steps with one step replaced in its place, or added at the end; a done step stays done."""
-    found = [step if key(one.text) == key(step.text) and one.status != DONE else one for one in before]
-    return tuple(found) if any(key(one.text) == key(step.text) for one in before) else (*found, step)
+    steps_now = [
+        step if key(state_step.text) == key(step.text) and state_step.status != DONE else state_step
+        for state_step in before
+    ]
+    return (
+        tuple(steps_now) if any(key(state_step.text) == key(step.text) for state_step in before) else (*steps_now, step)
+    )
 
 
 def _listed_step(step: Step, event: Event, by: str, line: Line) -> Step:
@@ -236,8 +241,8 @@ def _after_answer(before: Progress, event: Event, by: str, line: Line) -> Progre
 
 
 def _sentences(text: str) -> list[str]:
-    found = (unit.text for unit in units.units(text) if unit.form == units.SENTENCE)
-    return [sentence.replace("**", "") for sentence in found if len(sentence) <= _LONGEST_CLAIM]
+    sentences = (unit.text for unit in units.units(text) if unit.form == units.SENTENCE)
+    return [sentence.replace("**", "") for sentence in sentences if len(sentence) <= _LONGEST_CLAIM]
 
 
 def _finished_thing(sentence: str) -> str:
@@ -251,8 +256,8 @@ def _finished_thing(sentence: str) -> str:
 def _steps_named(state: TaskState, text: str) -> list[str]:
     """Return the unfinished steps that a text names, or else the next actions that it names."""
     for wanted in (state.having(PLANNED, IN_PROGRESS, CLAIMED), state.next_actions):
-        if found := [one for one in wanted if names(text, one)]:
-            return found
+        if named_steps := [step for step in wanted if names(text, step)]:
+            return named_steps
     return []
 
 
@@ -274,8 +279,8 @@ def names(text: str, step: str) -> bool:
 
 def _with_step(state: TaskState, text: str, step: Step) -> TaskState:
     """Return the state in which the step with this text has the status, time and evidence of `step`."""
-    named = msgspec.structs.replace(step, text=text)
-    return _without_done(msgspec.structs.replace(state, steps=reach(state.steps, named)))
+    new_step = msgspec.structs.replace(step, text=text)
+    return _without_done(msgspec.structs.replace(state, steps=reach(state.steps, new_step)))
 
 
 def _without_done(state: TaskState) -> TaskState:
@@ -291,10 +296,10 @@ def _next(before: Progress, texts: Sequence[str]) -> Progress:
     A claimed step among them becomes planned again, and a done step stays done.
     """
     state = before.state
-    named = {key(text) for text in texts}
+    keys = {key(text) for text in texts}
     again = tuple(
         msgspec.structs.replace(step, status=PLANNED, at="", by="", evidence="")
-        if step.status == CLAIMED and key(step.text) in named
+        if step.status == CLAIMED and key(step.text) in keys
         else step
         for step in state.steps
     )
@@ -309,12 +314,12 @@ def _next(before: Progress, texts: Sequence[str]) -> Progress:
 
 def _with_checks(state: TaskState, succeeded: Iterable[str], moment: str, by: str) -> TaskState:
     """Return the state in which the steps that name a passed check are done; `succeeded` are commands that passed."""
-    good = {steps.key(one): one for one in succeeded if steps.program(one)}
+    good = {steps.key(success): success for success in succeeded if steps.program(success)}
     for step in state.steps if good else ():
         if step.status in (PLANNED, DONE):
             continue  # a passed check does not finish a step that has not started
         words = key(step.text).replace("`", "")
-        passed = next((one for name, one in good.items() if name.casefold() in words), "")
+        passed = next((success for name, success in good.items() if name.casefold() in words), "")
         if passed:
             evidence = cut_at_word(f"check `{one_line(passed)}`", LONGEST_LINE)
             state = _with_step(state, step.text, Step("-", DONE, moment, by, evidence))
@@ -326,7 +331,11 @@ def _with_findings(state: TaskState, part: Part, line: Line) -> TaskState:
 
     def texts(kind: str) -> list[str]:
         # Statements with a path are comments in code, which are not the agent's statements.
-        texts = (line(one.with_reasons, LONGEST_LINE) for one in part.found if one.label == kind and not one.path)
+        texts = (
+            line(extract.with_reasons, LONGEST_LINE)
+            for extract in part.found
+            if extract.label == kind and not extract.path
+        )
         return [text for text in texts if is_meaningful(text)]
 
     return msgspec.structs.replace(
@@ -343,9 +352,9 @@ def _with_findings(state: TaskState, part: Part, line: Line) -> TaskState:
 
 def _errors(before: Sequence[str], part: Part, line: Line) -> tuple[str, ...]:
     """Return the errors that are still open, the newest last; removes those whose step succeeded since."""
-    good = steps.keys(line(one, LONGEST_LINE) for one in part.succeeded)
-    fresh = {line(one.step, LONGEST_LINE): one for one in part.failures if one.is_open}
-    new = [line(f"{step}: {one.message}", LONGEST_LINE) for step, one in fresh.items()]
+    good = steps.keys(line(success, LONGEST_LINE) for success in part.succeeded)
+    fresh = {line(failure.step, LONGEST_LINE): failure for failure in part.failures if failure.is_open}
+    new = [line(f"{step}: {failure.message}", LONGEST_LINE) for step, failure in fresh.items()]
     old = [text for text in before if not steps.begins(text, good) and not text.startswith(tuple(fresh))]
     return newest(old, new, MOST_ERRORS)
 
@@ -357,26 +366,28 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
     percentage of completion is added.
     """
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
-    found, last = [], ""
-    for event in [*(one for one in part.events if not one.agent), Event(PROMPT)]:
+    result, last = [], ""
+    for event in [*(event for event in part.events if not event.agent), Event(PROMPT)]:
         if event.kind == ANSWER and event.text.strip():
             last = "" if event.text.rstrip().endswith(":") else event.text
         elif event.kind == CALL and (made := _commit_of(event, results.get(event.call))):
-            found.append(line(f"Committed {made[0]}: {made[1]}".replace(" :", ":"), LONGEST_LINE))
+            result.append(line(f"Committed {made[0]}: {made[1]}".replace(" :", ":"), LONGEST_LINE))
         elif event.kind == PROMPT and last:
             if rest := _without_statements(last):
-                found.append(line(rest, LONGEST_LINE))
+                result.append(line(rest, LONGEST_LINE))
             last = ""
-    percents = [one.text for one in part.found if one.label == labels.STATE and one.text.endswith("% complete")]
+    percents = [
+        extract.text for extract in part.found if extract.label == labels.STATE and extract.text.endswith("% complete")
+    ]
     percent = [] if state.steps or percents[-1:] == ["100 % complete"] else percents[-1:]
     before = [text for text in state.summary if not (text.endswith("% complete") and (percents or state.steps))]
-    return newest(before, [*found, *percent], MOST_OUTCOMES)
+    return newest(before, [*result, *percent], MOST_OUTCOMES)
 
 
 def _without_statements(text: str) -> str:
     """Return a text without the lines with which other lists of the state are filled."""
-    made = [one for one in reader.read(text) if one.kind in _LISTED]
-    taken = {number for one in made for number in range(one.line, one.end + 1)}
+    made = [statement for statement in reader.read(text) if statement.kind in _LISTED]
+    taken = {number for statement in made for number in range(statement.line, statement.end + 1)}
     rest = "\n".join(row for number, row in enumerate(text.split("\n"), start=1) if number not in taken).strip()
     return rest if is_meaningful(rest) else ""
 

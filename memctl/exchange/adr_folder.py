@@ -122,8 +122,8 @@ class Decisions:
         return forms.most_common(1)[0][0] if forms else _DEFAULT
 
     def _others(self, identifiers: Iterable[str]) -> list[LinkedDecision]:
-        found = [self._by_id[identifier] for identifier in identifiers if identifier in self._by_id]
-        return [LinkedDecision(self.file(record), record.title) for record in found]
+        records = [self._by_id[identifier] for identifier in identifiers if identifier in self._by_id]
+        return [LinkedDecision(self.file(record), record.title) for record in records]
 
 
 def export_folder(
@@ -148,12 +148,12 @@ def export_folder(
             hint = "select one of them with a filter, or delete one"
             raise MemctlError(f"{other.id} and {record.id} would both be written to {file}", hint)
     last = _last_exports(memory)
-    found = []
+    exported = []
     for file, record in sorted(written.items()):
         origin = decisions.origins.get(record.path)
         ours = {origin.digest if origin else "", last.get(f"{os.path.realpath(folder)}/{file}", "")}
-        found.append(_compare(folder, file, record, decisions.text(record, form), ours))
-    return found
+        exported.append(_compare(folder, file, record, decisions.text(record, form), ours))
+    return exported
 
 
 def _last_exports(memory: Memory) -> dict[str, str]:
@@ -183,12 +183,12 @@ def write_folder(memory: Memory, folder: Path, exported: Sequence[ExportedFile])
 def _compare(folder: Path, file: str, record: Record, text: str, ours: Container[str]) -> ExportedFile:
     """Return the export of a decision to a file, with what the folder has there now."""
     try:
-        there = files.locate(Path(os.path.realpath(folder)), file).read_bytes()
+        data = files.locate(Path(os.path.realpath(folder)), file).read_bytes()
     except FileNotFoundError:
         return ExportedFile(record.id, file, text, "new")
-    if there == text.encode():
+    if data == text.encode():
         return ExportedFile(record.id, file, text, "same")
-    is_ours = adr_text.digest_of(there.decode(errors="replace")) in ours
+    is_ours = adr_text.digest_of(data.decode(errors="replace")) in ours
     return ExportedFile(record.id, file, text, "changed" if is_ours else "edited")
 
 
@@ -198,14 +198,14 @@ def _name_files(records: Iterable[Record], origins: Mapping[str, AdrOrigin], pre
     A decision that was not imported takes a file of `present` with its title, or else gets the number after the
     highest.
     """
-    named = {path: origin.file for path, origin in origins.items()}
-    free = sorted(name for name in set(present) - set(named.values()) if adr_text.number_of(name))
-    numbers = {name: number for name in (*named.values(), *free) if (number := adr_text.number_of(name))}
+    file_names = {path: origin.file for path, origin in origins.items()}
+    free = sorted(name for name in set(present) - set(file_names.values()) if adr_text.number_of(name))
+    numbers = {name: number for name in (*file_names.values(), *free) if (number := adr_text.number_of(name))}
     newest = max(numbers, key=lambda name: (int(numbers[name]), name), default="")
     prefix, width = adr_text.prefix_of(newest), len(numbers.get(newest, "")) or _WIDTH
     following = int(numbers.get(newest, "0")) + 1
     for record in records:
-        if record.path in named:
+        if record.path in file_names:
             continue
         slug = _slug(record)
         file = next((name for name in free if re.fullmatch(rf"\D*\d+-{re.escape(slug)}\.md", name)), "")
@@ -214,8 +214,8 @@ def _name_files(records: Iterable[Record], origins: Mapping[str, AdrOrigin], pre
         else:
             file = f"{prefix}{following:0{width}d}-{slug}.md"
             following += 1
-        named[record.path] = file
-    return named
+        file_names[record.path] = file
+    return file_names
 
 
 def _form_of(folder: Path, file: str) -> Form | None:
@@ -325,7 +325,7 @@ def read_folder(folder: Path, links: LinkRebase | None = None) -> AdrFolder:
         try:
             text = _text(folder, name)
             content = adr_text.without_front_matter(text)
-            title = next((one.title for one in headings.of(content) if one.level == 1), "")
+            title = next((heading.title for heading in headings.of(content) if heading.level == 1), "")
             if headings.is_placeholder(title) and (title or headings.is_unfilled(content)):
                 templates.append(name)
                 continue
@@ -388,15 +388,15 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
     row_import.refuse(wrong, "correct the files", is_strict=target.is_strict, is_some=bool(importable))
     names = listing.names
     decisions = Decisions(target.memory, target.snapshot, folder, names)
-    there = {name: record for name in names if (record := decisions.by_file.get(name))}
-    copies = {i.file for i in importable if i.file not in there and (i.file, i.origin.digest) in decisions.copies}
-    new = [item for item in importable if item.file not in there and item.file not in copies]
-    again = [item for item in importable if item.file in there and _is_same(decisions, there[item.file], item)]
-    statuses = {file: record.status for file, record in there.items()} | {i.file: i.statement.status for i in new}
+    records = {name: record for name in names if (record := decisions.by_file.get(name))}
+    copies = {i.file for i in importable if i.file not in records and (i.file, i.origin.digest) in decisions.copies}
+    new = [item for item in importable if item.file not in records and item.file not in copies]
+    again = [item for item in importable if item.file in records and _is_same(decisions, records[item.file], item)]
+    statuses = {file: record.status for file, record in records.items()} | {i.file: i.statement.status for i in new}
     fresh = {item.file for item in new}
     links = [e for e in _edges([*new, *again], names, statuses) if e.old in fresh or e.new in fresh]
-    added, writes = _records_of(target.memory, target.sequence, folder, new, links, there)
-    changes = _other_ends(there, decisions, {item.file for item in again}, links, added)
+    added, writes = _records_of(target.memory, target.sequence, folder, new, links, records)
+    changes = _other_ends(records, decisions, {item.file for item in again}, links, added)
     writes += [rewrite(target.snapshot, record, values) for record, values in changes]
     return AdrImport(
         change=Change(
@@ -409,7 +409,7 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
         notes=[note for item in new for note in _notes(item)] + links_in.notes,
         refused=wrong,
         added=added,
-        changed={i.file: there[i.file].id for i in importable if i.file in there and i not in again},
+        changed={i.file: records[i.file].id for i in importable if i.file in records and i not in again},
         templates=listing.templates,
         skipped=listing.skipped,
     )
@@ -429,7 +429,7 @@ def _records_of(
     folder: Path,
     new: Sequence[AdrFile],
     links: Sequence[Edge],
-    there: Mapping[str, Record],
+    records: Mapping[str, Record],
 ) -> tuple[dict[str, str], list[Write]]:
     """Return the ids of the new decisions by file, and the writes that add them."""
     place = _place(memory, folder)
@@ -438,7 +438,7 @@ def _records_of(
     all_values = [complete_values(memory, draft) for _, draft in drafts]
     row_import.allocate(sequence, all_values)
     added = {item.file: str(values["id"]) for item, values in zip(new, all_values, strict=True)}
-    ids = {file: record.id for file, record in there.items()} | added
+    ids = {file: record.id for file, record in records.items()} | added
     writes: list[Write] = []
     for (item, draft), values in zip(drafts, all_values, strict=True):
         values["memory_id"] = _memory_id(memory, item)
@@ -493,7 +493,7 @@ def _faults(target: ImportTarget, item: AdrFile) -> list[str]:
 
 
 def _other_ends(
-    there: Mapping[str, Record],
+    records: Mapping[str, Record],
     decisions: Decisions,
     known: Iterable[str],
     links: Iterable[Edge],
@@ -501,16 +501,16 @@ def _other_ends(
 ) -> list[tuple[Record, dict[str, Any]]]:
     """Return the existing decisions to which new ones are linked, each with the values that change in it."""
     changes: dict[str, dict[str, Any]] = {}
-    origins = {file: origin for file in known if (origin := decisions.origins.get(there[file].path))}
+    origins = {file: origin for file in known if (origin := decisions.origins.get(records[file].path))}
     for edge in links:
         for file, other, name, is_stated in (
             (edge.old, edge.new, "superseded_by", edge.by_old),
             (edge.new, edge.old, "supersedes", edge.by_new),
         ):
-            if file not in there:
+            if file not in records:
                 continue
             values = changes.setdefault(file, {})
-            values.setdefault(name, list(getattr(there[file], name))).append(added[other])
+            values.setdefault(name, list(getattr(records[file], name))).append(added[other])
             if name == "superseded_by":
                 values["status"] = SUPERSEDED
             if file in origins and not is_stated:
@@ -518,7 +518,7 @@ def _other_ends(
                 noted = {name: [*getattr(origins[file], name), other]}
                 origins[file] = msgspec.structs.replace(origins[file], **noted)
                 values[KEY] = msgspec.to_builtins(origins[file])
-    return [(there[file], values) for file, values in changes.items()]
+    return [(records[file], values) for file, values in changes.items()]
 
 
 def _notes(item: AdrFile) -> list[str]:

@@ -102,8 +102,10 @@ def title_of(said: str) -> str:
         "", _SMILEY.sub("", one_line(said[:_LOOKED_AT]).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
     )
     each = _SENTENCE_END.split(text.strip())
-    telling = [one for one in each if wishes.has_object(_after_lead(one))]
-    chosen = next(chain(_asking(telling), (one for one in telling if not one.endswith("?")), _asking(each), each))
+    telling = [sentence for sentence in each if wishes.has_object(_after_lead(sentence))]
+    chosen = next(
+        chain(_asking(telling), (sentence for sentence in telling if not sentence.endswith("?")), _asking(each), each)
+    )
     title = _as_request(_TRAILS.sub("", _after_lead(chosen)))
     return capitalized(shortened(title) or one_line(said))
 
@@ -147,13 +149,13 @@ def capitalized(text: str) -> str:
 
 
 def _asking(each: Sequence[str]) -> Iterator[str]:
-    return (one for one in each if _LATER.search(one))
+    return (sentence for sentence in each if _LATER.search(sentence))
 
 
 def _after_lead(text: str) -> str:
     """Return a text without the words at its beginning that say nothing of it."""
-    while (found := _LEAD.match(text)) and found.end():
-        text = text[found.end() :]
+    while (match := _LEAD.match(text)) and match.end():
+        text = text[match.end() :]
     return text
 
 
@@ -161,20 +163,22 @@ def _as_request(text: str) -> str:
     """Return what a sentence asks for, with the clause in front of it that says when or of what; else the sentence."""
     if better := _WHY_NOT.fullmatch(text):
         return f"{better['better']}, not {better['now']}"
-    asked = _LATER.search(text)
-    if asked is None:
+    match = _LATER.search(text)
+    if match is None:
         return text
-    given = text[: asked.start()]
-    before, request = given.strip(" ,;:-\u2013\u2014"), _bare_request(text[asked.start() :])
+    words_before = text[: match.start()]
+    before, request = words_before.strip(" ,;:-\u2013\u2014"), _bare_request(text[match.start() :])
     if not before:
         return request
-    if _CONDITION.match(before) and (_CLAUSE_END.search(given) or not _EMBEDS.search(given.partition(" ")[2])):
+    if _CONDITION.match(before) and (
+        _CLAUSE_END.search(words_before) or not _EMBEDS.search(words_before.partition(" ")[2])
+    ):
         return f"{before}, {request}"
-    if _EMBEDS.search(given):
+    if _EMBEDS.search(words_before):
         return text
     if _NAMES_NOTHING.match(request):
         return f"{capitalized(request)}: {before}" if wishes.has_object(before) else request
-    is_apart = _CLAUSE_END.search(given) or _QUESTION.match(asked[0])
+    is_apart = _CLAUSE_END.search(words_before) or _QUESTION.match(match[0])
     return request if is_apart and wishes.has_object(request) and len(before) <= _NEAR else text
 
 
@@ -183,8 +187,8 @@ def _bare_request(text: str) -> str:
     while True:
         if negated := _FORBIDS.match(text) or _LEFT_NOT.match(text):
             return f"Do not {text[negated.end() :]}"
-        found = _REQUEST.match(text)
-        rest = _after_lead(text[found.end() :] if found else text)
+        match = _REQUEST.match(text)
+        rest = _after_lead(text[match.end() :] if match else text)
         if rest == text or not rest:
             return text
         text = rest

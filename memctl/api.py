@@ -411,7 +411,7 @@ class Memory:
         """Return the findings of `memctl check`; writes nothing."""
         from memctl.check import context, run
 
-        snapshot = self._read(at)
+        snapshot = self._read(at, whole=True)
         return list(run.check(context.from_memory(self._memory, snapshot, at=at)).findings)
 
     def _create(self, kind: str, title: str, fields: Mapping[str, Any], reason: str, dry_run: bool) -> Written:
@@ -450,14 +450,18 @@ class Memory:
         paths = tuple(self._memory.tracked(path) for path in outcome.paths)
         return Written(outcome.change.ids, paths, outcome.commit or "", outcome.pending or "", outcome.advice)
 
-    def _read(self, at: str | None) -> Snapshot:
-        """Return the memory as it is now or was at a revision, without the parts that this agent may not read."""
+    def _read(self, at: str | None, *, whole: bool = False) -> Snapshot:
+        """Return the memory as it is now or was at a revision, without the parts that this agent may not read.
+
+        With `whole` it also has the files that a sparse checkout leaves out of the worktree.
+        """
         from memctl import agent_view
         from memctl.store import load
 
         self._wait()
         memory = self._memory
-        return agent_view.readable(memory, load.disk(memory) if at is None else load.revision(memory, at), at)
+        snapshot = load.disk(memory, whole=whole) if at is None else load.revision(memory, at)
+        return agent_view.readable(memory, snapshot, at)
 
     def _counter(self, model: str) -> Callable[[str], int]:
         """Return the token counter for a model, "" for the memory's own."""

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from memctl.check.cached_renderer import CachedRenderer
     from memctl.team.state import State
 
-_SUGGESTED = 20  # findings with a hint to similar names; the search takes time, and many findings share one cause
+# Findings of a rule with a hint to similar names; the search takes time, and many findings share one cause.
+_SUGGESTED = 20
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -99,27 +100,32 @@ class Subject:
         """The paths of all files of the memory that are not records."""
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
+    def findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
+        """Return the findings of a rule, which do not depend on the rules before it."""
+        self._suggested = 0
+        return list(rule(self))
+
     def cached_findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
         """Return the findings of a rule; they come from the cache if its input and its module are unchanged.
 
         The rule may depend only on the records, the pages, the names of files and its own module. More than 20 findings
-        are not cached: some may lack the hint with similar names, which only the first 20 of a check get (`near`).
+        are not cached: some may lack the hint with similar names, which only the first 20 of a rule get (`near`).
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
         key = repr(seen).encode() + self.renderer.key
-        if (stored := self.snapshot.catalogue.recall(key)) is not None:
-            return msgspec.msgpack.decode(stored, type=list[Finding])
-        findings = list(rule(self))
-        if len(findings) <= _SUGGESTED:
-            self.snapshot.catalogue.keep(key, msgspec.msgpack.encode(findings))
-        return findings
+        if (kept := self.snapshot.catalogue.recall(key)) is not None:
+            return msgspec.msgpack.decode(kept, type=list[Finding])
+        found = self.findings(rule)
+        if len(found) <= _SUGGESTED:
+            self.snapshot.catalogue.keep(key, msgspec.msgpack.encode(found))
+        return found
 
     @cached_property
     def by_id(self) -> dict[str, Record]:
         """The records by id and by alias."""
-        aliases = {alias: record for record in self.snapshot.records for alias in record.aliases}
-        return aliases | {record.id: record for record in self.snapshot.records}
+        found = {alias: record for record in self.snapshot.records for alias in record.aliases}
+        return found | {record.id: record for record in self.snapshot.records}
 
     @cached_property
     def linked(self) -> tuple[Record, ...]:
@@ -162,17 +168,17 @@ class Subject:
 
     @cached_property
     def _unreadable(self) -> frozenset[str]:
-        return frozenset(name for fault in self.snapshot.faults if (name := ids.id_in_path(fault.path)))
+        return frozenset(found for fault in self.snapshot.faults if (found := ids.id_in_path(fault.path)))
 
     def may_suggest(self) -> bool:
-        """Return whether another finding may get a hint with similar names: True for the first 20 calls, then False."""
+        """Return whether another finding of the rule may get a hint with similar names: True for the first 20 calls."""
         self._suggested += 1
         return self._suggested <= _SUGGESTED
 
     def near(self, wanted: str, known: Iterable[str]) -> str:
         """Return a hint with the known names similar to `wanted` (see `closest`); "" if there are none.
 
-        Only the first 20 calls of a check search for names, since that takes time; all others return "".
+        Only the first 20 calls of a rule search for names, since that takes time; all others return "".
         """
         return closest(wanted, known) if self.may_suggest() else ""
 
@@ -190,19 +196,17 @@ class Subject:
         A value with a stamp behind it (`reviewed`) is found with and without the stamp.
         """
         try:
-            block = next(
-                (block for block in frontmatter_edit.blocks(self.snapshot.read(path)) if block.key == key), None
-            )
+            block = next((one for one in frontmatter_edit.blocks(self.snapshot.read(path)) if one.key == key), None)
         except (InvalidRecord, FrontMatterError, FileNotFoundError):
             block = None
         if block is None:
             return {}
-        lines = {"": block.line}
+        found = {"": block.line}
         for number, line in enumerate(block.text.split("\n"), block.line):
             item = _item(line)
             for value in (item, item.rpartition(" ")[0]):
-                lines.setdefault(value, number)
-        return lines
+                found.setdefault(value, number)
+        return found
 
     def lines_of(self, path: str, key: str) -> list[int]:
         """Return the lines of the items in a list of a file's front matter or of `config.yaml`; [] without that key."""
@@ -236,8 +240,8 @@ def closest(wanted: str, known: Iterable[str]) -> str:
     """Return a hint such as `did you mean §2.1 or §2.2?` with up to three similar names; "" if none is similar."""
     known = list(known)
     alike = [name for name in known if name[:3] == wanted[:3]]
-    matches = get_close_matches(wanted, alike or known, n=3, cutoff=0.75)
-    return f"did you mean {' or '.join(matches)}?" if matches else ""
+    found = get_close_matches(wanted, alike or known, n=3, cutoff=0.75)
+    return f"did you mean {' or '.join(found)}?" if found else ""
 
 
 def _item(line: str) -> str:

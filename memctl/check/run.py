@@ -117,7 +117,7 @@ def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = 
     found: list[Finding] = []
     for function, rules in _CHECKS:
         if wanted & set(rules):
-            findings = subject.cached_findings(function) if function in _CACHEABLE else function(subject)
+            findings = (subject.cached_findings if function in _CACHEABLE else subject.findings)(function)
             found += [finding for finding in findings if finding.code in wanted]
     found = references.for_other_code(subject, found) if "MEM210" in wanted else found
     left, used, lines = _without_ignored(subject, found)

@@ -116,7 +116,7 @@ def check_command(
 def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...], ignore: tuple[str, ...]) -> Report:
     if staged and at:
         raise MemctlError("--staged and --at can't be combined", exit_code=USAGE)
-    snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at)
+    snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at, whole=True)
     # A commit by memctl has only its own files, and the documents already show what later commits will contain.
     # The same holds for a user's commit of single files of a batch, after which memctl squashes the rest.
     if staged and (git.committing_process() or batches.branch_here(memory) or not context.is_touched(memory)):

@@ -52,7 +52,7 @@ def render_command(
     """
     memory = memory_access.memory(ctx)
     if only_check or dry_run:
-        found = documents.compare(memory, memory_access.snapshot(memory, None), force=force)
+        found = documents.compare(memory, memory_access.snapshot(memory, None, whole=True), force=force)
         _print_warnings(memory, found, as_json)
         ctx.exit(REFUSED if found.broken or (only_check and (found.by_hand or _differing(found))) else 0)
     memory.grant_trust()

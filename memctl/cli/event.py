@@ -189,9 +189,15 @@ def _data(event: WorkflowEvent) -> dict[str, Any]:
 
 
 def _row(event: WorkflowEvent) -> tuple[str, ...]:
-    about = event.action_taken or event.mission or "; ".join(event.deliverables)
     to = f" -> {event.target_agent}" if event.target_agent else ""
-    return str(event.sequence), event.timestamp, event.event_type, event.workflow_id, f"{event.source_agent}{to}", about
+    return (
+        str(event.sequence),
+        event.timestamp,
+        event.event_type,
+        event.workflow_id,
+        f"{event.source_agent}{to}",
+        event.about,
+    )
 
 
 def _warn(memory: Memory, stream: Stream, workflow: str) -> None:

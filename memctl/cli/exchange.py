@@ -22,7 +22,8 @@ from memctl.text.phrases import quantity, some
 from memctl.write import transaction
 
 if TYPE_CHECKING:
-    from memctl.exchange.adr_folder import AdrImport, ExportedFile
+    from memctl.exchange.adr_export import ExportedFile
+    from memctl.exchange.adr_folder import AdrImport
     from memctl.exchange.adr_text import Form
     from memctl.exchange.row_import import ImportResult, ImportTarget
     from memctl.record.change import Change
@@ -244,9 +245,9 @@ def _export_adr(
     write: bool,
     force: bool,
 ) -> list[ExportedFile]:
-    from memctl.exchange import adr_folder
+    from memctl.exchange import adr_export
 
-    exported = adr_folder.export_folder(memory, snapshot, records, folder, form)
+    exported = adr_export.export_folder(memory, snapshot, records, folder, form)
     changed = [item.file for item in exported if item.state == "edited"]
     if changed and write and not force:
         raise MemctlError(
@@ -255,7 +256,7 @@ def _export_adr(
             REFUSED,
         )
     if write:
-        adr_folder.write_folder(memory, folder, exported)
+        adr_export.write_folder(memory, folder, exported)
     return exported
 
 

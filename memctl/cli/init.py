@@ -19,6 +19,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import find_top, refuse_bare
 from memctl.record.config import DEFAULT_BRANCH
+from memctl.store import agent_env
 from memctl.store.memory import Memory
 from memctl.write import setup, transaction
 
@@ -92,7 +93,10 @@ def init_command(
             return
         setup.make_repository(start)
     memory, change = setup.plan(start, os.environ, project, here=here, docs=docs or "")
+    memory.by_agent = agent_env.shell_of(os.environ) is not None
     if not flags["dry_run"]:
+        if setup.has_memories(memory.repository):  # trust is the clone's: it would be that of the others, too
+            memory.refuse_untrusted_agent("set up another memory in it")
         with suppress(MemctlError):  # if the settings can't be written, the next write tries again
             trust.grant(memory.repository)
     result = transaction.carry_out(memory, lambda _: change, write_options(flags))

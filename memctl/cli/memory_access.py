@@ -27,6 +27,7 @@ _PATIENCE = 5.0  # seconds to wait; a summary of a transcript of 10 MB with its 
 _WARN_IF_UNTRUSTED = ("list", "show", "search", "index", "log", "why")
 # These commands take no lock, and remark on changes that Git undid. `status` lists such changes, and writes name them.
 _READS = ("list", "show", "search", "index", "why", "rehydrate", "resume")
+_WHOLE = ("check", "render")  # commands that also read what a sparse checkout leaves out
 _WORTH_A_BAR = 2_000  # files; fewer take less than a second
 
 
@@ -44,7 +45,8 @@ def memory(ctx: click.Context) -> Memory:
     if not ctx.params.get("at"):
         if os.path.lexists(opened.private / "batch"):
             ctx.obj.leave_batch(opened, dry_run=ctx.params.get("dry_run"))
-        _warn_of_sparse_checkout(opened)
+        if ctx.info_name not in _WHOLE:
+            _warn_of_sparse_checkout(opened)
         if ctx.info_name in _READS:
             _note_undone(opened)
     if ctx.info_name in _WARN_IF_UNTRUSTED and not opened.is_trusted:
@@ -129,11 +131,14 @@ def memory_if_any(ctx: click.Context) -> Memory | None:
     return memory(ctx)
 
 
-def snapshot(opened: Memory, at: str | None) -> Snapshot:
-    """Return the Snapshot of the memory on the disk, or at the revision `at` if it is not None."""
+def snapshot(opened: Memory, at: str | None, *, whole: bool = False) -> Snapshot:
+    """Return the Snapshot of the memory on the disk, or at the revision `at` if it is not None.
+
+    With `whole` it also has the files that a sparse checkout leaves out of the worktree.
+    """
     if at is not None:
         return load.revision(opened, at)
-    return load.disk(opened, _progress if sys.stderr.isatty() else None)
+    return load.disk(opened, _progress if sys.stderr.isatty() else None, whole=whole)
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:

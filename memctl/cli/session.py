@@ -108,7 +108,7 @@ def summarize_command(
         hint = "give a transcript of an agent's program, messages as JSON, or text with `User:` before each prompt"
         raise MemctlError(f"nothing of a session can be read in {names}", hint)
     if review:
-        proposed = proposals.propose(summary, memory_access.snapshot(memory, None).records)
+        proposed = proposals.propose(summary, memory_access.snapshot(memory, None))
         _print_proposals(proposed, as_json=flags["as_json"])
     else:
         ctx.exit(_write(memory, summary, session, accept, flags, no_llm=no_llm))
@@ -131,7 +131,7 @@ def _write(
     from memctl.session import grades, missing_facts, probes
 
     summary = transcript_input.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
-    proposed = proposals.propose(summary, memory_access.snapshot(memory, None).records)
+    proposed = proposals.propose(summary, memory_access.snapshot(memory, None))
     accepted = _select_proposals(proposed, accept)
     from_transcript = grades.of_transcript(memory, summary, session)
     _, known = session_pages.existing_page(memory, summary.id)

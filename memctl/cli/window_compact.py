@@ -168,12 +168,17 @@ def _report(source: str, seen: SeenConversation, found: Reduction, counter: Coun
 
 
 def _note_origin(source: str, seen: SeenConversation) -> None:
-    """Say what of a transcript was counted, since `window status` shows what the model reported."""
+    """Say what of a transcript was counted, since `window status` shows what the model reported.
+
+    The messages that are written name no model, so that the next command would count them as another one's.
+    """
     if (transcript := seen.transcript) is None:
         return
     output.note("counted: the messages of the transcript's last window, without system prompt and tools")
     if transcript.reported:
         output.note(f"the model reported {transcript.reported:,} tokens for all of it, as in `memctl window status`")
+    if seen.model:
+        output.note(f"the messages do not name their model: give --model {output.plain(seen.model)} to what reads them")
     messages.note_window(source, transcript.since)
 
 

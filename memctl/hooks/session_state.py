@@ -131,7 +131,7 @@ def progress_of(state: SessionState) -> Progress:
 
 
 def note_prompt(folder: SessionDir, prompt: str) -> None:
-    """Add a prompt without credentials to the session's task; the first prompt becomes its goal."""
+    """Add a prompt without credentials to the session's task; the first that names a task becomes its goal."""
     from memctl.session import progress
     from memctl.transcript.events import PROMPT, Event
 

@@ -54,6 +54,9 @@ _TOO_LARGE = ("too_large", "Too large for this budget")
 _IMPORTANT = ("important_titles", "Most important, without room here")
 _NO_ROOM = ("no_room", "No room for the text")
 _TITLES_SHARE = 0.2  # of the budget for the titles of items of the rank FIRST that are not whole
+# Those of leading items may have 120 tokens, a fifth of 600, in smaller packs, too, but at most half of what the frame
+# leaves: in a fifth of 250 tokens a decision's title took the room of that of a critical issue.
+_LEADING_TITLES, _LEADING_TITLES_SHARE = 120, 0.5
 _ESSENTIAL_SHARE = 0.2  # of the budget that is chosen for essential notes
 # Tokens from which on items of the rank SECOND have room to themselves, and up to which share. In less, one or two of
 # the most important records fill the pack.
@@ -213,7 +216,7 @@ class _PackBuilder:
         items = [item for item in self._ordered_items if self._parts[item.key].rank == FIRST]
         if not items:
             return [], [item for item in self._ordered_items if self._costs[item.key] > self._largest][:_NAMED]
-        candidates = fair_share.in_turn(
+        found = fair_share.in_turn(
             [
                 fair_share.Candidate(
                     item.key,
@@ -221,14 +224,16 @@ class _PackBuilder:
                     self._count(f"; {omissions.name(item)}") + 1,
                     self._parts[item.key].counted,
                     self._parts[item.key].shortest_first,
-                    self._is_leading(item),
+                    item.weight if self._is_leading(item) else 0,
                 )
                 for item in items
             ]
         )
         by_key = {item.key: item for item in items}
         alone, room = self._rooms(items)
-        choice = fair_share.choose(candidates, room, alone, _TITLES_SHARE * self._budget)
+        leading = sum(one.title for one in found if one.lead)
+        for_titles = max(_TITLES_SHARE * self._budget, min(leading, _LEADING_TITLES, _LEADING_TITLES_SHARE * alone))
+        choice = fair_share.choose(found, room, alone, for_titles)
         return [by_key[key] for key in choice.whole], [by_key[key] for key in choice.titled]
 
     def _rooms(self, items: list[Item]) -> tuple[float, float]:
@@ -266,8 +271,8 @@ class _PackBuilder:
         if chosen:
             return self._top_up(frame, chosen)
         # In a budget too small for the list of what is left out, one item is better than the list.
-        candidates = chain(self._ordered_items, self._further_items())
-        return next(([item] for item in candidates if self.cost(frame, [item]) <= self._budget), [])
+        found = chain(self._ordered_items, self._further_items())
+        return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: _Frame) -> list[Item]:
         """Return the items that fit beside the frame and the share of the list, each text once."""
@@ -354,8 +359,8 @@ class _PackBuilder:
         """
         least = self.draft.leading or _NO_WEIGHT
         turns = zip_longest(*(part.items for part in self.draft.parts if part.rank != SECOND))
-        ordered = [item for turn in turns for item in turn if item is not None]
-        return sorted(ordered, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
+        found = [item for turn in turns for item in turn if item is not None]
+        return sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
 
     def _further_items(self) -> Iterator[Item]:
         """Yield the items that follow all parts; each is built once, when it is first needed."""
@@ -387,8 +392,8 @@ class _PackBuilder:
         left = self.left_out(chosen)
         if self._is_unnamed(frame, chosen):
             return 0, 0
-        key = id(frame), [item.key for item in chosen]
-        if self._most_lines_cache[0] == key:
+        asked = id(frame), [item.key for item in chosen]
+        if self._most_lines_cache[0] == asked:
             return self._most_lines_cache[1]
         least = min(len(left), self.draft.least_lines)
         lines = 0, 0
@@ -401,7 +406,7 @@ class _PackBuilder:
             )
             if lines[0] >= least:
                 break
-        self._most_lines_cache = key, lines
+        self._most_lines_cache = asked, lines
         return lines
 
     def _is_unnamed(self, frame: _Frame, chosen: list[Item]) -> bool:

@@ -25,8 +25,8 @@ _USUAL = 2  # times the median: up to this length items come in the order of the
 class Candidate(NamedTuple):
     """An item that may be included: its key, and the tokens of the whole item (`cost`) and of its title (`title`).
 
-    `counted` and `shortest_first` are the fields of the item's `PackPart`. Items that are `is_leading` are titled
-    first.
+    `counted` and `shortest_first` are the fields of the item's `PackPart`. Titles come by `lead`, the greatest first:
+    it is the weight of an item that leads the pack, and 0 for others.
     """
 
     key: str
@@ -34,7 +34,7 @@ class Candidate(NamedTuple):
     title: int
     counted: bool
     shortest_first: bool
-    is_leading: bool
+    lead: int
 
 
 class Choice(NamedTuple):
@@ -44,15 +44,15 @@ class Choice(NamedTuple):
     titled: tuple[str, ...]
 
 
-def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates `candidates`, which are sorted by importance, in the order in which they get room."""
-    usual = _USUAL * median_low([candidate.cost for candidate in candidates]) if candidates else 0
+def in_turn(found: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates `found`, which are sorted by importance, in the order in which they get room."""
+    usual = _USUAL * median_low([one.cost for one in found]) if found else 0
 
-    def order(candidate: Candidate) -> tuple[int, bool, int, bool]:
-        step = _doublings(candidate.cost, 1) if candidate.shortest_first else 0
-        return _doublings(candidate.cost, usual), not candidate.shortest_first, step, not candidate.counted
+    def order(one: Candidate) -> tuple[int, bool, int, bool]:
+        step = _doublings(one.cost, 1) if one.shortest_first else 0
+        return _doublings(one.cost, usual), not one.shortest_first, step, not one.counted
 
-    return sorted(candidates, key=order)
+    return sorted(found, key=order)
 
 
 def _doublings(cost: int, start: int) -> int:
@@ -67,30 +67,30 @@ def choose(ordered: Sequence[Candidate], room: float, alone: float, for_titles: 
     than `room`. `for_titles` is the largest number of tokens for all titles.
     """
     number, spent = 0, 0
-    titles = sum(candidate.title for candidate in ordered)
-    for candidate in ordered:
+    titles = sum(one.title for one in ordered)
+    for one in ordered:
         most = room if number else max(room, alone)
-        if spent + candidate.cost + min(for_titles, titles - candidate.title) > most:
+        if spent + one.cost + min(for_titles, titles - one.title) > most:
             break
-        number, spent, titles = number + 1, spent + candidate.cost, titles - candidate.title
+        number, spent, titles = number + 1, spent + one.cost, titles - one.title
     left = room - spent - min(for_titles, titles)
-    waiting = sorted(ordered[number:], key=lambda candidate: not candidate.is_leading)
-    titled = list(_titled(waiting, for_titles))
-    keys, fillers = {candidate.key for candidate in titled}, list[str]()
-    for candidate in ordered[number:]:
-        if candidate.key not in keys:
+    waiting = sorted(ordered[number:], key=lambda one: (-one.lead, one.lead > 0 and not one.counted))
+    named = list(_titled(waiting, for_titles))
+    keys, fillers = {one.key for one in named}, list[str]()
+    for one in ordered[number:]:
+        if one.key not in keys:
             break
-        if candidate.cost <= left:
-            left -= candidate.cost
-            fillers.append(candidate.key)
-    whole = (*(candidate.key for candidate in ordered[:number]), *fillers)
-    return Choice(whole, tuple(candidate.key for candidate in titled if candidate.key not in fillers))
+        if one.cost <= left:
+            left -= one.cost
+            fillers.append(one.key)
+    whole = (*(one.key for one in ordered[:number]), *fillers)
+    return Choice(whole, tuple(one.key for one in named if one.key not in fillers))
 
 
 def _titled(waiting: Sequence[Candidate], room: float) -> Iterator[Candidate]:
     """Yield candidates from the first on while their titles have room together."""
-    for candidate in waiting:
-        room -= candidate.title
+    for one in waiting:
+        room -= one.title
         if room < 0:
             return
-        yield candidate
+        yield one

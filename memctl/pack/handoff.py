@@ -18,7 +18,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.pack import compaction, handoff_request, handoff_scope, item_sources, items, phase_summary
 from memctl.pack.budget_fill import CountTokens, Pack, fill
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
-from memctl.pack.handoff_request import CHANGED, CONTINUATION, EMERGENCY, FIELDS, SECTION, TASK, TYPES, HandoffRequest
+from memctl.pack.handoff_request import CHANGED, CONTINUATION, EMERGENCY, FIELDS, SECTION, TASK, HandoffRequest
 from memctl.pack.handoff_scope import Scope
 from memctl.pack.items import Sources
 from memctl.pack.last_work import PRIOR
@@ -100,9 +100,9 @@ class Check(msgspec.Struct, frozen=True):
     by_title: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        share = f"{self.name}: {self.total - len(self.missing):,} of {self.total:,}"
-        share += f", {some(self.by_title, _SHOWN)} by title" if self.by_title else ""
-        return share + (f", without {some(self.missing, _SHOWN)}" if self.missing else "")
+        found = f"{self.name}: {self.total - len(self.missing):,} of {self.total:,}"
+        found += f", {some(self.by_title, _SHOWN)} by title" if self.by_title else ""
+        return found + (f", without {some(self.missing, _SHOWN)}" if self.missing else "")
 
 
 class HandoffReport(msgspec.Struct, frozen=True):
@@ -131,8 +131,8 @@ class HandoffReport(msgspec.Struct, frozen=True):
     @property
     def lines(self) -> list[str]:
         """The report as lines of text."""
-        size = f"{self.after:,} of them in the package: {math.floor(100 * self.reduction)}% less, aim {self.aim:.0%}"
-        lines = [f"context: {self.before:,} tokens, {size if self.after else 'none of them in the package'}"]
+        there = f"{self.after:,} of them in the package: {math.floor(100 * self.reduction)}% less, aim {self.aim:.0%}"
+        lines = [f"context: {self.before:,} tokens, {there if self.after else 'none of them in the package'}"]
         if self.after and self.reduction < self.aim:
             lines.append(f"the aim is not reached: below {self.least:,} tokens no open record is left out")
         lines += [f"left out: {number:,} {why}" for why, number in sorted(self.removed.items())]
@@ -154,7 +154,7 @@ class Package(msgspec.Struct, frozen=True):
 
 
 def package(
-    snapshot: Snapshot, now: str, request: HandoffRequest, scope: Scope, sources: Sources, count: CountTokens
+    snapshot: Snapshot, now: str, asked: HandoffRequest, scope: Scope, sources: Sources, count: CountTokens
 ) -> Package:
     """Build the package of a handoff within its budget of tokens.
 
@@ -162,56 +162,56 @@ def package(
     MemctlError if something required is missing in a handoff of sections (except in an emergency), or if the giver's
     own texts don't fit.
     """
-    groups = _groups(scope, request)
-    expertise = _expertise(snapshot, scope.records, request.to_agent_id)
+    groups = _groups(scope, asked)
+    expertise = _expertise(snapshot, scope.records, asked.to_agent_id)
     written = _items(snapshot, scope, sources)
     must = [item for key, item in written.items() if key in scope.keeps]
-    title_tokens = count("".join(f"- {item.id} {item.title}\n" for item in must))
+    named = count("".join(f"- {item.id} {item.title}\n" for item in must))
     draft = PackDraft(
         project=snapshot.config.project,
         parts=tuple(_parts(groups, scope, written)),
         title="Handoff of {project}",
         root="agent_handoff",
-        opening=_opening_notes(request, expertise, scope),
+        opening=_opening_notes(asked, expertise, scope),
         closing=tuple(
             PackNote(_ELEMENTS.get(field.name, field.name), field.heading, "\n".join(map("- {}".format, lines)), True)
             for field in FIELDS[::-1]
-            if (lines := [*map(one_line, request.lines.get(field.name, ()))])
+            if (lines := [*map(one_line, asked.lines.get(field.name, ()))])
         ),
         others=scope.left,
-        lines=min(_LINES_SHARE, max(0.15, title_tokens / request.budget)),
+        lines=min(_LINES_SHARE, max(0.15, named / asked.budget)),
         least_lines=len(must),
         leading=_LEADING,
         made=now,
-        source=request.from_agent_id,
-        target=request.to_agent_id,
+        source=asked.from_agent_id,
+        target=asked.to_agent_id,
         keeps_notes=True,
     )
-    pack = fill(draft, request.form, request.budget, count, inter_agent=True)
-    report = _report(request, pack, scope, written, count)
-    if report.is_chosen and request.sections and request.handoff_type != EMERGENCY:
+    pack = fill(draft, asked.form, asked.budget, count, inter_agent=True)
+    report = _report(asked, pack, scope, written, count)
+    if report.is_chosen and asked.sections and asked.handoff_type != EMERGENCY:
         lacking = [f"- {check}" for check in report.checks if check.missing]
-        is_small = request.budget < TYPES[request.handoff_type].budget
+        is_small = asked.budget < asked.rules.budget
         larger = "give a larger --budget" if is_small else "choose a --type with a larger budget"
         raise MemctlError(
             "\n".join(["the budget is too small for what the package must contain:", *lacking]),
             f"hand over fewer sections (--section), or {larger}",
         )
-    return Package(request, pack, groups, expertise, report)
+    return Package(asked, pack, groups, expertise, report)
 
 
-def _groups(scope: Scope, request: HandoffRequest) -> dict[str, list[Record]]:
+def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
     """Return the records of a handoff by part, the most important first.
 
     For a specialist they keep their order of relevance to the task.
     """
     groups: dict[str, list[Record]] = {name: [] for name in _PARTS}
     for record in scope.records:
-        groups[_part_of(record, scope, request.from_agent_id)].append(record)
+        groups[_part_of(record, scope, asked.from_agent_id)].append(record)
     for name, (_, order) in _PARTS.items():
         if order == "task":
             groups[name].sort(key=scope.tasks.index)
-        elif order == "date" or not TYPES[request.handoff_type].is_ranked:
+        elif order == "date" or not asked.rules.is_ranked:
             key, is_descending = ORDERS[order]
             groups[name].sort(key=key, reverse=is_descending)
     return groups
@@ -221,19 +221,19 @@ def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item
     """Return the items of the package by key; required items have the whole text, others no logs."""
     origins = sources.origins(list(scope.records))
     ranks = {path: rank for rank, path in enumerate(scope.keeps)}
-    items_by_key = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
+    found = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
     state = scope.state
     if isinstance(state, Checkpoint) and state.checkpoint_id in scope.keeps:
         body = items.screen(snapshot, resume.write(state).text)  # the text that resumes the work
         facts = (("date", state.saved_at), ("by", state.saved_by))
         name, title = state.checkpoint_id, f"Checkpoint of {state.workflow_id}"
-        items_by_key[name] = Item("checkpoint", name, title, body, facts, name, _OF_TASK)
+        found[name] = Item("checkpoint", name, title, body, facts, name, _OF_TASK)
     for record in scope.records:
         item, why = items.of_record(snapshot, record, origins), scope.keeps.get(record.path)
         rank = _OF_TASK if why == TASK else max(_LEADING + 1, _OF_REST - ranks.get(record.path, 0)) if why else 0
         body = item.body if why else compaction.without_logs(item.body)
-        items_by_key[record.path] = msgspec.structs.replace(item, body=body, weight=rank)
-    return items_by_key
+        found[record.path] = msgspec.structs.replace(item, body=body, weight=rank)
+    return found
 
 
 def _parts(groups: dict[str, list[Record]], scope: Scope, written: dict[str, Item]) -> Iterator[PackPart]:
@@ -253,46 +253,39 @@ def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
     skills = profile.skills if profile else ()
     counts = Counter(tag for record in packed for tag in record.tags)
     required = sorted(counts, key=lambda tag: (-counts[tag], tag))[:_SKILLS]
-    need = f"the work needs {', '.join(map(one_line, required))}" if required else "no tag says what the work needs"
+    asked = f"the work needs {', '.join(map(one_line, required))}" if required else "no tag says what the work needs"
     if not skills:
-        return f"{need}; config.yaml lists no skills of {agent}."
+        return f"{asked}; config.yaml lists no skills of {agent}."
     known = stems(" ".join(skills))
     held = [tag for tag in required if stems(tag) & known] if required else skills
     share = f" ({len(held) / len(required):.0%})" if required else ""
-    return f"{need}; {agent} has {', '.join(map(one_line, held)) or 'none of them'}{share}."
+    return f"{asked}; {agent} has {', '.join(map(one_line, held)) or 'none of them'}{share}."
 
 
-def _opening_notes(request: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
+def _opening_notes(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
     """Return the first notes of the package: its agents, reason, task, summary, ownership and changed files."""
-    giver, taker = one_line(request.from_agent_id), one_line(request.to_agent_id)
-    head = f"{request.id} from {giver} to {taker}, {request.handoff_type}"
-    head += f", {', '.join(request.sections)}" if request.sections else ""
-    head += f". `memctl handoff accept {request.id}` takes it over."
+    head = f"{asked.id} from {one_line(asked.from_agent_id)} to {one_line(asked.to_agent_id)}, {asked.handoff_type}"
+    head += f", {', '.join(asked.sections)}" if asked.sections else ""
+    head += f". `memctl handoff accept {asked.id}` takes it over."
     more = sum(record not in scope.records for record in scope.known)
-    if TYPES[request.handoff_type].is_narrow and more:
-        commands = (
-            "; ".join(f"`memctl list --section {section[1:]}`" for section in request.sections) or "`memctl list`"
-        )
+    if asked.rules.is_narrow and more:
+        commands = "; ".join(f"`memctl list --section {one[1:]}`" for one in asked.sections) or "`memctl list`"
         head += f" The memory has {quantity(more, 'more record')}: {commands}."
     texts = [
         ("handoff_metadata", "", head),
-        ("reason", "Reason", one_line(request.reason)),
-        ("task", "Task", one_line(request.task)),
+        ("reason", "Reason", one_line(asked.reason)),
+        ("task", "Task", one_line(asked.task)),
         ("agent_expertise_match", "Expertise", expertise),
-        ("executive_summary", "", request.summary.strip()),
-        ("ownership_transfers", "Ownership", "; ".join(map(one_line, request.transfers))),
-        (
-            "recent_changes",
-            "Last changed files",
-            "; ".join(one_line(f"{path} ({how})") for path, how in request.changes),
-        ),
+        ("executive_summary", "", asked.summary.strip()),
+        ("ownership_transfers", "Ownership", "; ".join(map(one_line, asked.transfers))),
+        ("recent_changes", "Last changed files", "; ".join(one_line(f"{path} ({how})") for path, how in asked.changes)),
     ]
     notes = [PackNote(name, title, text, essential=True) for name, title, text in texts if text]
     return (notes[0], NOTICED, *notes[1:])
 
 
 def _report(
-    request: HandoffRequest, pack: Pack, scope: Scope, written: dict[str, Item], count: CountTokens
+    asked: HandoffRequest, pack: Pack, scope: Scope, written: dict[str, Item], count: CountTokens
 ) -> HandoffReport:
     """Measure a finished package, and check that it has everything required.
 
@@ -307,13 +300,13 @@ def _report(
     found: dict[str, list[str]] = {}
     for key, why in scope.keeps.items():
         found.setdefault(why, []).append(written[key].id)
-    present = {
-        "last file modifications": [path for path, _ in request.changes],
-        "ownership": request.sections,
-        "texts of the giver": [text for texts in request.texts.values() for text in texts],
+    given = {
+        "last file modifications": [path for path, _ in asked.changes],
+        "ownership": asked.sections,
+        "texts of the giver": [text for texts in asked.texts.values() for text in texts],
     }
     checks = []
-    for name, texts in {**found, **present}.items():
+    for name, texts in {**found, **given}.items():
         missing = tuple(text for text in texts if not words.issuperset(_words(text)))
         by_title = (text for text in texts if name in found and not included[text] and text not in missing)
         checks += [Check(name, len(texts), missing, tuple(by_title))] if texts else []
@@ -321,11 +314,11 @@ def _report(
         before=before,
         after=after,
         reduction=round(1 - after / before, 4) if before else 0.0,
-        aim=TYPES[request.handoff_type].aim,
+        aim=asked.rules.aim,
         removed=dict(Counter(left.why or "of no room" for left in pack.left_out)),
         tokens=pack.tokens,
         budget=pack.budget,
-        least=TYPES[request.handoff_type].least,
+        least=asked.rules.least,
         checks=tuple(checks),
         is_chosen=any(check.missing for check in checks),
     )
@@ -348,7 +341,7 @@ class OfferOutcome(msgspec.Struct, frozen=True):
 
 def offer(
     memory: Memory,
-    request: HandoffRequest,
+    asked: HandoffRequest,
     read: Callable[[], Snapshot],
     count: CountTokens,
     options: WriteOptions,
@@ -359,22 +352,22 @@ def offer(
     `read` returns the memory as the giver may read it; `remote` is the remote whose shared state is updated, "" for
     none. Raises InvalidFields if required fields are missing, and MemctlError for other errors.
     """
-    request = _validated(memory, request)
+    asked = _validated(memory, asked)
     made: list[tuple[State, Package, Change]] = []  # the latest package, with the state that it was made for
 
     def plan(state: State) -> Step:
-        nonlocal request
-        unowned = tuple(section for section in request.sections if state.live(section, memory.now) is None)
+        nonlocal asked
+        unowned = tuple(one for one in asked.sections if state.live(one, memory.now) is None)
         name = sequence.Sequence(memory).take(HANDOFF, memory.now[:10])[0]
-        request = msgspec.structs.replace(request, id=name, unowned=unowned)
-        return handoffs.offer(state, handoffs.Transfer(name, request, memory.now))
+        asked = msgspec.structs.replace(asked, id=name, unowned=unowned)
+        return handoffs.offer(state, handoffs.Transfer(name, asked, memory.now))
 
     def make(agreed: StateOutcome) -> Change:
         before = ref_state.content(agreed.before)
-        if not made or (made[0][0], made[0][1].asked.id) != (before, request.id):
-            closed = read_access.check_for(agreed.step.state, request.to_agent_id, memory.now)
+        if not made or (made[0][0], made[0][1].asked.id) != (before, asked.id):
+            closed = read_access.check_for(agreed.step.state, asked.to_agent_id, memory.now)
             snapshot = read() if closed is None else access_filter.without_closed(read(), closed)
-            whole = _packed(memory, snapshot, request, _transfers(request, agreed, memory.now), count)
+            whole = _packed(memory, snapshot, asked, _transfers(asked, agreed, memory.now), count)
             made[:] = [(before, whole, _recorded(memory, whole))]
         return made[0][-1]
 
@@ -384,64 +377,64 @@ def offer(
     _, whole, change = made[0]
     if options.dry_run:
         return OfferOutcome(done, whole)
-    request = whole.asked
-    context = {name: request.lines[name] for name in ("inputs", "expected_outputs", "deliverables", "constraints")}
-    mission = request.task or change.title
+    asked = whole.asked
+    context = {name: asked.lines[name] for name in ("inputs", "expected_outputs", "deliverables", "constraints")}
+    mission = asked.task or change.title
     noted = events.note_handoff(
-        memory, request.id, OFFERED, request.to_agent_id, request.sections, mission=mission, **context
+        memory, asked.id, OFFERED, asked.to_agent_id, asked.sections, mission=mission, **context
     )
     return OfferOutcome(done, whole, tuple(noted))
 
 
-def _validated(memory: Memory, request: HandoffRequest) -> HandoffRequest:
+def _validated(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
     """Return a request with normalized names of agents and sections, and with the budget of its type if it has none.
 
     Raises MemctlError if another agent than the actor hands over its work (except in an emergency), if an agent hands
     over to itself, if the budget is too large, or if no record has the task's id.
     """
-    source = agent_name(request.from_agent_id) if request.from_agent_id else memory.actor
-    target, most = agent_name(request.to_agent_id), TYPES[request.handoff_type].budget
-    if source != memory.actor and request.handoff_type != EMERGENCY:
+    source = agent_name(asked.from_agent_id) if asked.from_agent_id else memory.actor
+    target, most = agent_name(asked.to_agent_id), asked.rules.budget
+    if source != memory.actor and asked.handoff_type != EMERGENCY:
         hint = "for an agent that failed, use --type emergency --reason WHY"
         raise MemctlError(f"only {source} can hand over its work", hint, USAGE)
-    if request.budget > most:
-        raise MemctlError(f"a handoff of type {request.handoff_type} has at most {most:,} tokens", exit_code=USAGE)
-    if source == target and request.handoff_type != CONTINUATION:
+    if asked.budget > most:
+        raise MemctlError(f"a handoff of type {asked.handoff_type} has at most {most:,} tokens", exit_code=USAGE)
+    if source == target and asked.handoff_type != CONTINUATION:
         hint = "use --type continuation to go on in a fresh window"
         raise MemctlError(f"{target} can't hand over to itself", hint, USAGE)
-    if ids.kind_of(request.task.strip()) is not None:
-        load.disk(memory).resolve(request.task)
-    sections = tuple(dict.fromkeys(map(ownership.section_id, request.sections)))
+    if ids.kind_of(asked.task.strip()) is not None:
+        load.disk(memory).resolve(asked.task)
+    sections = tuple(dict.fromkeys(map(ownership.section_id, asked.sections)))
     return msgspec.structs.replace(
-        request, from_agent_id=source, to_agent_id=target, budget=request.budget or most, sections=sections
+        asked, from_agent_id=source, to_agent_id=target, budget=asked.budget or most, sections=sections
     )
 
 
-def _transfers(request: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[str, ...]:
+def _transfers(asked: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[str, ...]:
     """Return one line for each section of a handoff: its new owner and the owner before."""
-    transfers = []
-    for section in request.sections:
+    found = []
+    for section in asked.sections:
         before, held = agreed.before.live(section, now), agreed.step.state.section_ownership_map[section]
         was = f"{before.owner_agent_id}, since {before.acquired_at}" if before else "nobody"
-        transfers.append(f"{section} {held.ownership_type}: {held.owner_agent_id}, before {was}")
-    return tuple(transfers)
+        found.append(f"{section} {held.ownership_type}: {held.owner_agent_id}, before {was}")
+    return tuple(found)
 
 
 def _packed(
-    memory: Memory, snapshot: Snapshot, request: HandoffRequest, transfers: tuple[str, ...], count: CountTokens
+    memory: Memory, snapshot: Snapshot, asked: HandoffRequest, transfers: tuple[str, ...], count: CountTokens
 ) -> Package:
     """Return the package of a request, which is completed from the memory.
 
     Raises InvalidFields if required fields are missing, and MemctlError if the package does not fit.
     """
     sources = item_sources.sources(memory, snapshot, None)
-    scope = handoff_scope.gather(snapshot, memory.now, request, sources, count)
+    scope = handoff_scope.gather(snapshot, memory.now, asked, sources, count)
     standing = phase_summary.assess(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
-    task = f"{one_line(scope.named.title)} [{scope.named.id}]" if scope.named is not None else request.task
+    task = f"{one_line(scope.named.title)} [{scope.named.id}]" if scope.named is not None else asked.task
     changes = _changes(memory, snapshot, scope)
-    request = msgspec.structs.replace(request, task=task, changes=changes, transfers=transfers)
-    whole = handoff_request.complete(request, scope.state, standing, scope.known, snapshot, count)
-    handoff_request.refuse_faults(request, whole, count)
+    asked = msgspec.structs.replace(asked, task=task, changes=changes, transfers=transfers)
+    whole = handoff_request.complete(asked, scope.state, standing, scope.known, snapshot, count)
+    handoff_request.refuse_faults(asked, whole, count)
     return package(snapshot, memory.now, whole, scope, sources, count)
 
 
@@ -457,29 +450,29 @@ def _changes(memory: Memory, snapshot: Snapshot, scope: Scope) -> tuple[tuple[st
         globs = tuple(code_path(ref) for record in records for ref in record.code_refs)
         if not globs:
             return ()
-    files = recency.last_files(memory.repository, globs=globs)
-    closed = snapshot.withheld.reasons_for(path for path, _ in files)
-    return tuple(file for file in files if file[0] not in closed)
+    found = recency.last_files(memory.repository, globs=globs)
+    closed = snapshot.withheld.reasons_for(path for path, _ in found)
+    return tuple(one for one in found if one[0] not in closed)
 
 
 def _recorded(memory: Memory, made: Package) -> Change:
     """Return the Change that writes the handoff's record and the text of its package in a file beside it."""
-    request = made.asked
-    subject = request.task or next(iter(request.lines["immediate"]), request.reason)
-    title = one_line(f"To {request.to_agent_id}: {_SOURCE.sub('', subject)}")
+    asked = made.asked
+    subject = asked.task or next(iter(asked.lines["immediate"]), asked.reason)
+    title = one_line(f"To {asked.to_agent_id}: {_SOURCE.sub('', subject)}")
     values = {
-        **{name: value for name in KEYS if (value := msgspec.to_builtins(request)[name])},
+        **{name: value for name in KEYS if (value := msgspec.to_builtins(asked)[name])},
         "title": title if len(title) <= TITLE_LIMIT else f"{title[: TITLE_LIMIT - 2]} …",
         "context_token_count": made.pack.tokens,
     }
-    content: dict[str, str | list[str]] = {field.name: list(request.lines.get(field.name, ())) for field in FIELDS}
-    names = (field.name for field in HANDOFF.fields if not field.option)
-    content |= {name: _record_lines(made.parts[name]) for name in names if name in made.parts}
+    content: dict[str, str | list[str]] = {field.name: list(asked.lines.get(field.name, ())) for field in FIELDS}
+    named = (field.name for field in HANDOFF.fields if not field.option)
+    content |= {name: _record_lines(made.parts[name]) for name in named if name in made.parts}
     content |= {
-        "reason": request.reason,
-        "context_summary": request.summary,
+        "reason": asked.reason,
+        "context_summary": asked.summary,
         "in_progress": _record_lines([*made.parts["current_task_state"], *made.parts["changed_since"]]),
-        "ownership_transfers": list(request.transfers),
+        "ownership_transfers": list(asked.transfers),
         "expertise_match": made.expertise,
         "validation": "\n".join(f"- {one_line(line)}" for line in made.report.lines),
     }
@@ -490,5 +483,5 @@ def _recorded(memory: Memory, made: Package) -> Change:
 
 
 def _record_lines(records: Sequence[Record]) -> list[str]:
-    lines = [f"{record.id} {one_line(record.title)}" for record in records[:_LISTED]]
-    return [*lines, f"and {len(records) - _LISTED:,} more"] if len(records) > _LISTED else lines
+    named = [f"{record.id} {one_line(record.title)}" for record in records[:_LISTED]]
+    return [*named, f"and {len(records) - _LISTED:,} more"] if len(records) > _LISTED else named

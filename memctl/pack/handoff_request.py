@@ -104,6 +104,11 @@ class HandoffRequest(Parties, frozen=True, kw_only=True):
     transfers: tuple[str, ...] = ()
 
     @property
+    def rules(self) -> TypeRules:
+        """The rules of the handoff's type."""
+        return TYPES[self.handoff_type]
+
+    @property
     def texts(self) -> dict[str, tuple[str, ...]]:
         """All texts of the giver as tuples by the field's name: reason, summary, task and the names of FIELDS."""
         single = {"reason": self.reason, "summary": self.summary, "task": self.task}

@@ -88,36 +88,35 @@ class Subject(msgspec.Struct, frozen=True):
     named: Record | None = None
 
 
-def subject_of(snapshot: Snapshot, now: str, request: HandoffRequest, sources: Sources) -> Subject:
+def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources) -> Subject:
     """Return what a handoff is about: its sections, their records, and the giver's tasks with the first one's state."""
-    task_record = snapshot.find(request.task.strip().rstrip("]").rpartition("[")[2]) if request.task else None
-    task_record = (
-        task_record if task_record is not None and task_record.memory_type == "state" and task_record.is_open else None
-    )
-    sections = request.sections or ((task_record.place,) if task_record is not None and task_record.place else ())
-    known = records_of(snapshot, now, sections, request.from_agent_id)
-    tasks = [task_record] if task_record is not None else _tasks(snapshot, known, request.from_agent_id, sources)
+    named = snapshot.find(asked.task.strip().rstrip("]").rpartition("[")[2]) if asked.task else None
+    named = named if named is not None and named.memory_type == "state" and named.is_open else None
+    sections = asked.sections or ((named.place,) if named is not None and named.place else ())
+    known = records_of(snapshot, now, sections, asked.from_agent_id)
+    tasks = [named] if named is not None else _tasks(snapshot, known, asked.from_agent_id, sources)
     pages = [page for section in sections if (page := snapshot.outline.find(section))]
     pages += [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
     globs = tuple(glob for page in pages for glob in page.paths)
-    state = _state(snapshot, sections, next(iter(tasks), None), request.from_agent_id, sources)
-    return Subject(sections, tuple(known), tuple(tasks), state, globs, task_record)
+    state = _state(snapshot, sections, next(iter(tasks), None), asked.from_agent_id, sources)
+    return Subject(sections, tuple(known), tuple(tasks), state, globs, named)
 
 
-def resume_state(snapshot: Snapshot, now: str, handoff_record: Handoff, sources: Sources) -> TaskState:
+def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
     """Return the state in which the taker of a handoff resumes the task, with the lists that the giver filled."""
-    who, values = handoff_record.parties, content(HANDOFF, handoff_record.body)
-    subject = subject_of(snapshot, now, HandoffRequest(**msgspec.structs.asdict(who)), sources)
-    weighty = [record for record in subject.known if _reason(snapshot, now, record) in (BINDING, ISSUE)]
-    state, lists = subject.state, {}
+    who, given = one.parties, content(HANDOFF, one.body)
+    found = subject_of(snapshot, now, HandoffRequest(**msgspec.structs.asdict(who)), sources)
+    weighty = [record for record in found.known if _reason(snapshot, now, record) in (BINDING, ISSUE)]
+    state, lists = found.state, {}
+    source = f" [{state.task_id}]"  # behind each line that `complete` took from the state
     for name, field in _STATE_FIELDS.items():
-        lists[field] = [line for line in values.get(name, ()) if line != NONE_RECORDED]
+        lists[field] = [line.removesuffix(source) for line in given.get(name, ()) if line != NONE_RECORDED]
     lists["next_actions"] += state.next_actions
     return msgspec.structs.replace(
         state,
-        goal=who.task or state.goal or handoff_record.record.title,
+        goal=who.task or state.goal or one.record.title,
         saved_by=state.saved_by or who.from_agent_id,
-        saved_at=state.saved_at or handoff_record.record.timestamp,
+        saved_at=state.saved_at or one.record.timestamp,
         records=state.records
         or tuple(RecordReference(r.id, one_line(r.title), r.severity or f"importance {r.importance}") for r in weighty),
         **{field: tuple(dict.fromkeys(lines)) for field, lines in lists.items()},
@@ -139,22 +138,16 @@ def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sou
     If the giver has none, returns the task that anybody worked on last. Work on a task is a change of its record, or a
     checkpoint of it by the giver.
     """
-    records = [record for record in known if record.memory_type == "state" and record.is_open]
-    worked = sources.worked(records)
-    own = [
-        checkpoint
-        for checkpoint in last_work.checkpoints(snapshot)
-        if checkpoint.saved_by == giver and not checkpoint.is_finished
-    ]
-    saved = {
-        task.path: saved_task.saved_at for saved_task in own[::-1] for task in _tasks_in_goal(saved_task.goal, snapshot)
-    }
+    found = [record for record in known if record.memory_type == "state" and record.is_open]
+    worked = sources.worked(found)
+    own = [one for one in last_work.checkpoints(snapshot) if one.saved_by == giver and not one.is_finished]
+    saved = {task.path: one.saved_at for one in own[::-1] for task in _tasks_in_goal(one.goal, snapshot)}
 
     def order(task: Record) -> tuple[bool, str, bool, str, str]:
         moment = max(worked.get(task.path, task.timestamp), saved.get(task.path, ""))
         return task.completion_percentage != 100, moment, task.path in saved, task.timestamp, task.id
 
-    ordered = sorted(records, key=order, reverse=True)
+    ordered = sorted(found, key=order, reverse=True)
     return [record for record in ordered if record.agent_id == giver] or ordered[:1]
 
 
@@ -166,16 +159,16 @@ def _state(
     Without a record, the work is that on the sections.
     """
     state = states.of_record(snapshot, record) if record else TaskState()
-    own = (checkpoint for checkpoint in last_work.checkpoints(snapshot) if checkpoint.saved_by == giver)
-    saved = next((candidate for candidate in own if _is_of(candidate, snapshot, sections, record)), None)
+    own = (one for one in last_work.checkpoints(snapshot) if one.saved_by == giver)
+    saved = next((one for one in own if _is_of(one, snapshot, sections, record)), None)
     if saved is None or saved.is_finished:
         return state
     saved, _ = checkpoints.readable(snapshot, saved)
     if record is None:
         return saved
     is_older = saved.saved_at < sources.worked([record]).get(record.path, record.timestamp)
-    own_state = state if is_older else TaskState(steps=state.steps, blockers=saved.blockers or state.blockers)
-    return progress.merge(saved, own_state)
+    given = state if is_older else TaskState(steps=state.steps, blockers=saved.blockers or state.blockers)
+    return progress.merge(saved, given)
 
 
 def _is_of(saved: Checkpoint, snapshot: Snapshot, sections: Sequence[str], record: Record | None) -> bool:
@@ -214,10 +207,10 @@ class Scope(Subject, frozen=True, kw_only=True):
     sizes: Mapping[str, int]
 
 
-def gather(snapshot: Snapshot, now: str, request: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
+def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
     """Return the part of a memory that goes into the package of a handoff; `count` returns the tokens of a text."""
-    kind, subject = TYPES[request.handoff_type], subject_of(snapshot, now, request, sources)
-    task = request.task or " ".join(request.lines.get("immediate", ())) or request.reason
+    kind, subject = asked.rules, subject_of(snapshot, now, asked, sources)
+    task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
     ranked = items.search(snapshot, task, now) if kind.is_ranked else []
     bearing, places = _bearing(snapshot, ranked, count)
     own = _pages(snapshot, subject.sections, sources)
@@ -242,7 +235,7 @@ def gather(snapshot: Snapshot, now: str, request: HandoffRequest, sources: Sourc
         records=tuple(sorted(stays, key=lambda record: ranks.get(record.path, len(ranks)))),
         pages=tuple(places if kind.is_narrow else own),
         # A checkpoint of other work does not belong in the package.
-        prior=tuple(item for item in prior if item.kind != "checkpoint" or not (subject.sections or has_checkpoint)),
+        prior=tuple(one for one in prior if one.kind != "checkpoint" or not (subject.sections or has_checkpoint)),
         keeps=keeps,
         left=tuple(
             OmittedItem(records[key].id, records[key].title, why, records[key].memory_type)
@@ -259,14 +252,14 @@ def _reasons(
     """Return the records that must be in the package, by path, with the reasons; the most important come first."""
     weighty = sorted(subject.known, key=lambda r: (-items.weight(r), r.timestamp, r.id))
     reasons = [(record, _reason(snapshot, now, record)) for record in weighty]
-    chosen = [(record, why) for record, why in reasons if why in kind.reasons]
+    found = [(record, why) for record, why in reasons if why in kind.reasons]
     if CHANGED in kind.reasons:
-        chosen += [(record, CHANGED) for record in _changed_since(subject, sources)]
+        found += [(record, CHANGED) for record in _changed_since(subject, sources)]
     tasks = subject.tasks
     if bearing:
-        tasks, chosen = tasks[:1], [(record, RELEVANT) for record in bearing]
+        tasks, found = tasks[:1], [(record, RELEVANT) for record in bearing]
     keeps: dict[str, str] = {}
-    for record, why in [*((task, TASK) for task in tasks), *chosen]:
+    for record, why in [*((one, TASK) for one in tasks), *found]:
         keeps.setdefault(record.path, why)
     return keeps
 
@@ -298,15 +291,15 @@ def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -
     records: list[Record] = []
     pages: dict[str, Item] = {}
     room = int(_TEXTS * TYPES[SPECIALIST].least)
-    for result in ranked:
-        if result.match < (items.CLOSE if room <= 0 else _WEAK):
+    for one in ranked:
+        if one.match < (items.CLOSE if room <= 0 else _WEAK):
             break
-        record, page = result.record, items.page_of(result.id)
+        record, page = one.record, items.page_of(one.id)
         if record is not None and record.is_open and record.memory_type in KNOWLEDGE:
             records.append(record)
             room -= count(snapshot.body(record))
-        elif result.kind == "page" and page not in pages:  # only the best match of each page
-            pages[page] = items.of_result(snapshot, result)
+        elif one.kind == "page" and page not in pages:  # only the best match of each page
+            pages[page] = items.of_result(snapshot, one)
             room -= count(pages[page].body)
     return records, [*pages.values()]
 
@@ -324,9 +317,9 @@ def _changed_since(subject: Subject, sources: Sources) -> list[Record]:
 def _pages(snapshot: Snapshot, sections: Sequence[str], sources: Sources) -> list[Item]:
     """Return the pages of sections, and their pages of details, as items."""
     outline = snapshot.outline
-    section_pages = [page for page in (*outline.sections, *outline.details) if page.id in sections]
-    section_pages += [page for section in sections for page in outline.details_of(section)]
-    return [items.of_page(page, sources.page(page)) for page in {page.path: page for page in section_pages}.values()]
+    found = [page for page in (*outline.sections, *outline.details) if page.id in sections]
+    found += [page for section in sections for page in outline.details_of(section)]
+    return [items.of_page(page, sources.page(page)) for page in {page.path: page for page in found}.values()]
 
 
 def _blocks(

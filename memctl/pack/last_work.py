@@ -62,24 +62,24 @@ def room(budget: int, most: int = WORK) -> int:
 
 def sessions(snapshot: Snapshot) -> list[EndedSession]:
     """Return the sessions with a page, the latest end first, without those whose page has no end or can't be read."""
-    result = []
+    found = []
     for path in filter(session_page.is_page, snapshot.names(session_page.FOLDER)):
         try:
             values, _ = frontmatter.read(snapshot.read(path))
             ended, started = values.get("ended") or values.get("summarized"), values.get("started")
             if isinstance(ended, str):
                 began = timestamps.parse(started) if isinstance(started, str) else ""
-                result.append(EndedSession(path, began, timestamps.parse(ended)))
+                found.append(EndedSession(path, began, timestamps.parse(ended)))
         except (InvalidRecord, FrontMatterError, OSError, ValueError):
             continue
-    return sorted(result, key=lambda session: (session.ended, session.path), reverse=True)
+    return sorted(found, key=lambda one: (one.ended, one.path), reverse=True)
 
 
 def pages(snapshot: Snapshot, ended: Iterable[EndedSession]) -> Iterator[SessionPage]:
     """Yield the pages of sessions; pages that can't be read are skipped."""
-    for session in ended:
+    for one in ended:
         try:
-            yield session_page.parse(snapshot.read(session.path), session.path)
+            yield session_page.parse(snapshot.read(one.path), one.path)
         except (InvalidRecord, OSError):
             continue
 
@@ -99,11 +99,11 @@ def collect(
         known = list(filter(None, (state.goal, *state.decisions, *state.errors, *state.next_actions)))
         newer = [_of_session(snapshot, [page], limit, count, known) for page in pages(snapshot, ended[:1])]
         return take_fitting([item for item in newer if item.body.strip()], limit, count)
-    items = [] if saved is None else take_fitting([_of_checkpoint(snapshot, saved, count)], limit, count)
+    found = [] if saved is None else take_fitting([_of_checkpoint(snapshot, saved, count)], limit, count)
     latest = list(pages(snapshot, ended[:_LOOKED_AT]))
-    room = limit - sum(count(markdown_item(item)) for item in items)
+    room = limit - sum(count(markdown_item(item)) for item in found)
     last = [item for item in ([_of_session(snapshot, latest, room, count)] if latest else []) if item.body.strip()]
-    return take_fitting([*last, *items], limit, count)
+    return take_fitting([*last, *found], limit, count)
 
 
 def prior_work(
@@ -114,18 +114,18 @@ def prior_work(
     All items take at most `limit` tokens. `ranked` are the search results for the task. With globs, a session counts as
     the last one only if it changed a matching file.
     """
-    ended = [session for session in sessions(snapshot) if not globs or _has_changed(snapshot, session, globs)]
+    ended = [one for one in sessions(snapshot) if not globs or _has_changed(snapshot, one, globs)]
     last = collect(snapshot, ended, int(limit / _LEFT), count)
-    bearing = [items.of_result(snapshot, place) for place in items.places(ranked) if place.kind != "page"]
+    bearing = [items.of_result(snapshot, one) for one in items.places(ranked) if one.kind != "page"]
     known = {item.id for item in last}
     return take_fitting([*last, *(item for item in bearing if item.id not in known)], limit, count)
 
 
-def _has_changed(snapshot: Snapshot, session: EndedSession, globs: Sequence[str]) -> bool:
+def _has_changed(snapshot: Snapshot, one: EndedSession, globs: Sequence[str]) -> bool:
     """Return whether a session changed a file that matches the globs."""
     from memctl.pages import repository_paths  # most packs have no section
 
-    return bool(repository_paths.matching(sorted(files(snapshot, [session])), globs))
+    return bool(repository_paths.matching(sorted(files(snapshot, [one])), globs))
 
 
 def pending(snapshot: Snapshot, ended: Sequence[EndedSession]) -> Checkpoint | None:
@@ -142,22 +142,16 @@ def is_pending(saved: Checkpoint, ended: Sequence[EndedSession]) -> bool:
 
     It is if its task is not finished, and no session in `ended` started after the checkpoint was saved.
     """
-    return not saved.is_finished and not any(ended_session.started > saved.saved_at for ended_session in ended)
+    return not saved.is_finished and not any(one.started > saved.saved_at for one in ended)
 
 
 def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:
     """Return the newest checkpoint of each workflow, the one saved last first."""
-    workflows = {
-        version.workflow for path in snapshot.names(checkpoint.FOLDER) if (version := checkpoint.version_at(path))
-    }
-    if not workflows:
+    if not any(map(checkpoint.version_at, snapshot.names(checkpoint.FOLDER))):
         return []
     from memctl.task import checkpoints  # most memories have none
 
-    saved = [
-        candidate for workflow in workflows if (candidate := checkpoints.newest_of(snapshot, workflow)) is not None
-    ]
-    return sorted(saved, key=lambda candidate: (candidate.saved_at, candidate.checkpoint_id), reverse=True)
+    return checkpoints.newest_of_each(snapshot)
 
 
 def by_last_work(states: Iterable[Record], worked: Mapping[str, str]) -> list[Record]:
@@ -203,8 +197,8 @@ def _of_session(
     page = latest[0]
 
     def lines(heading: str, start: str = "") -> tuple[str, ...]:
-        lines_left = (line.removeprefix(start) for line in page.lines.get(heading, ()) if line.startswith(start))
-        return tuple(line for line in lines_left if not any(text in line for text in known))
+        found = (line.removeprefix(start) for line in page.lines.get(heading, ()) if line.startswith(start))
+        return tuple(line for line in found if not any(text in line for text in known))
 
     state = TaskState(
         goal="" if known else next(iter(page.lines.get(INTENT, ())), ""),
@@ -213,15 +207,15 @@ def _of_session(
         decisions=lines(DECISIONS),
     )
     waiting = "" if known else _unrecorded_note(latest, snapshot.catalogue)
-    before = [f"- {_brief(session, snapshot.catalogue)}\n" for session in latest[1:]]
+    before = [f"- {_brief(one, snapshot.catalogue)}\n" for one in latest[1:]]
     facts = (("date", str(page.values.get("ended") or page.values.get("summarized") or "")),
              ("by", str(page.values.get("agent_id") or "")))  # fmt: skip
-    known_facts = tuple(fact for fact in facts if fact[1])
+    given = tuple(fact for fact in facts if fact[1])
     for number in range(len(before), -1, -1):
         body = f"{cut_at_word(state.goal, _LONGEST)}\n\n" if state.goal else ""
         body += f"## Not recorded\n\n{waiting}\n\n" if waiting else ""
         body += f"## Sessions before it\n\n{''.join(before[:number])}" if number else ""
-        item = Item("session", page.id, f"Session {page.id}", body, known_facts, f"session {page.id}")
+        item = Item("session", page.id, f"Session {page.id}", body, given, f"session {page.id}")
         if count(markdown_item(item)) <= limit:
             break
     return _with_state(snapshot, item, state, list(_MOST), limit, count)
@@ -273,9 +267,9 @@ def _unrecorded_note(latest: Sequence[SessionPage], catalogue: Catalogue) -> str
     """
     counts = {}
     for heading, name in _UNRECORDED.items():
-        if keys := [_key(line) for page in latest for line in page.lines.get(heading, ())]:
+        if found := [_key(line) for page in latest for line in page.lines.get(heading, ())]:
             known = tuple(map(_key, catalogue.titles(name)))
-            counts[name] = sum(not line.startswith(known) for line in keys)
+            counts[name] = sum(not line.startswith(known) for line in found)
     missing = [f"{number} {name}{'s' if number != 1 else ''}" for name, number in counts.items() if number]
     if not missing:
         return ""

@@ -193,7 +193,7 @@ def section_marker(value: str) -> str:
 
 
 def known_section(snapshot: Snapshot, reference: str) -> str:
-    """Return the marker of the page that `reference` names ("2.1" or "§2.1"); an empty `reference` is returned unchanged.
+    """Return the marker of the page that `reference` names ("2.1" or "§2.1"); an empty one is returned unchanged.
 
     Raises MemctlError if there is no such page.
     """

@@ -16,6 +16,7 @@ from memctl.record.required_text import is_meaningful
 from memctl.session import edits, tool_calls
 from memctl.statements import cues, dialogue, labels, lines, plans, reader, sentences, titles, units, wishes
 from memctl.statements.dialogue import USER, FreeStatement, Topic, Turn
+from memctl.statements.records import without_percent
 from memctl.statements.statement import Statement
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
@@ -27,7 +28,7 @@ _PHRASES = {
     labels.ISSUE: re.compile(r"\b(?:BUG|ISSUE)-\d+\b"),
 }
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b(?:\([^()\n]*\))?[: ]*(.+)")
-_PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
+_PERCENT = re.compile(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
 # How a text under the label of a decision begins if nothing is decided yet.
 _UNDECIDED = re.compile(r"(?:whether|if|why|how|none|no) ", re.IGNORECASE)
 # What an agent says that it will do is a step, not a decision.
@@ -328,11 +329,16 @@ def _of_state(made: Statement) -> Iterator[Extract]:
     for field in made.content:
         label = _OF_STATE.get(field, "") if field != "substeps_remaining" or not made.title else ""
         for text in map(one_line, made.items(field) if label else ()):
-            if label == labels.STATE and _PERCENT.fullmatch(text):
-                continue
+            if label == labels.STATE:
+                text = without_percent(text)
             # "none" says something about the state and the next actions, and nothing about blockers.
             if not is_nothing(text) if label == labels.BLOCKER else is_meaningful(text):
                 yield Extract(label, text, True)
+
+
+def percents_in(text: str) -> list[str]:
+    """Return the shares of the work that a text says are done, such as "40" for "it is 40% complete"."""
+    return _PERCENT.findall(text)
 
 
 def is_nothing(text: str) -> bool:

@@ -2,7 +2,8 @@
 
 A session is read in parts, and each part advances the state. A step is done if the agent's task list says so, if a
 commit names it, or if the step names a check that passed; if only a sentence says so, it is claimed. The newest next
-actions replace earlier ones. The goal is the first prompt since the last finished task list; earlier goals are listed.
+actions replace earlier ones. The goal is the first prompt since the last finished task list that names a task; earlier
+goals are listed.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import msgspec
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
 from memctl.session import steps, task_list
-from memctl.session.extraction import Extract
+from memctl.session.extraction import Extract, percents_in
 from memctl.session.failures import Failure
 from memctl.session.tool_calls import commit_message
-from memctl.statements import labels, reader, units, wishes
-from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, reach, take_list
+from memctl.statements import labels, reader, titles, units, wishes
+from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, put_steps, reach
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
@@ -106,12 +107,12 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
     return msgspec.structs.replace(made, state=_with_findings(state, part, line))
 
 
-def _next_by_place(extracts: Sequence[Extract]) -> Mapping[tuple[str, int], list[str]]:
+def _next_by_place(found: Sequence[Extract]) -> Mapping[tuple[str, int], list[str]]:
     """Return the stated next steps, by the time and the transcript's line of their message."""
     by_place: dict[tuple[str, int], list[str]] = {}
-    for extract in extracts:
-        if extract.label == labels.NEXT and is_meaningful(extract.text):
-            by_place.setdefault((extract.moment, extract.line), []).append(extract.text)
+    for one in found:
+        if one.label == labels.NEXT and is_meaningful(one.text):
+            by_place.setdefault((one.moment, one.line), []).append(one.text)
     return by_place
 
 
@@ -123,11 +124,12 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
     state = msgspec.structs.replace(
         state,
         said=newest(state.said, [prompt], MOST_SAID),
-        constraints=newest(state.constraints, [line(extract, LONGEST_LINE) for extract in constraints_in(text)]),
+        constraints=newest(state.constraints, [line(one, LONGEST_LINE) for one in constraints_in(text)]),
     )
-    if state.goal and not (before.is_over and is_task(text)):
+    is_idle = state.goal in before.state.said and not state.steps and titles.is_chat(state.goal)
+    if state.goal and not (is_task(text) and (before.is_over or is_idle)):
         return msgspec.structs.replace(before, state=state)
-    earlier = [cut_at_word(state.goal, _LONGEST_GOAL)] if state.goal else []
+    earlier = [cut_at_word(state.goal, _LONGEST_GOAL)] if state.goal and not is_idle else []
     state = msgspec.structs.replace(
         state,
         goal=line(text, LONGEST_MISSION),
@@ -152,11 +154,11 @@ def constraints_in(prompt: str) -> list[str]:
     """
     if len(prompt) > LONGEST_MISSION:
         return []  # a prompt of this length is mostly pasted text
-    sentences = [
+    found = [
         unit.text for unit in units.units(prompt) if unit.form == units.SENTENCE and wishes.is_insistent(unit.text)
     ]
     demand = wishes.constraint_in(prompt)
-    return sentences if any(demand in sentence for sentence in sentences) or not demand else [*sentences, demand]
+    return found if any(demand in one for one in found) or not demand else [*found, demand]
 
 
 def _after_call(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
@@ -176,11 +178,11 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
     """Return the progress after a call that creates, updates or replaces the agent's tasks."""
     state, created = before.state, before.created
     if task_list.is_list(event.tool):
-        new_steps = task_list.task_list(event.arguments)
-        if new_steps is None:
+        given = task_list.task_list(event.arguments)
+        if given is None:
             return before
-        dated = [_listed_step(step, event, by, line) for step in new_steps if is_meaningful(step.text)]
-        steps_now = take_list(state.steps, dated)
+        dated = [_listed_step(step, event, by, line) for step in given if is_meaningful(step.text)]
+        steps_now = put_steps(state.steps, dated, lambda step: step.evidence != TASK_LIST)
     elif (subject := task_list.new_task(event)) is not None:
         text = line(subject, LONGEST_LINE)
         created = (*created, text)
@@ -191,9 +193,10 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
         text = created[number - 1] if 0 < number <= len(created) else ""
         if not text or status is None:
             return before
-        remaining = tuple(step for step in state.steps if key(step.text) != key(text) or step.status == DONE)
-        step = _listed_step(Step(text, status), event, by, line) if status else None
-        steps_now = remaining if step is None else _in_place(state.steps, step)
+        if status:
+            steps_now = reach(state.steps, _listed_step(Step(text, status), event, by, line), goes_back=True)
+        else:
+            steps_now = tuple(one for one in state.steps if key(one.text) != key(text) or one.status == DONE)
     state = msgspec.structs.replace(state, steps=limit_steps(steps_now))
     is_over = bool(state.steps) and all(step.status == DONE for step in state.steps)
     return Progress(_without_done(state), created, is_over)
@@ -206,17 +209,6 @@ def tasks_of(events: Sequence[Event]) -> list[Step]:
         if event.kind == CALL and not event.agent and task_list.is_of_tasks(event.tool):
             made = _after_task_call(made, event, "", plain_line)
     return [*made.state.steps] or task_list.in_texts(events)
-
-
-def _in_place(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
-    """Return the steps with one step replaced in its place, or added at the end; a done step stays done."""
-    steps_now = [
-        step if key(state_step.text) == key(step.text) and state_step.status != DONE else state_step
-        for state_step in before
-    ]
-    return (
-        tuple(steps_now) if any(key(state_step.text) == key(step.text) for state_step in before) else (*steps_now, step)
-    )
 
 
 def _listed_step(step: Step, event: Event, by: str, line: Line) -> Step:
@@ -241,8 +233,8 @@ def _after_answer(before: Progress, event: Event, by: str, line: Line) -> Progre
 
 
 def _sentences(text: str) -> list[str]:
-    sentences = (unit.text for unit in units.units(text) if unit.form == units.SENTENCE)
-    return [sentence.replace("**", "") for sentence in sentences if len(sentence) <= _LONGEST_CLAIM]
+    found = (unit.text for unit in units.units(text) if unit.form == units.SENTENCE)
+    return [sentence.replace("**", "") for sentence in found if len(sentence) <= _LONGEST_CLAIM]
 
 
 def _finished_thing(sentence: str) -> str:
@@ -256,8 +248,8 @@ def _finished_thing(sentence: str) -> str:
 def _steps_named(state: TaskState, text: str) -> list[str]:
     """Return the unfinished steps that a text names, or else the next actions that it names."""
     for wanted in (state.having(PLANNED, IN_PROGRESS, CLAIMED), state.next_actions):
-        if named_steps := [step for step in wanted if names(text, step)]:
-            return named_steps
+        if found := [one for one in wanted if names(text, one)]:
+            return found
     return []
 
 
@@ -279,8 +271,8 @@ def names(text: str, step: str) -> bool:
 
 def _with_step(state: TaskState, text: str, step: Step) -> TaskState:
     """Return the state in which the step with this text has the status, time and evidence of `step`."""
-    new_step = msgspec.structs.replace(step, text=text)
-    return _without_done(msgspec.structs.replace(state, steps=reach(state.steps, new_step)))
+    named = msgspec.structs.replace(step, text=text)
+    return _without_done(msgspec.structs.replace(state, steps=reach(state.steps, named)))
 
 
 def _without_done(state: TaskState) -> TaskState:
@@ -296,10 +288,10 @@ def _next(before: Progress, texts: Sequence[str]) -> Progress:
     A claimed step among them becomes planned again, and a done step stays done.
     """
     state = before.state
-    keys = {key(text) for text in texts}
+    named = {key(text) for text in texts}
     again = tuple(
         msgspec.structs.replace(step, status=PLANNED, at="", by="", evidence="")
-        if step.status == CLAIMED and key(step.text) in keys
+        if step.status == CLAIMED and key(step.text) in named
         else step
         for step in state.steps
     )
@@ -314,12 +306,12 @@ def _next(before: Progress, texts: Sequence[str]) -> Progress:
 
 def _with_checks(state: TaskState, succeeded: Iterable[str], moment: str, by: str) -> TaskState:
     """Return the state in which the steps that name a passed check are done; `succeeded` are commands that passed."""
-    good = {steps.key(success): success for success in succeeded if steps.program(success)}
+    good = {steps.key(one): one for one in succeeded if steps.program(one)}
     for step in state.steps if good else ():
         if step.status in (PLANNED, DONE):
             continue  # a passed check does not finish a step that has not started
         words = key(step.text).replace("`", "")
-        passed = next((success for name, success in good.items() if name.casefold() in words), "")
+        passed = next((one for name, one in good.items() if name.casefold() in words), "")
         if passed:
             evidence = cut_at_word(f"check `{one_line(passed)}`", LONGEST_LINE)
             state = _with_step(state, step.text, Step("-", DONE, moment, by, evidence))
@@ -331,11 +323,7 @@ def _with_findings(state: TaskState, part: Part, line: Line) -> TaskState:
 
     def texts(kind: str) -> list[str]:
         # Statements with a path are comments in code, which are not the agent's statements.
-        texts = (
-            line(extract.with_reasons, LONGEST_LINE)
-            for extract in part.found
-            if extract.label == kind and not extract.path
-        )
+        texts = (line(one.with_reasons, LONGEST_LINE) for one in part.found if one.label == kind and not one.path)
         return [text for text in texts if is_meaningful(text)]
 
     return msgspec.structs.replace(
@@ -352,9 +340,9 @@ def _with_findings(state: TaskState, part: Part, line: Line) -> TaskState:
 
 def _errors(before: Sequence[str], part: Part, line: Line) -> tuple[str, ...]:
     """Return the errors that are still open, the newest last; removes those whose step succeeded since."""
-    good = steps.keys(line(success, LONGEST_LINE) for success in part.succeeded)
-    fresh = {line(failure.step, LONGEST_LINE): failure for failure in part.failures if failure.is_open}
-    new = [line(f"{step}: {failure.message}", LONGEST_LINE) for step, failure in fresh.items()]
+    good = steps.keys(line(one, LONGEST_LINE) for one in part.succeeded)
+    fresh = {line(one.step, LONGEST_LINE): one for one in part.failures if one.is_open}
+    new = [line(f"{step}: {one.message}", LONGEST_LINE) for step, one in fresh.items()]
     old = [text for text in before if not steps.begins(text, good) and not text.startswith(tuple(fresh))]
     return newest(old, new, MOST_ERRORS)
 
@@ -363,31 +351,30 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
     """Return the outcomes of the last turns: commits, and the agent's last message of each turn.
 
     What a message states under labels is in other lists of the state, and not repeated. Without steps, the last stated
-    percentage of completion is added.
+    percentage of completion is added, unless an outcome says it.
     """
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
-    result, last = [], ""
-    for event in [*(event for event in part.events if not event.agent), Event(PROMPT)]:
+    found, last = [], ""
+    for event in [*(one for one in part.events if not one.agent), Event(PROMPT)]:
         if event.kind == ANSWER and event.text.strip():
             last = "" if event.text.rstrip().endswith(":") else event.text
         elif event.kind == CALL and (made := _commit_of(event, results.get(event.call))):
-            result.append(line(f"Committed {made[0]}: {made[1]}".replace(" :", ":"), LONGEST_LINE))
+            found.append(line(f"Committed {made[0]}: {made[1]}".replace(" :", ":"), LONGEST_LINE))
         elif event.kind == PROMPT and last:
             if rest := _without_statements(last):
-                result.append(line(rest, LONGEST_LINE))
+                found.append(line(rest, LONGEST_LINE))
             last = ""
-    percents = [
-        extract.text for extract in part.found if extract.label == labels.STATE and extract.text.endswith("% complete")
-    ]
-    percent = [] if state.steps or percents[-1:] == ["100 % complete"] else percents[-1:]
-    before = [text for text in state.summary if not (text.endswith("% complete") and (percents or state.steps))]
-    return newest(before, [*result, *percent], MOST_OUTCOMES)
+    percents = [one.text for one in part.found if one.label == labels.STATE and one.text.endswith("% complete")]
+    repeated = {f"{number} % complete" for number in ("100", *percents_in("\n".join(found)))}
+    percent = [one for one in percents[-1:] if one not in repeated and not state.steps]
+    before = [text for text in state.summary if text.partition(" ")[2] != "% complete" or not (percents or state.steps)]
+    return newest(before, [*found, *percent], MOST_OUTCOMES)
 
 
 def _without_statements(text: str) -> str:
     """Return a text without the lines with which other lists of the state are filled."""
-    made = [statement for statement in reader.read(text) if statement.kind in _LISTED]
-    taken = {number for statement in made for number in range(statement.line, statement.end + 1)}
+    made = [one for one in reader.read(text) if one.kind in _LISTED]
+    taken = {number for one in made for number in range(one.line, one.end + 1)}
     rest = "\n".join(row for number, row in enumerate(text.split("\n"), start=1) if number not in taken).strip()
     return rest if is_meaningful(rest) else ""
 

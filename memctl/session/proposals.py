@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
+from memctl.record.content_fields import content as content_of
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION, ISSUE, KINDS, LEARNING, STATE, Kind
-from memctl.record.record import Record
 from memctl.record.required_text import is_meaningful
+from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import DONE
+from memctl.session import progress
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
@@ -33,6 +37,14 @@ _LABELLED, _IMPLIED = {True: 8, False: 7}, {True: 5, False: 4}
 _KEPT = ((8, ""), (5, "30d"), (1, "7d"))
 _TAKEN = ("timestamp", "agent_id", "importance", "tags", "severity", "status")  # fields that a labelled text may set
 _WRITTEN = (CALL, DIGEST)  # sources of labels that nobody said: comments in code, a compaction's summary
+# The field of a record's content that has what was stated, at its beginning.
+_STATED = {
+    DECISION.name: "decision",
+    ISSUE.name: "description",
+    LEARNING.name: "lesson",
+    STATE.name: "task_description",
+}
+_LOOKED_AT = 3  # short prompts after the first, of which one may name the task
 _MOST_FILES = 3  # that a proposal refers to
 _FILE = re.compile(r"[\w@+-][\w./@+-]*\.\w+")
 _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)\b", re.IGNORECASE)
@@ -43,7 +55,7 @@ class Proposal(msgspec.Struct, frozen=True):
 
     `explicit` says that the statement had a label. `is_sure` holds for labelled statements that somebody said, for firm
     statements of the user that were carried out or hold from now on, and for the state of the work. `record` is the id
-    of an existing record with this title, "" if there is none. `line` is the statement's line in the transcript, 0 if
+    of an existing record of this statement, "" if there is none. `line` is the statement's line in the transcript, 0 if
     there is no single one.
     """
 
@@ -62,35 +74,47 @@ class Proposal(msgspec.Struct, frozen=True):
         return Draft(kind=kinds[self.kind], values=values, content=dict(self.content))
 
 
-def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
+def propose(summary: SessionSummary, snapshot: Snapshot | None = None) -> list[Proposal]:
     """Return the records that a summary proposes, the sure ones first.
 
-    A proposal with the type and title of a `known` record has that record's id, and keeps its place in the list: people
-    name proposals by their numbers, which must not shift when one is accepted. Empty statements ("Decision: TBD") are
-    left out.
+    A proposal has the id of the record of the snapshot with its type and title, or else of the accepted proposal with
+    its statement, since people change titles, and so do later versions of memctl. It keeps its place in the list:
+    people name proposals by their numbers, which must not shift when one is accepted. Empty statements
+    ("Decision: TBD") are left out.
     """
-    made = {(record.memory_type, comparable(record.title)): record.id for record in known}
-    ids = set(made.values())
+    made = _recorded(snapshot) if snapshot else {}
+    ids = {"", *made.values()}
     where = f"Session {summary.id}"
-    proposals_found = [_decision(extract, where) for extract in summary.having(labels.DECISION)]
-    proposals_found += [_issue(extract, where) for extract in summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO)]
-    proposals_found += [_unresolved(failure, where) for failure in summary.failures if failure.is_open]
-    proposals_found += [_learning(extract, where) for extract in summary.having(labels.LEARNING)]
-    proposals_found += _state(summary)
+    found = [_decision(one, where) for one in summary.having(labels.DECISION)]
+    found += [_issue(one, where) for one in summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO)]
+    found += [_unresolved(one, where) for one in summary.failures if one.is_open]
+    found += [_learning(one, where) for one in summary.having(labels.LEARNING)]
+    found += _state(summary)
     files = [entry.path for entry in summary.trail.having(CREATED, MODIFIED, READ)]
-    proposals_found = [
-        _with_files(proposal, files) if proposal.kind != STATE.name else proposal for proposal in proposals_found
-    ]
-    new = {
-        (proposal.kind, comparable(proposal.title)): proposal
-        for proposal in reversed(proposals_found)
-        if is_meaningful(proposal.title)
-    }
+    found = [_with_files(one, files) if one.kind != STATE.name else one for one in found]
+    new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_meaningful(one.title)}
     proposals = [
-        msgspec.structs.replace(proposal, record=made.get(key) or (proposal.record if proposal.record in ids else ""))
-        for key, proposal in reversed(new.items())
+        msgspec.structs.replace(one, record=made.get(key) or made.get(_statement(one.kind, one.content)) or one.record)
+        for key, one in reversed(new.items())
     ]
-    return sorted(proposals, key=lambda proposal: (not proposal.is_sure, not proposal.explicit))
+    proposals = [one if one.record in ids else msgspec.structs.replace(one, record="") for one in proposals]
+    return sorted(proposals, key=lambda one: (not one.is_sure, not one.explicit))
+
+
+def _recorded(snapshot: Snapshot) -> dict[tuple[str, str], str]:
+    """Return the ids of records by type and title, and those of accepted proposals by type and statement, too."""
+    found: dict[tuple[str, str], str] = {}
+    for record in snapshot.records:
+        if _TAG in record.tags and record.memory_type in _STATED:
+            with suppress(InvalidRecord, OSError):  # a record that can't be read still has its title
+                statement = _statement(record.memory_type, content_of(record.kind, snapshot.body(record)))
+                found[statement] = record.id if statement[1] else ""
+    return found | {(record.memory_type, comparable(record.title)): record.id for record in snapshot.records}
+
+
+def _statement(kind: str, content: Mapping[str, str | list[str]]) -> tuple[str, str]:
+    """Return type and statement of a record with this content: the first paragraph of what it records."""
+    return kind, comparable(str(content.get(_STATED[kind], "")).partition("\n\n")[0])
 
 
 def _with_files(proposal: Proposal, files: Sequence[str]) -> Proposal:
@@ -98,9 +122,9 @@ def _with_files(proposal: Proposal, files: Sequence[str]) -> Proposal:
     if "code_refs" in proposal.values:
         return proposal
     texts = [proposal.title, *(text for value in proposal.content.values() for text in _lines(value))]
-    words = list(dict.fromkeys(word for text in texts for word in _FILE.findall(text)))
-    matches = [[file for file in files if file == word or file.endswith(f"/{word}")] for word in words]
-    refs = list(dict.fromkeys(match for (match, *others) in filter(None, matches) if not others))[:_MOST_FILES]
+    named = list(dict.fromkeys(word for text in texts for word in _FILE.findall(text)))
+    found = [[file for file in files if file == word or file.endswith(f"/{word}")] for word in named]
+    refs = list(dict.fromkeys(one for (one, *others) in filter(None, found) if not others))[:_MOST_FILES]
     return msgspec.structs.replace(proposal, values={**proposal.values, "code_refs": refs}) if refs else proposal
 
 
@@ -108,40 +132,40 @@ def _lines(value: str | list[str]) -> list[str]:
     return [value] if isinstance(value, str) else value
 
 
-def _decision(extract: Extract, where: str) -> Proposal:
-    parts, values = _labelled(extract)
+def _decision(found: Extract, where: str) -> Proposal:
+    said, values = _labelled(found)
     values = {
-        "importance": (_LABELLED if extract.explicit else _IMPLIED)[extract.source == PROMPT],
-        "status": "accepted" if extract.explicit else "proposed",
+        "importance": (_LABELLED if found.explicit else _IMPLIED)[found.source == PROMPT],
+        "status": "accepted" if found.explicit else "proposed",
     } | values
-    content: dict[str, str | list[str]] = {"decision": redacted_line(extract.text), **parts}
-    content["context"] = f"{parts['context']}\n\n{where}" if "context" in parts else where
-    if extract.reason:
-        content.setdefault("rationale", redacted_line(extract.reason))
-    if extract.alternatives:
-        content["alternatives_considered"] = [redacted_line(text) for text in extract.alternatives]
-    values = _dated(_with_term(values), extract.moment)
-    number = str(extract.statement.values.get(labels.NUMBER, "")) if extract.statement else ""
-    return _proposal(extract, DECISION, values, content, number)
+    content: dict[str, str | list[str]] = {"decision": redacted_line(found.text), **said}
+    content["context"] = f"{said['context']}\n\n{where}" if "context" in said else where
+    if found.reason:
+        content.setdefault("rationale", redacted_line(found.reason))
+    if found.alternatives:
+        content["alternatives_considered"] = [redacted_line(one) for one in found.alternatives]
+    values = _dated(_with_term(values), found.moment)
+    number = str(found.statement.values.get(labels.NUMBER, "")) if found.statement else ""
+    return _proposal(found, DECISION, values, content, number)
 
 
 def _proposal(
-    extract: Extract, kind: Kind, values: dict[str, Any], content: dict[str, str | list[str]], record: str = ""
+    found: Extract, kind: Kind, values: dict[str, Any], content: dict[str, str | list[str]], record: str = ""
 ) -> Proposal:
-    is_sure = extract.is_sure or (extract.explicit and extract.source not in _WRITTEN)
-    return Proposal(kind.name, _title(_name(extract)), values, content, extract.explicit, record, extract.line, is_sure)
+    is_sure = found.is_sure or (found.explicit and found.source not in _WRITTEN)
+    return Proposal(kind.name, _title(_name(found)), values, content, found.explicit, record, found.line, is_sure)
 
 
-def _name(extract: Extract) -> str:
+def _name(found: Extract) -> str:
     """Return what a statement is called: its own title, or its text without what leads to it.
 
     Only a learning is not shortened, since its point often comes last.
     """
-    if extract.title or extract.statement:
-        name = titles.capitalized(extract.title or extract.text)
+    if found.title or found.statement:
+        name = titles.capitalized(found.title or found.text)
     else:
-        name = titles.title_of(extract.text) if extract.label == labels.DECISION else titles.without_lead(extract.text)
-    return name if extract.label == labels.LEARNING else titles.shortened(name)
+        name = titles.title_of(found.text) if found.label == labels.DECISION else titles.without_lead(found.text)
+    return name if found.label == labels.LEARNING else titles.shortened(name)
 
 
 def _dated(values: dict[str, Any], moment: str) -> dict[str, Any]:
@@ -156,24 +180,24 @@ def _with_term(values: dict[str, Any]) -> dict[str, Any]:
     return {"expires_at": term, **values} if term else values
 
 
-def _issue(extract: Extract, where: str) -> Proposal:
-    parts, given = _labelled(extract) if extract.label != labels.BLOCKER else ({}, {})
-    severity = "high" if extract.label == labels.BLOCKER or _SEVERE.search(extract.text) else "medium"
-    place = f" (`{redacted_line(extract.path)}`)" if extract.path else ""
-    text = parts.get("description", redacted_line(extract.text))
-    content: dict[str, str | list[str]] = {**parts, "description": f"{text}{place}\n\n{where}."}
-    values: dict[str, Any] = {"severity": "low" if extract.label == labels.TODO else severity, **given}
-    values = _dated(values, extract.moment)
-    return _proposal(extract, ISSUE, values, content)
+def _issue(found: Extract, where: str) -> Proposal:
+    said, given = _labelled(found) if found.label != labels.BLOCKER else ({}, {})
+    severity = "high" if found.label == labels.BLOCKER or _SEVERE.search(found.text) else "medium"
+    place = f" (`{redacted_line(found.path)}`)" if found.path else ""
+    text = said.get("description", redacted_line(found.text))
+    content: dict[str, str | list[str]] = {**said, "description": f"{text}{place}\n\n{where}."}
+    values: dict[str, Any] = {"severity": "low" if found.label == labels.TODO else severity, **given}
+    values = _dated(values, found.moment)
+    return _proposal(found, ISSUE, values, content)
 
 
-def _labelled(extract: Extract) -> tuple[dict[str, str | list[str]], dict[str, Any]]:
+def _labelled(found: Extract) -> tuple[dict[str, str | list[str]], dict[str, Any]]:
     """Return the content and the front matter values of a labelled statement, redacted; ({}, {}) without a label."""
-    made = as_record(extract.statement) if extract.statement else None
+    made = as_record(found.statement) if found.statement else None
     if made is None:
         return {}, {}
     content: dict[str, str | list[str]] = {
-        name: _redacted(value) if isinstance(value, str) else [redacted_line(item) for item in value]
+        name: _redacted(value) if isinstance(value, str) else [redacted_line(one) for one in value]
         for name, value in made.content.items()
     }
     values = {name: value for name, value in made.values.items() if name in _TAKEN}
@@ -207,46 +231,46 @@ def _unresolved(failure: Failure, where: str) -> Proposal:
     )
 
 
-def _learning(extract: Extract, where: str) -> Proposal:
-    parts, given = _labelled(extract)
-    content: dict[str, str | list[str]] = {"lesson": redacted_line(extract.text), **parts}
-    content["context"] = f"{parts['context']}\n\n{where}" if "context" in parts else where
-    values = {"importance": 5 if extract.explicit else 4} | given
-    values = _dated(_with_term(values), extract.moment)
-    return _proposal(extract, LEARNING, values, content)
+def _learning(found: Extract, where: str) -> Proposal:
+    said, given = _labelled(found)
+    content: dict[str, str | list[str]] = {"lesson": redacted_line(found.text), **said}
+    content["context"] = f"{said['context']}\n\n{where}" if "context" in said else where
+    values = {"importance": 5 if found.explicit else 4} | given
+    values = _dated(_with_term(values), found.moment)
+    return _proposal(found, LEARNING, values, content)
 
 
 def _state(summary: SessionSummary) -> list[Proposal]:
     """Return a proposal for the state of the work, [] if the session says nothing about steps or completion."""
     steps = summary.next_steps
     stated = next(
-        (
-            extract
-            for extract in reversed(summary.found)
-            if (made := extract.statement) and made.kind == STATE.name and made.title
-        ),
+        (one for one in reversed(summary.found) if (made := one.statement) and made.kind == STATE.name and made.title),
         None,
     )
-    parts = _labelled(stated)[0] if stated else {}
-    goal = stated.statement.title if stated and stated.statement else summary.intent
+    said = _labelled(stated)[0] if stated else {}
+    goal = stated.statement.title if stated and stated.statement else _goal(summary)
     if not steps and not summary.tasks and summary.completion is None:
         return []
     remaining = [redacted_line(task.text) for task in summary.tasks if task.status != DONE]
     ahead = [text for step in steps if (text := redacted_line(step)) not in remaining]
-    standing = [extract.text for extract in summary.having(labels.STATE) if not extract.text.endswith("% complete")][
-        -3:
-    ]
+    standing = [one.text for one in summary.having(labels.STATE) if not one.text.endswith("% complete")][-3:]
     content: dict[str, str | list[str]] = {
-        "task_description": parts.get("task_description", "\n\n".join(map(redacted_line, (goal, *standing)))),
+        "task_description": said.get("task_description", "\n\n".join(map(redacted_line, (goal, *standing)))),
         "substeps_completed": [redacted_line(task.text) for task in summary.tasks if task.status == DONE],
         "substeps_remaining": remaining,
-        "blockers": [redacted_line(extract.text) for extract in summary.having(labels.BLOCKER)[-3:]],
+        "blockers": [redacted_line(one.text) for one in summary.having(labels.BLOCKER)[-3:]],
         "next_actions": ahead or remaining,
     }
     given = {name: value for name, value in content.items() if value}
     values = _dated({"completion_percentage": summary.completion or 0}, summary.ended)
     title = _title(titles.goal_of(goal) if goal else f"Session {summary.id}")
     return [Proposal(STATE.name, title, values, given, bool(steps), is_sure=True)]
+
+
+def _goal(summary: SessionSummary) -> str:
+    """Return the first prompt that names a task, or else the first prompt."""
+    ahead = (text for text in summary.said[:_LOOKED_AT] if progress.is_task(text))
+    return next((text for text in (summary.intent, *ahead) if not titles.is_chat(text)), summary.intent)
 
 
 def _title(text: str) -> str:

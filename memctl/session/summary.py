@@ -88,7 +88,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
 
     def having(self, *kinds: str) -> list[Extract]:
         """Return the extracted statements whose label is one of `kinds`, constants of `statements.labels`."""
-        return [extract for extract in self.found if extract.label in kinds]
+        return [one for one in self.found if one.label in kinds]
 
     @property
     def is_empty(self) -> bool:
@@ -99,25 +99,25 @@ class SessionSummary(msgspec.Struct, frozen=True):
     @property
     def errors(self) -> list[Failure]:
         """The failures that are open or were resolved; others, such as a mistyped command, are left out."""
-        return [failure for failure in self.failures if failure.is_open or failure.resolved]
+        return [one for one in self.failures if one.is_open or one.resolved]
 
     @property
     def next_steps(self) -> list[str]:
         """The next steps: the unfinished tasks, and the next steps that were stated last."""
-        lines = [extract.text for extract in _last_said(self.having(labels.NEXT))]
+        said = [one.text for one in _last_said(self.having(labels.NEXT))]
         open_tasks = [task.text for task in self.tasks if task.status != DONE]
-        return list(dict.fromkeys([*open_tasks, *lines]))
+        return list(dict.fromkeys([*open_tasks, *said]))
 
     @property
     def completion(self) -> int | None:
         """The completion of the work in percent: as it was last stated, else the share of tasks done; None if unknown.
 
-        If 100 % was stated and there is a task list, the share of its tasks that are done counts instead.
+        100 % is never given beside an unfinished task or a next step; then it is the share of tasks done, or None.
         """
-        counted = TaskState(steps=self.tasks).completion
-        lines = [extract.text for extract in self.having(labels.STATE) if extract.text.endswith("% complete")]
-        stated = min(int(lines[-1].split()[0]), 100) if lines else None
-        return counted if stated is None or (stated == 100 and counted is not None) else stated
+        counted = TaskState(steps=self.tasks, next_actions=tuple(self.next_steps)).completion
+        said = [one.text for one in self.having(labels.STATE) if one.text.endswith("% complete")]
+        stated = min(int(said[-1].split()[0]), 100) if said else None
+        return counted if stated is None or (stated == 100 and self.next_steps) else stated
 
 
 def summarize(session: Session, trail: Trail, identifier: str, agent: str, root: str = "") -> SessionSummary:
@@ -126,9 +126,9 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
     `identifier` is the session's name, and `agent` the name of the actor. `root` is the folder that paths are relative
     to, "" for this worktree.
     """
-    extracts = extraction.of_events(session.events)
+    found = extraction.of_events(session.events)
     prompts = [event for event in session.events if event.kind == PROMPT and not event.agent]
-    answers = [event for event in session.events if event.kind == ANSWER and not event.agent]
+    said = [event for event in session.events if event.kind == ANSWER and not event.agent]
     return SessionSummary(
         id=identifier,
         agent=agent,
@@ -140,12 +140,12 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         model=session.model,
         branch=session.branch,
         root=root,
-        scope=tuple(extract.text for extract in extracts if extract.label == labels.SCOPE),
-        found=tuple(extract for extract in extracts if extract.label != labels.SCOPE),
+        scope=tuple(one.text for one in found if one.label == labels.SCOPE),
+        found=tuple(one for one in found if one.label != labels.SCOPE),
         failures=tuple(failures.of_events(session.events)),
         succeeded=failures.succeeded(session.events),
         tasks=tuple(progress.tasks_of(session.events)),
-        last_word=cut_at_word(one_line(answers[-1].text), _LAST_WORD) if answers else "",
+        last_word=cut_at_word(one_line(said[-1].text), _LAST_WORD) if said else "",
         said=tuple(event.text for event in prompts[1:] if len(event.text) < SHORT_PROMPT),
         metrics=_metrics(session, prompts, trail),
     )
@@ -181,7 +181,5 @@ def latest_changes(summary: SessionSummary, limit: int = 5) -> list[str]:
 
 
 def _last_said(steps: Sequence[Extract]) -> list[Extract]:
-    """Return the next steps of the last message that states any; the last ten if messages have no time."""
-    if not steps or not steps[-1].moment:
-        return list(steps[-10:])
-    return [step for step in steps if step.moment == steps[-1].moment]
+    """Return the next steps of the last message that states any."""
+    return [step for step in steps if (step.moment, step.line) == (steps[-1].moment, steps[-1].line)]

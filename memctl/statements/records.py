@@ -31,6 +31,7 @@ _VALUES = {
 _STATUSES = {labels.ISSUE: ("open", "in-progress", "resolved", "wontfix"), labels.STATE: ("active", "done")}
 _OF_ALL = (labels.AGENT, labels.IMPORTANCE, labels.TAGS, labels.MOMENT, labels.PROJECT, labels.SECTION)
 _PERCENT = lazy_regex(r"\d{1,3} ?%(?: complete| completed| done)?")
+_LEADING_PERCENT = lazy_regex(r"(?i)\W*\d{1,3} ?% (?:complete|completed|done|finished)\b[\s.,;:\u2013\u2014-]*")
 _CRITICAL = 8  # of what is called critical: the least that is kept for ever (rules.md#importance)
 
 
@@ -68,9 +69,9 @@ def as_record(made: Statement) -> RecordValues | None:
         content.setdefault(first, whole)
     allowed = (*_OF_ALL, *_VALUES.get(type_, ()))
     values = {n: list(v) if isinstance(v, tuple) else v for n, v in made.values.items() if n in allowed}
-    status_text = (made.text("investigation_status") or made.text("status")).strip(" .").lower().replace(" ", "-")
-    if status_text in _STATUSES.get(type_, ()):
-        values["status"] = status_text
+    said = (made.text("investigation_status") or made.text("status")).strip(" .").lower().replace(" ", "-")
+    if said in _STATUSES.get(type_, ()):
+        values["status"] = said
         content.pop("investigation_status", None)
     if made.kind == labels.DETAIL:
         values.setdefault(labels.IMPORTANCE, _CRITICAL)
@@ -84,23 +85,24 @@ def _of_detail(made: Statement) -> dict[str, str | list[str]]:
     """Return the content of a learning made of a critical detail: its text with unknown labels, and the reason as
     context."""
     lines = made.source.split("\n")
-    more = [
-        line.strip()
-        for unread_part in made.more
-        for line in lines[unread_part.line - made.line : unread_part.end - made.line + 1]
-    ]
-    content: dict[str, str | list[str]] = {
-        "lesson": "\n".join([made.title, *filter(None, [made.text("detail"), *more])])
-    }
+    more = [line.strip() for one in made.more for line in lines[one.line - made.line : one.end - made.line + 1]]
+    found: dict[str, str | list[str]] = {"lesson": "\n".join([made.title, *filter(None, [made.text("detail"), *more])])}
     if why := "\n\n".join(filter(None, (made.text("context"), made.text("rationale")))):
-        content["context"] = why
-    return content
+        found["context"] = why
+    return found
 
 
 def _with_standing(made: Statement) -> dict[str, str | list[str]]:
     """Return the description of a task with the remarks on its status and phase, without a bare percentage."""
-    status = (*_STATUSES[labels.STATE], "")  # which a value says
-    lines = [line for line in made.items("status") if _PERCENT.sub("", line.lower()).strip(" .") not in status]
-    lines += [f"Phase: {phase}" for phase in made.items("phase")]
-    text = "\n\n".join(filter(None, (made.text("task_description"), *lines)))
+    told = (*_STATUSES[labels.STATE], "")  # which a value says
+    stated = (line for line in made.items("status") if _PERCENT.sub("", line.lower()).strip(" .") not in told)
+    said = [without_percent(line) for line in stated]
+    said += [f"Phase: {one}" for one in made.items("phase")]
+    text = "\n\n".join(filter(None, (made.text("task_description"), *said)))
     return {"task_description": text} if text else {}
+
+
+def without_percent(status: str) -> str:
+    """Return a status without the percentage at its beginning: "40% complete. GET works." gives "GET works."."""
+    match = _LEADING_PERCENT.match(status)
+    return status[match.end() :] if match else status

@@ -65,6 +65,17 @@ def empty_cache() -> Known:
     return Cache.open(None), set()
 
 
+def index_texts(memory: Memory, paths: Sequence[str]) -> dict[str, str]:
+    """Return the texts in Git's index of some files by path below `.memory/`, without those that are too large."""
+    if not paths:
+        return {}
+    blobs = {entry.path: entry.blob for entry in index.entries(memory.repository, memory.prefix)}
+    wanted = {path: blob for path in paths if (blob := blobs.get(memory.tracked(path)))}
+    contents = trees.blobs(memory.repository, wanted.values(), files.MAX_BYTES)
+    raw = {path: contents[blob] for path, blob in wanted.items()}
+    return {path: text.decode(errors="replace") for path, text in raw.items() if text is not None}
+
+
 class InGit:
     """The files of a memory in Git's index or at a revision, as the Source of a Snapshot.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -39,37 +39,48 @@ _TRIES = 3  # attempts to update the cache before a temporary one in memory is u
 
 def sparse_note(memory: Memory) -> str:
     """Return how many records and pages a sparse checkout leaves out of the worktree, as a sentence; "" if none."""
-    if not (memory.repository.git_dir / "info" / "sparse-checkout").exists():
+    paths = _sparse_paths(memory)
+    if not paths:
         return ""
-    from memctl.git import index
     from memctl.record.pages import kind_at
 
-    start = len(memory.prefix) + 1
-    paths = [path[start:] for path in index.sparse_paths(memory.repository, memory.prefix)]
     number = sum(files.is_record_path(path, BY_FOLDER) or kind_at(path) is not None for path in paths)
     what = "record or page of HEAD is" if number == 1 else "records and pages of HEAD are"
     return f"{number:,} {what} not checked out (sparse checkout)" if number else ""
+
+
+def _sparse_paths(memory: Memory) -> list[str]:
+    """Return the paths below `.memory/` of the files that a sparse checkout leaves out of the worktree."""
+    if not (memory.repository.git_dir / "info" / "sparse-checkout").exists():
+        return []
+    from memctl.git import index
+
+    return [path[len(memory.prefix) + 1 :] for path in index.sparse_paths(memory.repository, memory.prefix)]
 
 
 def disk(
     memory: Memory,
     progress: Progress | None = None,
     *,
-    written: Iterable[str] = (),
+    written: Collection[str] = (),
     instead: Mapping[str, str | None] | None = None,
+    whole: bool = False,
 ) -> Snapshot:
     """Return the memory in the worktree, with the retrieval counts of this clone.
 
     `progress` is called while files are parsed. `written` are paths below `.memory/` that changed after the start of
     the `git status` whose answer is used. `instead` maps paths to texts that the snapshot has in place of the texts on
-    the disk; None leaves the file out.
+    the disk; None leaves the file out. With `whole` the snapshot also has the files that a sparse checkout leaves out,
+    as the index has them; searches do not find them.
     """
     source = _Disk(memory, progress, tuple(written))
-    if not instead:
+    absent = [path for path in _sparse_paths(memory) if path not in written] if whole else []
+    if not instead and not absent:
         return Snapshot(_WithSessions(memory, source))
-    from memctl.store.git_source import Overlay  # only documents beside uncommitted edits need it
+    from memctl.store import git_source  # only a sparse checkout and documents beside uncommitted edits need it
 
-    return Snapshot(_WithSessions(memory, Overlay(source, instead)))
+    texts = {**git_source.index_texts(memory, absent), **(instead or {})}
+    return Snapshot(_WithSessions(memory, git_source.Overlay(source, texts)))
 
 
 def index(memory: Memory) -> Snapshot:

@@ -204,8 +204,8 @@ def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
 def _memories(memory: Memory, *commits: str) -> list[str]:
     """Return the folders of all memories with files on the ref, since a clone may have several."""
     memories = set()
-    for commit in commits:
-        out = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit], memory.repository.top)
+    for revision in commits:
+        out = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", revision], memory.repository.top)
         for path in out.decode(errors="surrogateescape").split("\0"):
             head, mark, _ = f"/{path}".partition(f"/{FOLDER}/")
             memories |= {f"{head}/{FOLDER}".lstrip("/")} if mark else set()

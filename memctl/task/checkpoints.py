@@ -33,7 +33,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
     @property
     def twins(self) -> list[str]:
         """The ids of the checkpoints with the newest version, if several clones saved it at once; else []."""
-        newest = [saved.checkpoint_id for saved in self.checkpoints if saved.version == self.checkpoints[0].version]
+        newest = [one.checkpoint_id for one in self.checkpoints if one.version == self.checkpoints[0].version]
         return sorted(newest) if len(newest) > 1 else []
 
 
@@ -50,7 +50,7 @@ def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
                 faults += error.faults
             except FileNotFoundError:
                 continue
-    newest = sorted(checkpoints, key=lambda saved: ("" if workflow else saved.saved_at, saved.number), reverse=True)
+    newest = sorted(checkpoints, key=lambda one: ("" if workflow else one.saved_at, one.number), reverse=True)
     return Checkpoints(tuple(newest), tuple(faults))
 
 
@@ -98,6 +98,13 @@ def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
     return None
 
 
+def newest_of_each(snapshot: Snapshot) -> list[Checkpoint]:
+    """Return the newest checkpoint of each workflow that can be read, the one saved last first."""
+    workflows = {version.workflow for version in _versions(snapshot.names(checkpoint.FOLDER))}
+    found = [one for workflow in workflows if (one := newest_of(snapshot, workflow)) is not None]
+    return sorted(found, key=lambda one: (one.saved_at, one.checkpoint_id), reverse=True)
+
+
 def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
     """Return the versions of a workflow's checkpoints whose files are in Git's history but not in the snapshot.
 
@@ -107,8 +114,8 @@ def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> 
     here = set(snapshot.names(folder))
     beside = sessions_ref.head(memory)
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), beside=beside)
-    versions = _versions({path[len(memory.prefix) + 1 :] for path in tracked} - here)
-    return sorted(versions, key=lambda version: (version.workflow, version), reverse=True)
+    found = _versions({path[len(memory.prefix) + 1 :] for path in tracked} - here)
+    return sorted(found, key=lambda version: (version.workflow, version), reverse=True)
 
 
 def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
@@ -117,23 +124,19 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
     If `reference` is "", the newest checkpoint of the workflow is returned. Raises MemctlError if no checkpoint
     matches, if several do, or if a file that may be the checkpoint can't be read.
     """
-    checkpoints = read(snapshot, "" if reference else workflow)
-    refuse_broken(snapshot, checkpoints, reference)
+    found = read(snapshot, "" if reference else workflow)
+    refuse_broken(snapshot, found, reference)
     wanted = reference.strip().lower()
-    matching = [saved for saved in checkpoints.checkpoints if wanted and saved.checkpoint_id.startswith(wanted)]
-    exact = (
-        [saved for saved in matching if saved.checkpoint_id == wanted]
-        or matching
-        or [*checkpoints.checkpoints[: not wanted]]
-    )
+    matching = [one for one in found.checkpoints if wanted and one.checkpoint_id.startswith(wanted)]
+    exact = [one for one in matching if one.checkpoint_id == wanted] or matching or [*found.checkpoints[: not wanted]]
     if len(exact) == 1:
         return exact[0]
     if exact:
-        names = ", ".join(saved.checkpoint_id for saved in exact[:5])
+        names = ", ".join(one.checkpoint_id for one in exact[:5])
         raise MemctlError(f"{reference!r} may be any of {names}", "give more of the id")
     hint = "`memctl checkpoint list --all` lists them"
     if not reference:
-        others = ", ".join(sorted({saved.workflow_id for saved in read(snapshot).checkpoints}))
+        others = ", ".join(sorted({one.workflow_id for one in read(snapshot).checkpoints}))
         hint = f"there are checkpoints of {others}: give --workflow" if others else "`memctl checkpoint save` makes one"
     name = repr(reference) if reference else f"of {workflow}"
     raise MemctlError(f"there is no checkpoint {name}", hint, kind="not-found")
@@ -148,10 +151,10 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> C
     try:
         return resolve(snapshot, reference, workflow)
     except MemctlError as error:
-        elsewhere = on_any_branch(memory, snapshot, reference, workflow) if error.kind == "not-found" else None
-        if elsewhere is None:
+        found = on_any_branch(memory, snapshot, reference, workflow) if error.kind == "not-found" else None
+        if found is None:
             raise
-        return elsewhere
+        return found
 
 
 def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: str = "") -> Checkpoint | None:
@@ -160,33 +163,32 @@ def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: 
     If `reference` is "", the checkpoint is the newest one of the workflow. The result is None if there is no such
     checkpoint, or if it can't be read.
     """
-    wanted = checkpoint.version_in(reference)
-    known = [wanted] if wanted else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]
+    named = checkpoint.version_in(reference)
+    known = [named] if named else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]
     for version in known:
-        if newest := git_source.newest_with(memory, [memory.tracked(version.path)]):
+        if there := git_source.newest_with(memory, [memory.tracked(version.path)]):
             with suppress(InvalidRecord, OSError):
-                return checkpoint.parse(newest.read(version.path), version.path)
+                return checkpoint.parse(there.read(version.path), version.path)
     return None
 
 
 def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
     """Return the workflow to resume in this worktree: that of the agent at work.
 
-    If that workflow has no checkpoint, the result is the workflow whose checkpoint was saved last among the unfinished
-    ones.
+    If that workflow has no checkpoint, the result is the workflow with the unfinished task that was saved last.
     """
     own = workflow_for(memory, snapshot)
     if newest_of(snapshot, own) is not None:
         return own
-    return next((saved.workflow_id for saved in read(snapshot).checkpoints if not saved.is_finished), own)
+    return next((one.workflow_id for one in newest_of_each(snapshot) if not one.is_finished), own)
 
 
-def refuse_broken(snapshot: Snapshot, checkpoints: Checkpoints, reference: str = "") -> None:
-    """Raise MemctlError if a file among the faults of `checkpoints` may be the checkpoint that `reference` names.
+def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -> None:
+    """Raise MemctlError if a file among the faults of `found` may be the checkpoint that `reference` names.
 
     `reference` is an id or the beginning of one; with "" every checkpoint file that can't be read raises the error.
     """
-    for fault in checkpoints.faults:
+    for fault in found.faults:
         version = checkpoint.version_at(fault.path)
         if not reference or (version and version.id.startswith(reference.strip().lower())):
             raise MemctlError(
@@ -199,16 +201,16 @@ def readable(snapshot: Snapshot, saved: Checkpoint) -> tuple[Checkpoint, int]:
 
     The texts that the checkpoint's author wrote stay, since they are meant for whoever continues the task.
     """
-    files = snapshot.withheld.reasons_for({file.path for file in (*saved.files, *saved.environment.dirty)})
+    files = snapshot.withheld.reasons_for({one.path for one in (*saved.files, *saved.environment.dirty)})
     gone = {ids.id_in_path(path) for path in snapshot.withheld.records}
-    records = tuple(record for record in saved.records if record.id not in gone)
+    records = tuple(one for one in saved.records if one.id not in gone)
     number = len(files) + len(saved.records) - len(records)
     if not number:
         return saved, 0
-    dirty = tuple(file for file in saved.environment.dirty if file.path not in files)
+    dirty = tuple(one for one in saved.environment.dirty if one.path not in files)
     return msgspec.structs.replace(
         saved,
-        files=tuple(file for file in saved.files if file.path not in files),
+        files=tuple(one for one in saved.files if one.path not in files),
         environment=msgspec.structs.replace(saved.environment, dirty=dirty),
         records=records,
     ), number

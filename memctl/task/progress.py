@@ -36,56 +36,54 @@ MOST_FILES = 50
 _TEXTS = ("task_id", "section", "goal")
 
 
-def add(before: TaskState | None, new: TaskState, dropped: Sequence[str] = ()) -> TaskState:
+def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ()) -> TaskState:
     """Return the state `before` with the fields that a command set, and without the steps in `dropped`.
 
-    `new` has the fields that the command set; fields that are empty in `new` keep their value. The text "none" as
+    `given` has the fields that the command set; fields that are empty in `given` keep their value. The text "none" as
     the only error, issue or blocker empties this list. With None as `before`, the task has no state yet. Raises
     MemctlError if a step is given with two statuses, if a done step is given as open, or if a dropped step does not
     exist.
     """
     before = before or TaskState()
-    values: dict[str, Any] = {name: getattr(new, name) or getattr(before, name) for name in (*_TEXTS, *LISTS)}
+    values: dict[str, Any] = {name: getattr(given, name) or getattr(before, name) for name in (*_TEXTS, *LISTS)}
     for name, part in LISTS.items():
         if part.grows:
-            values[name] = newest(getattr(before, name), getattr(new, name))
+            values[name] = newest(getattr(before, name), getattr(given, name))
         elif part.open_until_none and [*map(key, values[name])] == ["none"]:
             values[name] = ()
-    refuse_conflicting(new.steps)
+    refuse_conflicting(given.steps)
     known, gone = _by_key(before.steps), {key(text): text for text in dropped}
     if strange := [text for name, text in gone.items() if name not in known]:
         raise MemctlError(f"{strange[0]!r} is not a step of the task", "`memctl checkpoint show` lists them", USAGE)
-    steps = put_steps([step for name, step in known.items() if name not in gone], new.steps)
-    for step in new.steps:
+    steps = put_steps([step for name, step in known.items() if name not in gone], given.steps)
+    for step in given.steps:
         old = known.get(key(step.text))
         if old and old.status == DONE != step.status and key(step.text) not in gone:
             hint = "give the rest of it as another step, or --drop it first"
             raise MemctlError(f"the step {old.text!r} is done already", hint, USAGE)
     is_ahead = any(step.status != DONE for step in steps)
-    if before.is_finished and not new.next_actions and is_ahead:
+    if before.is_finished and not given.next_actions and is_ahead:
         values["next_actions"] = ()  # "none" was the next action, and now there is one
-    files = newest_files(new.files, before.files)
+    files = newest_files(given.files, before.files)
     return msgspec.structs.replace(before, **values, steps=steps, files=files)
 
 
 def put_steps(
-    before: Sequence[Step], new: Sequence[Step], keeps: Callable[[Step], bool] = lambda _: True
+    before: Sequence[Step], given: Sequence[Step], keeps: Callable[[Step], bool] = lambda _: True
 ) -> tuple[Step, ...]:
-    """Return the steps `before` and after them the steps `new`, which have their new status; done steps stay done.
+    """Return the steps `before` and after them the steps `given`, which have their new status; done steps stay done.
 
-    A step that is not in `new` stays if it is done or if `keeps` returns True for it; otherwise it is removed.
+    A step that is not in `given` stays if it is done or if `keeps` returns True for it; otherwise it is removed.
     """
-    known, named_steps = _by_key(before), _by_key(new)
-    remaining = [
-        step for name, step in known.items() if name not in named_steps and (step.status == DONE or keeps(step))
-    ]
-    done = {name: step for name, step in known.items() if step.status == DONE}
-    return limit_steps([*remaining, *(done.get(name, step) for name, step in named_steps.items())])
+    known, named = _by_key(before), _by_key(given)
+    kept = [one for name, one in known.items() if name not in named and (one.status == DONE or keeps(one))]
+    done = {name: one for name, one in known.items() if one.status == DONE}
+    return limit_steps([*kept, *(done.get(name, one) for name, one in named.items())])
 
 
-def refuse_conflicting(steps: Iterable[Step]) -> None:
+def refuse_conflicting(given: Iterable[Step]) -> None:
     """Raise MemctlError for a step that is given with several statuses."""
-    if twice := conflicting(steps):
+    if twice := conflicting(given):
         hint = f"give each step one status of {', '.join(PROGRESS)}"
         raise MemctlError(f"the step {twice[0]!r} is given more than once", hint, USAGE)
 
@@ -120,61 +118,55 @@ def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
     return tuple(step for number, step in enumerate(steps) if number not in set(oldest))[:MOST_LINES]
 
 
-def take_list(before: Sequence[Step], new: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps `before` after the complete task list `new` has replaced an earlier task list.
-
-    Done steps stay done. A step that `new` does not name stays only if it is done or did not come from a task list.
-    """
-    return put_steps(before, new, lambda step: step.evidence != TASK_LIST)
-
-
-def reach(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
+def reach(before: Sequence[Step], step: Step, *, goes_back: bool = False) -> tuple[Step, ...]:
     """Return the steps `before` with `step`: the step that has its text gets its status, or `step` is added.
 
-    A step whose status is already more advanced keeps this status. The order is planned, in progress, claimed, done.
+    A step whose status is already more advanced keeps this status, or with `goes_back` only a done step. The order is
+    planned, in progress, claimed, done.
     """
-    known = _by_key(before)
-    old = known.get(key(step.text))
-    if old is None or PROGRESS.index(step.status) > PROGRESS.index(old.status):
-        known[key(step.text)] = msgspec.structs.replace(step, text=old.text if old else step.text)
-    return limit_steps(known.values())
+    found = _by_key(before)
+    old = found.get(key(step.text))
+    is_lower = old is not None and PROGRESS.index(step.status) <= PROGRESS.index(old.status)
+    if old is None or not is_lower or (goes_back and old.status != DONE):
+        found[key(step.text)] = msgspec.structs.replace(step, text=old.text if old else step.text)
+    return limit_steps(found.values())
 
 
 def _by_key(steps: Iterable[Step]) -> dict[str, Step]:
     return {key(step.text): step for step in steps}
 
 
-def missing_steps(stored: TaskState, new: TaskState) -> list[Step]:
-    """Return the steps of a stored state that `new` lacks, and its done steps that are not done in `new`."""
-    known = _by_key(new.steps)
-    pairs = ((step, known.get(key(step.text))) for step in stored.steps)
-    return [step for step, own in pairs if own is None or (step.status == DONE and own.status != DONE)]
+def missing_steps(stored: TaskState, given: TaskState) -> list[Step]:
+    """Return the steps of a stored state that `given` lacks, and its done steps that are not done in `given`."""
+    known = _by_key(given.steps)
+    found = ((step, known.get(key(step.text))) for step in stored.steps)
+    return [step for step, own in found if own is None or (step.status == DONE and own.status != DONE)]
 
 
-def take_whole(stored: TaskState | None, new: TaskState) -> TaskState:
-    """Return the state `new`, which replaces a stored state, with the done steps of the stored state.
+def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
+    """Return the state `given`, which replaces a stored state, with the done steps of the stored state.
 
-    These steps stay done. Next actions in `new` that are such a step are removed. `stored` is None if there is none.
+    These steps stay done. Next actions in `given` that are such a step are removed. `stored` is None if there is none.
     """
     if stored is None:
-        return new
+        return given
     done = {key(text) for text in stored.done}
-    ahead = tuple(item for item in new.next_actions if key(item) not in done)
-    steps = put_steps(stored.steps, new.steps, lambda _: False)
-    return msgspec.structs.replace(new, steps=steps, next_actions=ahead)
+    ahead = tuple(item for item in given.next_actions if key(item) not in done)
+    steps = put_steps(stored.steps, given.steps, lambda _: False)
+    return msgspec.structs.replace(given, steps=steps, next_actions=ahead)
 
 
-def merge(stored: TaskState, new: TaskState) -> TaskState:
+def merge(stored: TaskState, given: TaskState) -> TaskState:
     """Merge two states of one task: each step gets the more advanced of its two statuses.
 
-    Other fields come from `new` if they have a value there, else from `stored`.
+    Other fields come from `given` if they have a value there, else from `stored`.
     """
     steps = stored.steps
-    for step in new.steps:
+    for step in given.steps:
         steps = reach(steps, step)
-    made = add(stored, msgspec.structs.replace(new, steps=()))
+    made = add(stored, msgspec.structs.replace(given, steps=()))
     return take_whole(
-        stored, msgspec.structs.replace(made, steps=steps, window_id=max(stored.window_id, new.window_id))
+        stored, msgspec.structs.replace(made, steps=steps, window_id=max(stored.window_id, given.window_id))
     )
 
 
@@ -189,14 +181,12 @@ def newest(old: Iterable[str], new: Iterable[str], most: int = MOST_LINES) -> tu
 
 def newest_files(new: Iterable[TouchedFile], old: Iterable[TouchedFile]) -> tuple[TouchedFile, ...]:
     """Merge two lists of files, each file once, the latest first. A file that is only read keeps its earlier action."""
-    known = {file.path: file for file in old}
-    newest: dict[str, TouchedFile] = {}
-    for file in new:
-        before = known.get(file.path)
-        action = after(before.action, file.action) if before else file.action
-        newest.setdefault(file.path, TouchedFile(file.path, action))
-    rest = {path: file for path, file in known.items() if path not in newest}
-    return tuple({**newest, **rest}.values())[:MOST_FILES]
+    known = {one.path: one for one in old}
+    found: dict[str, TouchedFile] = {}
+    for one in new:
+        before = known.get(one.path, TouchedFile(one.path))
+        found.setdefault(one.path, TouchedFile(one.path, after(before.action, one.action)))
+    return tuple({**found, **{path: one for path, one in known.items() if path not in found}}.values())[:MOST_FILES]
 
 
 def after(before: str, action: str) -> str:
@@ -241,8 +231,8 @@ def set_steps(
         )
     if planned is not None:
         planned = (*planned,)
-        names = {key(text) for text in (*planned, current)}
-        steps = tuple(step for step in steps if step.status in (DONE, CLAIMED) or key(step.text) in names)
+        named = {key(text) for text in (*planned, current)}
+        steps = tuple(step for step in steps if step.status in (DONE, CLAIMED) or key(step.text) in named)
     for text in planned or ():
         steps = reach(steps, Step(text, PLANNED))
     if current:

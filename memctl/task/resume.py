@@ -94,22 +94,10 @@ def _head(state: TaskState, *, is_trusted: bool) -> list[str]:
 
 def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of the text: those of the state, shortened, with the drift and what is missing among them."""
-    yield Part("Missing, ask for it", lines=[*map(Line, missing)])
-    early: list[Line] = []
-    for part in parts(state):
-        if part.tag == "user_messages":
-            short = [Line(cut_at_word(one_line(line.text), SAID_LENGTH)) for line in part.lines]
-            part, early = part._replace(lines=short[-SAID:]), short[:-SAID]
-        elif part.item == "file":
-            part = part._replace(lines=part.lines[:FILES])
-        elif part.item == "step":
-            part = part._replace(lines=[_step_line(line) for line in part.lines])
-        elif part.tag == "critical_decisions":
-            yield Part("Drift, what has changed around the work", lines=[*map(Line, drift)])
-            drift = ()
-        yield part
-    yield Part("Drift, what has changed around the work", lines=[*map(Line, drift)])
-    yield Part("The user said before that", lines=early, from_end=True)
+    said = [cut_at_word(one_line(text), SAID_LENGTH) for text in state.said]
+    state = msgspec.structs.replace(state, said=tuple(said[-SAID:]), files=state.files[:FILES])
+    for part in parts(state, drift=drift, missing=missing, said_before=said[:-SAID]):
+        yield part._replace(lines=[_step_line(line) for line in part.lines]) if part.item == "step" else part
 
 
 def _step_line(line: Line) -> Line:
@@ -147,10 +135,10 @@ def _is_repeated(words: str, known: Sequence[str]) -> bool:
 
 def _fitting(parts: Iterable[Part], room: int) -> tuple[list[str], int]:
     """Return the lines that fit into the room, labels among them, and the number of lines left out."""
-    listed = list(parts)
-    chosen: list[dict[int, str]] = [{} for _ in listed]
+    given = list(parts)
+    chosen: list[dict[int, str]] = [{} for _ in given]
     for is_first in (True, False):
-        for part, found in zip(listed, chosen, strict=True):
+        for part, found in zip(given, chosen, strict=True):
             numbers = range(len(part.lines))
             numbers = numbers[::-1] if part.from_end else numbers
             for number in numbers[: part.sure] if is_first else numbers[part.sure :]:
@@ -160,9 +148,9 @@ def _fitting(parts: Iterable[Part], room: int) -> tuple[list[str], int]:
                     found[number] = line
                     room -= cost
     lines = []
-    for part, found in zip(listed, chosen, strict=True):
+    for part, found in zip(given, chosen, strict=True):
         lines += [_label(part), *(found[number] for number in sorted(found))] if found else []
-    return lines, sum(len(part.lines) - len(lines) for part, lines in zip(listed, chosen, strict=True))
+    return lines, sum(len(part.lines) - len(found) for part, found in zip(given, chosen, strict=True))
 
 
 def _label(part: Part) -> str:
@@ -200,17 +188,17 @@ def missing_fields(state: TaskState) -> list[StateGap]:
     if state.next_actions and state.is_finished:
         return []
     begun = (*state.next_actions, *state.in_progress, *state.claimed, *state.said[-1:])
-    gaps = [] if is_meaningful(state.goal) else [StateGap("goal", _WHY["goal"], essential=True)]
+    found = [] if is_meaningful(state.goal) else [StateGap("goal", _WHY["goal"], essential=True)]
     if not any(map(is_meaningful, (*begun, *state.planned))):
         why = "what comes next (--next); nothing is planned or in progress either"
-        gaps.append(StateGap("next_actions", why, essential=True))
+        found.append(StateGap("next_actions", why, essential=True))
     elif not any(map(is_meaningful, begun)):
-        gaps.append(StateGap("in_progress", "where to begin (--doing, --next): there are only plans"))
+        found.append(StateGap("in_progress", "where to begin (--doing, --next): there are only plans"))
     # The files worked on are inputs, too.
-    inputs = (*state.inputs, *(file.path for file in state.files if file.action != DELETED))
+    inputs = (*state.inputs, *(one.path for one in state.files if one.action != DELETED))
     needed = {"inputs": inputs, "success_criteria": state.success_criteria, "constraints": state.constraints}
-    gaps += [StateGap(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_meaningful, texts))]
-    return [*gaps, *_hidden(state)]
+    found += [StateGap(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_meaningful, texts))]
+    return [*found, *_hidden(state)]
 
 
 def _hidden(state: TaskState) -> Iterator[StateGap]:
@@ -258,13 +246,13 @@ class Resumption(msgspec.Struct, frozen=True):
         With `allow_stale` it is no obstacle that the checkpoint is not the newest, or has twins. With `strict` every
         missing field is an obstacle, and not only the fields without which nobody can go on.
         """
-        obstacles = []
+        found = []
         if self.newer is not None and not allow_stale:
-            obstacles.append(f"stale: {self.newer.id} is newer")
+            found.append(f"stale: {self.newer.id} is newer")
         if self.twins and not allow_stale:
-            obstacles.append(f"{', '.join(self.twins)} was saved at the same time, and neither is newer")
-        obstacles += [f"{gap.what} is missing: {gap.why}" for gap in self.missing if gap.essential or strict]
-        return obstacles
+            found.append(f"{', '.join(self.twins)} was saved at the same time, and neither is newer")
+        found += [f"{one.what} is missing: {one.why}" for one in self.missing if one.essential or strict]
+        return found
 
 
 def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Resumption:
@@ -285,7 +273,7 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
         missing=missing_fields(saved),
         drift=drift,
         newer=max(filter(saved.number.is_behind, known), default=None),
-        twins=[identifier for identifier in twins if identifier != saved.checkpoint_id],
+        twins=[one for one in twins if one != saved.checkpoint_id],
         text=text(memory, saved, drift),
         withheld=withheld,
     )
@@ -297,5 +285,5 @@ def text(memory: Memory, saved: Checkpoint, drift: Iterable[EnvironmentDrift], l
     `drift` is how the environment has changed since the checkpoint. The text also names references to earlier
     conversations; it does not name missing fields, because commands print those.
     """
-    lines = [change.line for change in drift], [str(gap) for gap in _hidden(saved)]
+    lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
     return write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)

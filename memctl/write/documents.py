@@ -83,7 +83,7 @@ def affected_by(
     documents show them in place of what the disk has (None: as if the file did not exist). With `docs: default-branch`
     all documents are affected: a merge on the hosting site may have left any of them outdated.
     """
-    snapshot = load.disk(memory, written=written, instead=instead)
+    snapshot = load.disk(memory, written=written, instead=instead, whole=True)
     making = renderer(memory, snapshot)
     places = _places(changes)
     are_in_step = memory.config.docs != DEFAULT_BRANCH and (memory.folder / FOLDER / INDEX).exists()

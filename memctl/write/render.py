@@ -39,7 +39,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         recovery.recover(memory)
         commit.sync_batch(memory)
         files.remove_leftovers(memory.folder)  # those of a killed rendering
-        snapshot = load.disk(memory)
+        snapshot = load.disk(memory, whole=True)
         making = documents.renderer(memory, snapshot)
         result = compare(making, force=force)
         memory.remarks += [f"warning: {line}" for line in documents.unreadable_remarks(memory, snapshot, result)]

@@ -80,6 +80,11 @@ def _refuse_absent(repository: Repository, folder: Path) -> None:
         )
 
 
+def has_memories(repository: Repository) -> bool:
+    """Return whether Git's index has the settings of a memory in any folder."""
+    return bool(git.read(["ls-files", "-z", "--", f":(glob)**/{FOLDER}/{CONFIG}"], repository.top, literal=False))
+
+
 def _readme(folder: Path, project: str) -> tuple[Write, ...]:
     if (folder / "README.md").exists():
         return ()

@@ -15,7 +15,7 @@ import pytest
 
 from memctl.cli import terminal, write_command
 from memctl.errors import UNANSWERED
-from tests.cli.test_find import run_on_terminal
+from tests.cli.test_list_records import run_on_terminal
 from tests.conftest import Memctl, Result, commits, git, slow
 from tests.upgrade.test_upgrade import READS
 

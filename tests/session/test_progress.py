@@ -54,6 +54,19 @@ def test_newest_next_step_replaces_the_one_before() -> None:
     assert (found.done, found.completion) == ((), 0)
 
 
+def test_percentage_that_an_outcome_states_is_not_repeated() -> None:
+    first = after(Progress(), TASK, Event(ANSWER, "Status: 40% complete. GET works."))
+    found = after(first, Event(PROMPT, "go on"), Event(ANSWER, "POST works, so it is 60 % complete"))
+    assert found.state.summary == ("Status: 40% complete. GET works.", "POST works, so it is 60 % complete")
+
+
+@pytest.mark.parametrize(("prompt", "goal"), [("do both please", "Migrate the services from axios to fetch"),
+                                              ("Expire the carts", "Expire the carts")])  # fmt: skip
+def test_first_prompt_that_names_a_task_is_the_goal(prompt: str, goal: str) -> None:
+    found = state(Event(PROMPT, prompt), TASK)
+    assert (found.goal, found.earlier_goals) == (goal, ())
+
+
 def test_sentence_marks_a_step_as_claimed_only() -> None:
     before = after(Progress(), TASK, todo(**{"Port src/api.ts": "doing", "Write the tests": "open"}))
     found = after(before, Event(ANSWER, "`src/api.ts` is ported now.")).state
@@ -159,7 +172,6 @@ def test_outcomes_of_turns_are_last_words_and_commits() -> None:
         "Committed 1a2b3c4: feat: pool",
         "The pool is larger. This is 40 % complete.",
         "They pass. This is 60 % complete.",
-        "60 % complete",
     )
 
 

@@ -16,7 +16,7 @@ from memctl.record.frontmatter import clean_newlines
 from memctl.record.snapshot import Snapshot
 from memctl.sources import summary_lines
 from memctl.sources.load_plan import OUTLINE
-from memctl.sources.summary_lines import ViewRow
+from memctl.sources.summary_lines import SummaryLine
 from memctl.text import sensitive_files
 from memctl.text.fit import most
 from memctl.text.phrases import quantity
@@ -75,7 +75,7 @@ class _Page(msgspec.Struct, frozen=True):
 
     path: str
     about: str
-    rows: list[ViewRow]
+    rows: list[SummaryLine]
     size: int
     lines: int
     of_file: Count

@@ -11,7 +11,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record.snapshot import Snapshot
 from memctl.sources import facts, ignore, task_files
 from memctl.sources.facts import Content, Progress
-from memctl.sources.score import RELEVANCE, FileKnowledge, by_task
+from memctl.sources.score import RELEVANCE, FileKnowledge, task_points
 from memctl.store import file_texts, load, source_facts
 from memctl.store.cache import Cache
 from memctl.store.file_texts import FileMatches
@@ -124,7 +124,7 @@ def _rank(
         known = FileKnowledge(
             mention=mentioned.get(path), match=texts.shares.get(path, 0.0), words=tuple(texts.words.get(path, ()))
         )
-        reasons = tuple(by_task(known))
+        reasons = tuple(task_points(known))
         hits.append(FileHit(path, round(sum(points for points, _ in reasons) / RELEVANCE, 3), reasons))
     return sorted(hits, key=lambda hit: (-hit.score, hit.path))
 

@@ -19,7 +19,7 @@ from memctl.sources.facts import Progress
 from memctl.sources.generated_files import GeneratedFiles
 from memctl.sources.load_plan import Choice, LoadBudget, ScoredFile, choose
 from memctl.sources.nearness import nearness
-from memctl.sources.score import RELEVANCE, FileKnowledge, Score, by_task, score
+from memctl.sources.score import RELEVANCE, FileKnowledge, Score, task_points, score
 from memctl.sources.sizes import TokenSizes
 from memctl.sources.task_files import FileMention
 from memctl.store.file_texts import FileMatches
@@ -159,7 +159,7 @@ def _others(
 
 def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
     """Return the five files that match a task best, each with a likelihood from 0 to 1."""
-    shares = {path: sum(points for points, _ in by_task(each)) / RELEVANCE for path, each in known.items()}
+    shares = {path: sum(points for points, _ in task_points(each)) / RELEVANCE for path, each in known.items()}
     best = sorted(shares, key=lambda path: (-shares[path], path))[:_LIKELY]
     return {path: shares[path] for path in best if shares[path]}
 

@@ -92,7 +92,7 @@ def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) 
     scores at least 70, so that it is loaded ahead. `now` is canonical UTC; `for_task` chooses the weights for a request
     with a task's text.
     """
-    relevance = [*by_task(known), *_beside(path, known, for_task=for_task)]
+    relevance = [*task_points(known), *_beside(path, known, for_task=for_task)]
     recency = _by_commits(known.ago) if for_task else _recency(known.changed, now)
     dependency = [(float(known.near.points), "; ".join(known.near.why))] if known.near else []
     weights = _TASK_WEIGHTS if for_task else _WEIGHTS
@@ -109,7 +109,7 @@ def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) 
     return Score(round(total, 1), round(parts[0], 1), round(parts[1], 1), round(parts[2], 1), reasons)
 
 
-def by_task(known: FileKnowledge) -> list[tuple[float, str]]:
+def task_points(known: FileKnowledge) -> list[tuple[float, str]]:
     """Return the points that a task gives to a file, each with its reason: up to 30 for its text, 20 for its name."""
     points: list[tuple[float, str]] = []
     if known.match:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memctl.check.cached_renderer import CachedRenderer
-from memctl.check.findings import StagedWork, Subject
+from memctl.check.findings import StagedWork, CheckContext
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
 from memctl.record.snapshot import Snapshot
@@ -26,7 +26,7 @@ def is_touched(memory: Memory) -> bool:
     )
 
 
-def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str | None = None) -> Subject:
+def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str | None = None) -> CheckContext:
     """Return the input of the rules for a snapshot of the disk, of the index if `staged`, or of the revision `at`."""
     after = memory.repository.resolve(at) if at else None
     before = f"{after}^" if after else "HEAD"
@@ -44,7 +44,7 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
         except git.GitFailed:
             return None
 
-    return Subject(
+    return CheckContext(
         snapshot,
         memory.now,
         CachedRenderer(memory, snapshot),

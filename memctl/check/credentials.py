@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import Finding, CheckContext
 from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.store.cache import digest
 from memctl.text import credentials
@@ -14,7 +14,7 @@ _MOST = 20  # findings per file; one more finding counts the rest
 _HINT = "`memctl redact FILE` removes it; revoke the credential, too"
 
 
-def secrets(subject: Subject) -> Iterator[Finding]:
+def secrets(subject: CheckContext) -> Iterator[Finding]:
     """Report each credential in a file of the memory or in its name, and each file that can't be searched.
 
     Texts that the cache knows to be clean are not searched again.

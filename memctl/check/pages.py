@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memctl.check.files import special_files
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import Finding, CheckContext
 from memctl.pages import documents, generated_header, levels
 from memctl.pages.links import FOLDER, SOURCES, document_of
 from memctl.pages.template_values import BrokenTemplate
@@ -19,7 +19,7 @@ _FEW = 10  # records; the pages of details of a smaller memory may be short
 _RENUMBER = "`memctl renumber` gives the later one another number"
 
 
-def readable(subject: Subject) -> Iterator[Finding]:
+def readable(subject: CheckContext) -> Iterator[Finding]:
     """Report each page that can't be read."""
     codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
     for fault in subject.snapshot.outline.faults:
@@ -27,7 +27,7 @@ def readable(subject: Subject) -> Iterator[Finding]:
         yield Finding(codes.get(fault.about, "MEM301"), fault.path, fault.line, message)
 
 
-def numbers(subject: Subject) -> Iterator[Finding]:
+def numbers(subject: CheckContext) -> Iterator[Finding]:
     """Report each marker that two pages or headings have."""
     holders: dict[str, str] = {}
     for page in subject.snapshot.outline.pages:
@@ -45,7 +45,7 @@ def numbers(subject: Subject) -> Iterator[Finding]:
             holders.setdefault(part.id, place)
 
 
-def hierarchy(subject: Subject) -> Iterator[Finding]:
+def hierarchy(subject: CheckContext) -> Iterator[Finding]:
     """Report each section without a page of details, and each page of details whose section does not exist."""
     outline = subject.snapshot.outline
     broken = any(pages.kind_at(fault.path) is pages.SECTION for fault in outline.faults)
@@ -61,7 +61,7 @@ def hierarchy(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM304", page.path, line, f"section: there is no section {page.section}", hint)
 
 
-def status(subject: Subject) -> Iterator[Finding]:
+def status(subject: CheckContext) -> Iterator[Finding]:
     """Report a declared progress of the project that differs from the mean of its sections."""
     project = subject.snapshot.outline.project
     mean = subject.snapshot.outline.mean_percentage
@@ -74,7 +74,7 @@ def status(subject: Subject) -> Iterator[Finding]:
         yield Finding("MEM305", project.path, line, message)
 
 
-def contents(subject: Subject) -> Iterator[Finding]:
+def contents(subject: CheckContext) -> Iterator[Finding]:
     """Report a project page that is missing or incomplete, and each page of level 1 or 2 with code."""
     outline = subject.snapshot.outline
     if outline.project is not None:
@@ -96,7 +96,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def lengths(subject: Subject) -> Iterator[Finding]:
+def lengths(subject: CheckContext) -> Iterator[Finding]:
     """Report each page with more or fewer tokens than its level should have, not counting the targets of links."""
     is_small = len(subject.names) - len(subject.others) < _FEW
     for page in subject.snapshot.outline.pages:
@@ -116,7 +116,7 @@ def lengths(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM307", page.path, 1, message)
 
 
-def stale_documents(subject: Subject) -> Iterator[Finding]:
+def stale_documents(subject: CheckContext) -> Iterator[Finding]:
     """Report each document that is missing, stale, edited by hand, or without a page."""
     if not subject.snapshot.config.docs or not subject.names:
         return

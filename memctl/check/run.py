@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from memctl.check import credentials, files, lifecycle, ownership, pages, records, references, sessions
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import Finding, CheckContext
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
@@ -22,7 +22,7 @@ MOST = 25_000  # findings of a report: GitHub's code scanning rejects a SARIF ru
 KEY = IGNORE  # a key of the settings, and of the front matter of records and pages
 _CODE = re.compile(r"[A-Z]+\d*")
 
-_CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], ...] = (
+_CHECKS: tuple[tuple[Callable[[CheckContext], Iterator[Finding]], tuple[str, ...]], ...] = (
     (records.readable, ("MEM101", "MEM102", "MEM103")),
     (records.identities, ("MEM104", "MEM105")),
     (records.links, ("MEM106", "MEM107")),
@@ -107,7 +107,7 @@ class Report(msgspec.Struct, frozen=True):
         return listed + self.unlisted.get(severity, 0)
 
 
-def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Report:
+def check(subject: CheckContext, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Report:
     """Run the rules that `select` names (all by default), without those that `ignore` names, and return the findings.
 
     A rule is named by its name, its code, or the beginning of its code. Raises MemctlError if a text names no rule.
@@ -144,7 +144,7 @@ def codes(prefixes: Iterable[str]) -> set[str]:
 
 
 def _without_ignored(
-    subject: Subject, findings: Sequence[Finding]
+    subject: CheckContext, findings: Sequence[Finding]
 ) -> tuple[list[Finding], set[IgnoreLine], tuple[IgnoreLine, ...]]:
     """Return the findings that are not ignored, the lines of `check_ignore` that ignored some, and all such lines.
 
@@ -166,7 +166,7 @@ def _without_ignored(
     return left, used, (*everywhere, *(line for lines in by_file.values() for line in lines))
 
 
-def _paths_with_ignores(subject: Subject) -> list[str]:
+def _paths_with_ignores(subject: CheckContext) -> list[str]:
     """Return the paths of the records and pages with `check_ignore` in their front matter."""
     paths = subject.snapshot.catalogue.mentioning(KEY)
     for page in subject.snapshot.outline.pages:
@@ -186,7 +186,7 @@ def _ignore_findings(lines: Iterable[IgnoreLine], used: set[IgnoreLine], wanted:
             yield Finding("MEM504", line.path, line.line, f"{KEY}: {line.code} has no finding here")
 
 
-def _settings_lines(subject: Subject) -> Iterator[IgnoreLine]:
+def _settings_lines(subject: CheckContext) -> Iterator[IgnoreLine]:
     texts = subject.snapshot.config.check_ignore
     if texts:
         lines = subject.lines_of(CONFIG, KEY)
@@ -194,7 +194,7 @@ def _settings_lines(subject: Subject) -> Iterator[IgnoreLine]:
             yield _parse(text, "*", CONFIG, _line(lines, number))
 
 
-def _file_lines(subject: Subject, path: str) -> Iterator[IgnoreLine]:
+def _file_lines(subject: CheckContext, path: str) -> Iterator[IgnoreLine]:
     """Yield the lines of `check_ignore` in a record or page."""
     try:
         texts = frontmatter.read(subject.snapshot.read(path))[0].get(KEY) or []

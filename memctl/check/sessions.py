@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import Finding, CheckContext
 from memctl.record import checkpoint, session_page
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import CONFLICT, DUPLICATE, InvalidRecord
@@ -18,7 +18,7 @@ _SUSPECT = re.compile(r"` ?(?:/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://)|\.\.(?:/
 _OUTSIDE = re.compile(r"/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://|(?:.*/)?\.\.(?:/|$)")
 
 
-def pages(subject: Subject) -> Iterator[Finding]:
+def pages(subject: CheckContext) -> Iterator[Finding]:
     """Report each page of a session that can't be read, is a copy, or lists files outside of the project."""
     pages_by_path: dict[str, SessionPage] = {}
     for path in subject.snapshot.names(session_page.FOLDER):
@@ -34,7 +34,7 @@ def pages(subject: Subject) -> Iterator[Finding]:
     yield from _trails(subject, pages_by_path)
 
 
-def _read(subject: Subject, path: str) -> Generator[Finding, None, SessionPage | None]:
+def _read(subject: CheckContext, path: str) -> Generator[Finding, None, SessionPage | None]:
     try:
         return session_page.head(subject.snapshot.read(path), path)
     except InvalidRecord as error:
@@ -49,7 +49,7 @@ def _read(subject: Subject, path: str) -> Generator[Finding, None, SessionPage |
     return None
 
 
-def _other_of(subject: Subject, path: str) -> str:
+def _other_of(subject: CheckContext, path: str) -> str:
     """Return the path of another page with the same session_id; "" if there is none."""
     match = re.search(r"^session_id: *[\"']?([^\s\"']+)", subject.text(path) or "", re.MULTILINE)
     if match is None:
@@ -58,7 +58,7 @@ def _other_of(subject: Subject, path: str) -> str:
     return other if other != path and other in subject.snapshot.names(session_page.FOLDER) else ""
 
 
-def _trails(subject: Subject, pages_by_path: dict[str, SessionPage]) -> Iterator[Finding]:
+def _trails(subject: CheckContext, pages_by_path: dict[str, SessionPage]) -> Iterator[Finding]:
     """Report each page whose list of files is missing, and each list of files whose page is missing."""
     names = frozenset(subject.snapshot.names(session_page.FOLDER))
     for path, page in pages_by_path.items():
@@ -76,7 +76,7 @@ def _trails(subject: Subject, pages_by_path: dict[str, SessionPage]) -> Iterator
                 yield Finding("MEM510", path, 1, f"the page {owner} does not refer to this list", hint)
 
 
-def checkpoints(subject: Subject) -> Iterator[Finding]:
+def checkpoints(subject: CheckContext) -> Iterator[Finding]:
     """Report each checkpoint that can't be read or that shares the highest version of its workflow with another."""
     numbers: dict[str, list[Version]] = {}
     for path in filter(checkpoint.is_json, subject.snapshot.names(checkpoint.FOLDER)):
@@ -89,7 +89,7 @@ def checkpoints(subject: Subject) -> Iterator[Finding]:
         yield from (Finding("MEM506", twin.path, 1, f"{first.id} has the same version") for twin in twins)
 
 
-def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpoint | None]:
+def _checkpoint(subject: CheckContext, path: str) -> Generator[Finding, None, Checkpoint | None]:
     try:
         text = subject.snapshot.read(path)
         if (match := _OURS.search(text)) and _THEIRS.search(text, match.end()):
@@ -105,7 +105,7 @@ def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpo
     return None
 
 
-def _paths_outside(subject: Subject, path: str, listed: list[str]) -> Iterator[Finding]:
+def _paths_outside(subject: CheckContext, path: str, listed: list[str]) -> Iterator[Finding]:
     """Yield a finding for each of some paths that leads out of the repository."""
     wrong = dict.fromkeys(name for name in listed if _OUTSIDE.match(name))
     lines = (subject.text(path) or "").split("\n") if wrong else []

@@ -20,7 +20,7 @@ import msgspec
 
 from memctl.check import run
 from memctl.check.cached_renderer import CachedRenderer
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import Finding, CheckContext
 from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending
@@ -306,5 +306,5 @@ def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
 
 
 def _unsound(memory: Memory, snapshot: Snapshot) -> list[Finding]:
-    subject = Subject(snapshot, memory.now, CachedRenderer(memory, snapshot), documents.counter(memory))
+    subject = CheckContext(snapshot, memory.now, CachedRenderer(memory, snapshot), documents.counter(memory))
     return list(run.check(subject, _RULES).findings)

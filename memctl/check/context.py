@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memctl.check.cached_renderer import CachedRenderer
-from memctl.check.findings import StagedWork, CheckContext
+from memctl.check.findings import CheckContext, StagedWork
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
 from memctl.record.snapshot import Snapshot

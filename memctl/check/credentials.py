@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memctl.check.findings import Finding, CheckContext
+from memctl.check.findings import CheckContext, Finding
 from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.store.cache import digest
 from memctl.text import credentials

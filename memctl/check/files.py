@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memctl.check.findings import Finding, CheckContext
+from memctl.check.findings import CheckContext, Finding
 from memctl.record import pages, session_page
 from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.record.kinds import BY_FOLDER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memctl.check.findings import Finding, StagedWork, CheckContext
+from memctl.check.findings import CheckContext, Finding, StagedWork
 from memctl.pages.repository_paths import matching
 from memctl.record import handoff
 from memctl.store.file_sections import sections

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memctl.check.files import special_files
-from memctl.check.findings import Finding, CheckContext
+from memctl.check.findings import CheckContext, Finding
 from memctl.pages import documents, generated_header, levels
 from memctl.pages.links import FOLDER, SOURCES, document_of
 from memctl.pages.template_values import BrokenTemplate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from memctl.check.findings import Finding, CheckContext
+from memctl.check.findings import CheckContext, Finding
 from memctl.pages import hints
 from memctl.record import handoff, ids
 from memctl.record.change import rewords

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from memctl.check.findings import Finding, CheckContext, closest
+from memctl.check.findings import CheckContext, Finding, closest
 from memctl.pages import freshness, repository_paths
 from memctl.record import mentions, pages
 from memctl.record.mentions import IGNORE, Mention

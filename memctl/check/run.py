@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from memctl.check import credentials, files, lifecycle, ownership, pages, records, references, sessions
-from memctl.check.findings import Finding, CheckContext
+from memctl.check.findings import CheckContext, Finding
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter

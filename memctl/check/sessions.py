@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 
-from memctl.check.findings import Finding, CheckContext
+from memctl.check.findings import CheckContext, Finding
 from memctl.record import checkpoint, session_page
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import CONFLICT, DUPLICATE, InvalidRecord

@@ -19,7 +19,7 @@ from memctl.sources.facts import Progress
 from memctl.sources.generated_files import GeneratedFiles
 from memctl.sources.load_plan import Choice, LoadBudget, ScoredFile, choose
 from memctl.sources.nearness import nearness
-from memctl.sources.score import RELEVANCE, FileKnowledge, Score, task_points, score
+from memctl.sources.score import RELEVANCE, FileKnowledge, Score, score, task_points
 from memctl.sources.sizes import TokenSizes
 from memctl.sources.task_files import FileMention
 from memctl.store.file_texts import FileMatches

@@ -20,7 +20,7 @@ import msgspec
 
 from memctl.check import run
 from memctl.check.cached_renderer import CachedRenderer
-from memctl.check.findings import Finding, CheckContext
+from memctl.check.findings import CheckContext, Finding
 from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending

@@ -55,7 +55,7 @@ class _Addition(msgspec.Struct, frozen=True):
     blob: str
 
 
-class Authorship:
+class FirstCommits:
     """The history of a memory's worktree, with both sides of an unfinished merge, or the history of a `revision`.
 
     `prefix` is the path of the memory's `.memory/` folder, relative to the worktree's top.

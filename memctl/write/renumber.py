@@ -20,7 +20,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import commits, index, trees
-from memctl.git.first_commits import Authorship, History
+from memctl.git.first_commits import FirstCommits, History
 from memctl.git.index import Sides
 from memctl.record import checkpoint, handoff, session_page
 from memctl.record.change import RENUMBER, Change, Delete, RecordAction, Write, WriteOptions
@@ -341,7 +341,7 @@ def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
     renumberings: list[Renumbering] = []
 
     def plan(_: object) -> Change:
-        history = Authorship(memory.repository, memory.prefix)
+        history = FirstCommits(memory.repository, memory.prefix)
         snapshot = load.disk(memory)
         renumberings.append(renumber(snapshot, history, conflicting_records(memory, snapshot)))
         return renumberings[0].change

@@ -408,7 +408,7 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
     if front is None and text.startswith("---\n"):
         raise FrontMatterError(1, "", "the front matter has no closing line `---`")
     start = front.end() if front else 0
-    first = next((heading for heading in headings.of(text[start:]) if heading.level <= 2), None)
+    first = next((heading for heading in headings.parse(text[start:]) if heading.level <= 2), None)
     if first is None or first.level != 1 or not first.title:
         if (untitled := _head_without_title(text, file, front, is_head)) is not None:
             return untitled

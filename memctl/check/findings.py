@@ -53,7 +53,7 @@ class StagedWork(msgspec.Struct, frozen=True):
     agent: str
 
 
-class Subject:
+class CheckContext:
     """The input of all rules: a Snapshot, the time, and the states with which the snapshot is compared.
 
     `renderer` renders documents, and reads those that are up to date from their files. `earlier` returns the text that
@@ -100,12 +100,12 @@ class Subject:
         """The paths of all files of the memory that are not records."""
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
-    def findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
+    def findings(self, rule: Callable[[CheckContext], Iterator[Finding]]) -> list[Finding]:
         """Return the findings of a rule, which do not depend on the rules before it."""
         self._suggested = 0
         return list(rule(self))
 
-    def cached_findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
+    def cached_findings(self, rule: Callable[[CheckContext], Iterator[Finding]]) -> list[Finding]:
         """Return the findings of a rule; they come from the cache if its input and its module are unchanged.
 
         The rule may depend only on the records, the pages, the names of files and its own module. More than 20 findings

@@ -147,7 +147,7 @@ def complete(kind: str) -> Completer:
 
     def completer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         candidates = import_module("memctl.cli.completion_values")  # needed for completion only, not to run a command
-        found: list[Any] = candidates.of(kind, ctx, incomplete)
+        found: list[Any] = candidates.values_beginning(kind, ctx, incomplete)
         return found
 
     return completer

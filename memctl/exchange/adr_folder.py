@@ -130,7 +130,7 @@ def read_folder(folder: Path, links: LinkRebase | None = None) -> AdrFolder:
         try:
             text = _text(folder, name)
             content = adr_text.without_front_matter(text)
-            title = next((one.title for one in headings.of(content) if one.level == 1), "")
+            title = next((one.title for one in headings.parse(content) if one.level == 1), "")
             if headings.is_placeholder(title) and (title or headings.is_unfilled(content)):
                 templates.append(name)
                 continue

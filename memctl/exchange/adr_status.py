@@ -66,7 +66,7 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
     head = head_of(origin)
     text = head.at(head.status) or _status_text(origin)
     lists = [part.text for part in headings.split(body) if adr_text.name_of(part) == _LINKS]
-    relations = [found for line in "\n".join([text, *lists]).split("\n") for found in _relations(line)]
+    relations = [relation for line in "\n".join([text, *lists]).split("\n") for relation in _relations(line)]
     by = tuple(target for is_by, target in relations if is_by)
     status = SUPERSEDED if by else _status(text)
     return Statement(
@@ -172,8 +172,8 @@ def _status(text: str) -> str:
 
 def _relations(line: str) -> Iterable[tuple[bool, Target]]:
     """Yield the records that a line names as successors (True) or predecessors (False)."""
-    found = list(_RELATION.finditer(line))
-    for match, following in zip(found, [*found[1:], None], strict=False):
+    matches = list(_RELATION.finditer(line))
+    for match, following in zip(matches, [*matches[1:], None], strict=False):
         text = line[match.end() : following.start() if following else len(line)]
         is_by = match["by"] is not None
         links = [(link[1] or link[2]).partition("#")[0].removeprefix("./") for link in _LINK.finditer(text)]

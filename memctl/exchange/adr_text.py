@@ -70,8 +70,8 @@ def detect(parts: Iterable[HeadedPart]) -> Form:
 
     It is `nygard` if some sections occur in Nygard's form alone and none in MADR's alone, otherwise `madr`.
     """
-    found = {name_of(part) for part in parts}
-    return "nygard" if found & _ONLY_NYGARD and not found & _ONLY_MADR else "madr"
+    names = {name_of(part) for part in parts}
+    return "nygard" if names & _ONLY_NYGARD and not names & _ONLY_MADR else "madr"
 
 
 def body_of_parts(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, str]]:
@@ -160,7 +160,7 @@ def _with_fields(body: str) -> Sequence[tuple[HeadedPart, Field | None]]:
     pairs: list[tuple[HeadedPart, Field | None]] = []
     taken: set[str] = set()
     for part in headings.split(body):
-        field = next((one for one in DECISION.fields if one.heading.casefold() == part.heading.casefold()), None)
+        field = next((field for field in DECISION.fields if field.heading.casefold() == part.heading.casefold()), None)
         if field is None or field.name in taken:
             pairs.append((part, None))
         else:
@@ -324,9 +324,9 @@ def parse_file(file: str, text: str) -> tuple[AdrOrigin, str]:
     _, end = _scan(text, file)
     parts = list(headings.split(text[end:]))
     form = detect(parts)
-    named = [number for number, part in enumerate(parts) if name_of(part) == STATUS]
-    place = named[0] if named else 0
-    status = parts.pop(place).text if named else ""
+    places = [number for number, part in enumerate(parts) if name_of(part) == STATUS]
+    place = places[0] if places else 0
+    status = parts.pop(place).text if places else ""
     body, wording = body_of_parts(parts, form)
     text_of_body = body.rstrip("\n")
     origin = AdrOrigin(
@@ -408,7 +408,7 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
     if front is None and text.startswith("---\n"):
         raise FrontMatterError(1, "", "the front matter has no closing line `---`")
     start = front.end() if front else 0
-    first = next((one for one in headings.of(text[start:]) if one.level <= 2), None)
+    first = next((heading for heading in headings.parse(text[start:]) if heading.level <= 2), None)
     if first is None or first.level != 1 or not first.title:
         if (untitled := _head_without_title(text, file, front, is_head)) is not None:
             return untitled

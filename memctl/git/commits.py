@@ -314,8 +314,8 @@ def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
     if hooks and repository.flag("memctl.verify", default=True):
         hint += "; `git config memctl.verify false` makes memctl commit without your hooks"
         who = f"git or a hook ({', '.join(hooks)})"
-    if said := error.stderr.strip():
-        return f"{who} refused the commit:\n{said}", hint
+    if refusal := error.stderr.strip():
+        return f"{who} refused the commit:\n{refusal}", hint
     return f"{who} refused the commit and gave no reason", hint
 
 
@@ -410,10 +410,10 @@ class Variables:
             lines = os.fsdecode(git.finish(self._process, _VARIABLES)).split("\n")
         except git.GitFailed:
             return {}
-        found = dict(line.split("=", 1) for line in lines if "=" in line)
-        if found:
-            self._repository.add_settings(found)
-        return found
+        variables = dict(line.split("=", 1) for line in lines if "=" in line)
+        if variables:
+            self._repository.add_settings(variables)
+        return variables
 
 
 class Preparation:

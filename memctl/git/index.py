@@ -24,14 +24,14 @@ def entries(repository: Repository, *paths: str, without: str = "") -> list[Tree
     chosen = [*pathspecs_without(without), *paths] if without else ["--", *paths]
     args = ["ls-files", "-s", "-z", "--full-name", *chosen]
     out = git.read(args, repository.top, literal=not without, extra=repository.index_in_use())
-    found: dict[str, TreeEntry] = {}
+    entries_by_path: dict[str, TreeEntry] = {}
     for item in out.split(b"\0"):
         if item:
             meta, _, path = item.partition(b"\t")
             mode, blob, stage = meta.split()
             name = git.decode_path(path)
-            found[name] = TreeEntry(name, blob.decode(), mode in REGULAR and stage == b"0")
-    return list(found.values())
+            entries_by_path[name] = TreeEntry(name, blob.decode(), mode in REGULAR and stage == b"0")
+    return list(entries_by_path.values())
 
 
 class Sides(msgspec.Struct, frozen=True):
@@ -53,9 +53,9 @@ def conflicting_files(repository: Repository, folder: str) -> dict[str, Sides]:
             if mode in REGULAR:
                 sides.setdefault(git.decode_path(path), {})[stage] = blob.decode()
     return {
-        path: Sides(found.get(b"1", ""), found[b"2"], found[b"3"])
-        for path, found in sides.items()
-        if {b"2", b"3"} <= found.keys()
+        path: Sides(side.get(b"1", ""), side[b"2"], side[b"3"])
+        for path, side in sides.items()
+        if {b"2", b"3"} <= side.keys()
     }
 
 

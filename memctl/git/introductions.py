@@ -66,7 +66,7 @@ def introductions(
             path, blob = git.decode_path(next(items)), columns[2 * parents + 1]
             before = columns[parents + 1 : 2 * parents + 1]
             if blob.strip(_NULL_DIGIT) and blob not in before:  # else the file was deleted, or only its mode changed
-                former = (one for one in before if one.strip(_NULL_DIGIT))
+                former = (blob for blob in before if blob.strip(_NULL_DIGIT))
                 counts_before = tuple(former) if is_counting or parents > 1 else ()
                 yield Introduction(path, blob, commit, seconds, counts_before, squashed)
 
@@ -80,14 +80,14 @@ def latest(
     `within` limits it to some paths (none: all), which is faster for a few files.
     """
     missing = dict(blobs)
-    found: dict[str, Introduction] = {}
-    for one in introductions(repository, within, revision) if missing else ():
-        if missing.get(one.path) == one.blob:
-            found[one.path] = one
-            del missing[one.path]
+    result: dict[str, Introduction] = {}
+    for introduction in introductions(repository, within, revision) if missing else ():
+        if missing.get(introduction.path) == introduction.blob:
+            result[introduction.path] = introduction
+            del missing[introduction.path]
             if not missing:
                 break
-    return found
+    return result
 
 
 def last_commits(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
@@ -95,13 +95,13 @@ def last_commits(repository: Repository, paths: Iterable[str], revision: str = "
     if revision == "HEAD" and not repository.has_head():
         return {}
     wanted = sorted(set(paths))
-    found = latest(repository, trees.blob_ids(repository, revision, wanted), revision, wanted)
-    return {path: one.commit for path, one in found.items()}
+    result = latest(repository, trees.blob_ids(repository, revision, wanted), revision, wanted)
+    return {path: introduction.commit for path, introduction in result.items()}
 
 
 def last_changes(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
     """Return when the text of each file at a revision was introduced: canonical UTC by path."""
     if revision == "HEAD" and not repository.has_head():
         return {}
-    found = latest(repository, trees.blob_ids(repository, revision, paths), revision)
-    return {path: timestamps.from_epoch(one.seconds) for path, one in found.items()}
+    result = latest(repository, trees.blob_ids(repository, revision, paths), revision)
+    return {path: timestamps.from_epoch(introduction.seconds) for path, introduction in result.items()}

@@ -29,10 +29,10 @@ class RefFile(msgspec.Struct, frozen=True):
 
 def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, RefFile]:
     """Return the files that a commit has at the paths `names`, by path; a path without a file is left out."""
-    found = repository.objects.read([f"{commit}:{name}" for name in names])
+    blobs = repository.objects.read([f"{commit}:{name}" for name in names])
     return {
         name: RefFile(item.id, item.data)
-        for name, item in zip(names, found, strict=True)
+        for name, item in zip(names, blobs, strict=True)
         if item is not None and item.kind == "blob" and item.data is not None
     }
 

@@ -185,12 +185,12 @@ class SyncTurn:
     @property
     def is_claimed_elsewhere(self) -> bool:
         """Whether another clone had the turn at the last fetch, and has had it for less than 10 seconds."""
-        found = self._other_claim
-        if not found:
+        claim = self._other_claim
+        if not claim:
             return False
         self._lost_claims = 0
-        if found != self._last_other_claim:
-            self._last_other_claim, self._other_claim_since = found, time.monotonic()
+        if claim != self._last_other_claim:
+            self._last_other_claim, self._other_claim_since = claim, time.monotonic()
         return time.monotonic() - self._other_claim_since < _LONGEST_TURN
 
     def claim(self, who: str) -> bool:
@@ -199,13 +199,13 @@ class SyncTurn:
         The claim is a commit whose message names `who`. Returns True also if the remote refuses the refs of turns,
         since it then has no turns at all.
         """
-        found = self._repository.tip(self._tracking)
-        if self._is_refused or (self._claim and found == self._claim):
+        tip = self._repository.tip(self._tracking)
+        if self._is_refused or (self._claim and tip == self._claim):
             return True
         text = f"memctl: {who} waits to push\n\n{os.urandom(8).hex()}\n"  # no two are the same
         commit = refs.write_commit(self._repository, {}, (), text)
         try:
-            if not self._push(commit, found):
+            if not self._push(commit, tip):
                 self._lost_claims += 1
                 self._is_refused = self._lost_claims >= _TRIES
                 return self._is_refused
@@ -222,8 +222,8 @@ class SyncTurn:
 
         It is called for a turn that has lasted too long: its process may have been killed, and later syncs would wait.
         """
-        if found := self._other_claim:
-            self._end(found)
+        if claim := self._other_claim:
+            self._end(claim)
 
     def release(self) -> None:
         """End this clone's turn, if it has one."""
@@ -234,8 +234,8 @@ class SyncTurn:
     @property
     def _other_claim(self) -> str:
         """The commit of another clone's turn at the last fetch, however old; "" for none."""
-        found = self._repository.tip(self._tracking)
-        return found if found not in (self._claim, *_EMPTY_TREES) else ""
+        tip = self._repository.tip(self._tracking)
+        return tip if tip not in (self._claim, *_EMPTY_TREES) else ""
 
     def _end(self, turn: str) -> None:
         with suppress(MemctlError, PushRefused):  # the others stop waiting for it after a while

@@ -108,11 +108,11 @@ class Repository:
         They are read from `worktrees/*/gitdir` in the Git directory (gitrepository-layout(5)).
         """
         main = self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
-        found = [main]
+        folders = [main]
         for file in sorted((self.common_dir / "worktrees").glob("*/gitdir")):
             with suppress(OSError):
-                found.append((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
-        return found
+                folders.append((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
+        return folders
 
     @cached_property
     def null_id(self) -> str:
@@ -280,8 +280,8 @@ class Repository:
 
         If another Git command has printed the settings already (`git.traced_settings`), no further one is run.
         """
-        if self.traced and (found := self.traced()) is not None:
-            return found.get(key)
+        if self.traced and (value := self.traced()) is not None:
+            return value.get(key)
         return self.settings().get(key)
 
     def own_setting(self, key: str) -> str:

@@ -68,12 +68,12 @@ class StatusProcess:
         items = self._items
         if self._untracked and not ignored:  # a .gitignore outside of the folder may have changed which are ignored
             items = git.read([*_STATUS, *_ALL, self.prefix], self.repository.top).split(b"\0")
-        found = []
+        differing = []
         for item in items:
             count = _FIELDS_BEFORE_PATH.get(item[:1])
             if count is not None and (ignored or item[:1] != b"!"):
-                found.append(git.decode_path(item.split(b" ", count)[count]))
-        return found
+                differing.append(git.decode_path(item.split(b" ", count)[count]))
+        return differing
 
     @cached_property
     def _items(self) -> list[bytes]:
@@ -121,30 +121,30 @@ class UntrackedNames:
                 return items.split(b"\0") if items else []
         return None
 
-    def keep(self, items: Iterable[bytes], asked: int) -> None:
+    def keep(self, items: Iterable[bytes], number: int) -> None:
         """Store Git's lines for untracked and ignored names, unless the index or a folder changed after Git was asked.
 
-        `items` are the lines. `asked` is the time at which Git was asked, in nanoseconds since 1970. Nothing is stored
+        `items` are the lines. `number` is the time at which Git was asked, in nanoseconds since 1970. Nothing is stored
         for a small index.
         """
         with suppress(OSError):
             index, latest = mark(self._index)
             folders, waiting = [], [self._prefix] if os.path.getsize(self._index) >= _LARGE_INDEX else []
-            while waiting and latest < asked - RACY:
+            while waiting and latest < number - RACY:
                 path = waiting.pop()
                 now, changed = mark(os.path.join(self._top, path))
                 latest = max(latest, changed)
                 folders.append(now + b" " + path)
                 waiting += self._folders_below(path, now)
-            if folders and latest < asked - RACY:
+            if folders and latest < number - RACY:
                 private_files.replace_file(self.file, b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
 
     def _folders_below(self, path: bytes, now: bytes) -> list[bytes]:
         """Return the folders in a folder; they are known without reading it if its stamp `now` is the stored one."""
         if self._stored_stamps.get(path) == now:
-            return [one for one in self._stored_stamps if os.path.dirname(one) == path]
+            return [stored_stamp for stored_stamp in self._stored_stamps if os.path.dirname(stored_stamp) == path]
         with os.scandir(os.path.join(self._top, path)) as entries:
-            return [os.path.join(path, one.name) for one in entries if one.is_dir(follow_symlinks=False)]
+            return [os.path.join(path, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:
@@ -170,5 +170,5 @@ def mark(path: str | bytes | os.PathLike[str]) -> tuple[bytes, int]:
     The stamp has the times, size and inode; the time is in nanoseconds since 1970. Raises OSError.
     """
     status = os.lstat(path)
-    found = f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
-    return found.encode(), max(status.st_mtime_ns, status.st_ctime_ns)
+    result = f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
+    return result.encode(), max(status.st_mtime_ns, status.st_ctime_ns)

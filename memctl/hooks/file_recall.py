@@ -93,16 +93,16 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
     """Yield the files with records that a call touches, except those that were shown since the last compaction."""
     top, cwd = repository.top, payload.cwd or str(place)
     shown = folder.shown()
-    named = [name for name in _candidates(top, cwd, payload.arguments) if _mark(name) not in shown]
-    rows = file_records.records_of_files(repository.private / folder.root.name, named, now) if named else {}
+    candidates = [name for name in _candidates(top, cwd, payload.arguments) if _mark(name) not in shown]
+    rows = file_records.records_of_files(repository.private / folder.root.name, candidates, now) if candidates else {}
     if not rows or _is_restricted(repository, place, folder):
         return
-    for name, is_written in _touched_files(top, cwd, payload, named).items():
+    for name, is_written in _touched_files(top, cwd, payload, candidates).items():
         ranked = sorted(rows.get(name, []), key=lambda row: (row.status == PROPOSED, row.file != name))
-        given = [row.id for row in ranked if _SHOWN_AT_FILE + row.id in shown]
+        recalled = [row.id for row in ranked if _SHOWN_AT_FILE + row.id in shown]
         # New records go before those that were given; a given record about a folder counts for all files below.
-        ranked = [row for row in ranked if row.id not in given or row.file == name]
-        ranked.sort(key=lambda row: row.id in given)
+        ranked = [row for row in ranked if row.id not in recalled or row.file == name]
+        ranked.sort(key=lambda row: row.id in recalled)
         reasons = ((row, _reason(place / FOLDER / row.path, row)) for row in ranked)
         held = [(row, reason) for row, reason in islice(reasons, 2 * _OTHERS) if reason is not None]
         if held:
@@ -120,28 +120,28 @@ def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[st
     paths = [each for key, values in lists.items() if "path" in key.lower() or "file" in key.lower() for each in values]
     if paths and "command" not in lists:
         return list(_inside(top, [cwd], (path for path in paths if isinstance(path, str))))
-    found, folders = dict[str, None](), [cwd]
+    names, folders = dict[str, None](), [cwd]
     for text in (each for values in lists.values() for each in values if isinstance(each, str)):
         words = text[:_LOOKED_AT].translate(_BETWEEN_WORDS).split()[:_WORDS]
         folders += [os.path.join(folders[-1], to) for word, to in pairwise(words) if word in _MOVES]
         if len(words) > 1:
             whole = [text] if len(text) <= _LONGEST_PATH else []  # a path may contain spaces
             words = [*whole, *(word for word in words if "." in word or "/" in word)]
-        found |= dict.fromkeys(_inside(top, folders, dict.fromkeys(words)))
-    return list(found)[:_WORDS]
+        names |= dict.fromkeys(_inside(top, folders, dict.fromkeys(words)))
+    return list(names)[:_WORDS]
 
 
-def _touched_files(top: Path, cwd: str, payload: Payload, named: Iterable[str]) -> dict[str, bool]:
+def _touched_files(top: Path, cwd: str, payload: Payload, candidates: Iterable[str]) -> dict[str, bool]:
     """Return the files of the repository that a call touches, each with whether the call writes it."""
     if payload.tool in _READERS:
-        return dict.fromkeys(named, False)
+        return dict.fromkeys(candidates, False)
     from memctl.session import tool_calls  # slow to import, and needed only for files with a record
     from memctl.text.actions import READ
 
     files_touched: dict[str, bool] = {}
-    for one in tool_calls.touched(payload._replace(cwd=cwd)):
-        for name in _inside(top, [one.cwd], [one.path]):
-            files_touched[name] = files_touched.get(name, False) or one.action != READ
+    for file_name in tool_calls.touched(payload._replace(cwd=cwd)):
+        for name in _inside(top, [file_name.cwd], [file_name.path]):
+            files_touched[name] = files_touched.get(name, False) or file_name.action != READ
     return files_touched
 
 

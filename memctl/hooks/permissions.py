@@ -125,10 +125,10 @@ def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
         return rules_in(rules, form.rules())
     above = form.setting[:-1]
     lists = {
-        key: [one for one in settings.list_at(text or "{}", (*above, key), name) if isinstance(one, str)]
+        key: [rule for rule in settings.list_at(text or "{}", (*above, key), name) if isinstance(rule, str)]
         for key in (form.setting[-1], *_STRONGER)
     }
-    stronger = [re.sub(r"(?:[:( ]\*)?\)?$", "", one) for key in _STRONGER for one in lists[key]]
+    stronger = [re.sub(r"(?:[:( ]\*)?\)?$", "", rule) for key in _STRONGER for rule in lists[key]]
     return [
         rule
         for rule in lists[form.setting[-1]]
@@ -138,16 +138,16 @@ def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
 
 def describe(host: Host, rules: Collection[str]) -> str:
     """Return a sentence on the commands that some rules let agents run without asking."""
-    found = {
+    commands = {
         group: [command for command, rule in zip(COMMANDS[group], of, strict=True) if rule in rules]
         for group, of in FORMS[host.name].rules().items()
     }
-    parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in found.items() if commands]
+    parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in commands.items() if commands]
     if not parts:
         return "agents have to ask before they run memctl; `--allow all` (or read, or record) changes that"
     hooks = (
         "; each record is a commit, which runs your Git hooks; if one of them was changed, the commit waits for you"
-        if found[RECORD]
+        if commands[RECORD]
         else ""
     )
     return f"agents may run without asking, {'; '.join(parts)} (`--allow read` or `--allow none` limits that){hooks}"

@@ -45,10 +45,10 @@ class ContextFill(NamedTuple):
 
 def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
     """Return how full the main agent's context is, by the end of a transcript of Claude Code; None if unknown."""
-    found = last_context(transcript)
-    if found is None:
+    context = last_context(transcript)
+    if context is None:
         return None
-    tokens, model = found
+    tokens, model = context
     window = window_of(model, tokens, environ)
     small = model_windows.SMALL
     # If the model has a small and a large window, an earlier compaction shows which one is used.
@@ -66,10 +66,10 @@ def window_of(model: str, tokens: int, environ: Mapping[str, str], compacted: in
     size.
     """
     try:
-        given = model_windows.window_setting(environ)
+        window = model_windows.window_setting(environ)
     except MemctlError:  # `_check` logs the error
-        given = None
-    return given or model_windows.host_window(model_windows.claude_window(model, tokens, compacted), environ)
+        window = None
+    return window or model_windows.host_window(model_windows.claude_window(model, tokens, compacted), environ)
 
 
 def _last_compaction(transcript: str) -> int:
@@ -98,8 +98,8 @@ def after_tool(host: Host, payload: Payload, folder: SessionDir, environ: Mappin
     """Count a tool call, and return the suggestion of a compaction if one is due, otherwise ""."""
     calls = folder.count()
     _check(payload, folder, environ)
-    found = measure(payload.transcript, environ) if host.reads else None
-    return _text(calls, found) if _is_due(folder, calls, found) else ""
+    fill = measure(payload.transcript, environ) if host.reads else None
+    return _text(calls, fill) if _is_due(folder, calls, fill) else ""
 
 
 def _check(payload: Payload, folder: SessionDir, environ: Mapping[str, str]) -> None:

@@ -170,7 +170,9 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     included = set(made.included())
     with suppress(OSError):  # if the disk is full or read-only, retrievals are not counted
         retrieval_counts.count(
-            memory.repository.shared, [one.memory_id for one in snapshot.open_records if one.id in included], memory.now
+            memory.repository.shared,
+            [record.memory_id for record in snapshot.open_records if record.id in included],
+            memory.now,
         )
     return made.text
 
@@ -182,7 +184,7 @@ def _bytes(text: str) -> int:
 def _beginning(memory: Memory, host: Host, folder: SessionDir) -> Running:
     """Return the state of Git at a session's start, with changed files only if memctl can't read its transcript."""
     branch, commit = memory.repository.branch()
-    dirty = () if host.reads else tuple(one.path for one in differences.changed_in_worktree(memory.repository))
+    dirty = () if host.reads else tuple(change.path for change in differences.changed_in_worktree(memory.repository))
     return Running(folder.key, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), "", dirty)
 
 

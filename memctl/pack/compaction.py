@@ -88,10 +88,10 @@ def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, leas
 
 def _duplicates(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
     """Return the blocks that a later block repeats; a protected block only if the later one is equal and protected."""
-    found = similarity.duplicates([block.text for block in blocks])
+    copies = similarity.duplicates([block.text for block in blocks])
     return [
         blocks[number]
-        for number, later in found.items()
+        for number, later in copies.items()
         if not blocks[number].keeps
         or (blocks[later].keeps and blocks[number].text == blocks[later].text)
     ]  # fmt: skip
@@ -125,7 +125,7 @@ def without_logs(text: str) -> str:
     """
     lines = text.split("\n")
     is_log = sum(1 for line in lines if LOG_LINE.match(line)) >= LOG_LINES
-    kept: list[str] = []
+    rest: list[str] = []
     dropped = 0
     was_trace = False
     for line in lines:
@@ -134,7 +134,7 @@ def without_logs(text: str) -> str:
         if is_trace or of_trace or (is_log and LOG_LINE.match(line) and not _LOG_MATTERS.search(line)):
             dropped += 1
         else:
-            kept.append(line)
+            rest.append(line)
         was_trace = is_trace
-    text = consolidate("\n".join(kept))
+    text = consolidate("\n".join(rest))
     return f"{text}\n[{quantity(dropped, 'log line')} left out]" if dropped else text

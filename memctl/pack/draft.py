@@ -63,18 +63,18 @@ class Item(msgspec.Struct, frozen=True):
 
         kind = KINDS.get(self.kind)
         known = {field.heading.casefold(): field for field in kind.fields} if kind else {}
-        found = []
+        fields = []
         for part in headings.split(self.body):
             text = part.body.strip("\n")
             field = known.get(part.heading.casefold())
             if not text.strip():
                 continue
             if field is None:
-                found.append(ItemField("", part.heading, text))
+                fields.append(ItemField("", part.heading, text))
             else:
                 items = tuple(content_fields.parse_items(text)) if field.is_list else text
-                found.append(ItemField(field.name, field.heading, items))
-        return found
+                fields.append(ItemField(field.name, field.heading, items))
+        return fields
 
 
 class PackPart(msgspec.Struct, frozen=True):

@@ -50,7 +50,7 @@ def groups(
         counts[group(*key)] += number
     for each in left[:listed]:
         groups[group(each.section, each.kind)].append(shorten(each, width))
-    return [_group(*key, tuple(found), counts[key] - len(found), sections) for key, found in groups.items()]
+    return [_group(*key, tuple(items), counts[key] - len(items), sections) for key, items in groups.items()]
 
 
 def _group(

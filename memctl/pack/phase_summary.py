@@ -92,7 +92,7 @@ def assess(
         *_of_decisions(snapshot, decisions),
     ]
     if sections and not (states or severe or decisions):
-        lines += [f"{one.kind.name.capitalize()}: {one_line(one.title)} [{one.id}]." for one in current]
+        lines += [f"{record.kind.name.capitalize()}: {one_line(record.title)} [{record.id}]." for record in current]
         lines += [] if current else [f"No open record belongs to {', '.join(sections)}."]
     refs = [ref for record in (*states, *severe, *decisions) for ref in record.code_refs]
     return PhaseStatus(decision, why, tuple(lines), tuple(dict.fromkeys(refs)))
@@ -119,16 +119,16 @@ def of_sections(
 def binding_decisions(records: Sequence[Record]) -> list[Record]:
     """Return the binding decisions, the most important first: open, not just proposed, of importance 7 or more."""
     decisions = [r for r in records if r.memory_type == "decision" and r.is_open and r.status != PROPOSED]
-    found = [record for record in decisions if record.importance >= DECISION_IMPORTANCE]
-    return sorted(found, key=ORDERS["importance"][0], reverse=True)
+    binding = [record for record in decisions if record.importance >= DECISION_IMPORTANCE]
+    return sorted(binding, key=ORDERS["importance"][0], reverse=True)
 
 
 def _ignored_issues(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[str]:
     """Yield a line on the open issues that don't affect the decision: mild ones, and severe ones of other sections."""
     lines = [
-        f"{quantity(len(found), 'open issue')} {what} ({some([one.id for one in found], _NAMED)})"
-        for what, found in (("below high severity", mild), ("outside of the sections", elsewhere))
-        if found
+        f"{quantity(len(some_issues), 'open issue')} {what} ({some([record.id for record in some_issues], _NAMED)})"
+        for what, some_issues in (("below high severity", mild), ("outside of the sections", elsewhere))
+        if some_issues
     ]
     if lines:
         yield f"Not considered for the decision: {' and '.join(lines)}."

@@ -81,8 +81,8 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
     @property
     def narrowed_by(self) -> str:
         """The command line options that leave out records, such as "--section §2.1"; "" if there are none."""
-        given = {"section": self.section, "since": self.since, "agent": one_line(self.agent)}
-        return " ".join(f"--{name} {value}" for name, value in given.items() if value)
+        conditions = {"section": self.section, "since": self.since, "agent": one_line(self.agent)}
+        return " ".join(f"--{name} {value}" for name, value in conditions.items() if value)
 
 
 NO_CONDITIONS = RehydrationRequest()
@@ -270,11 +270,16 @@ def _remarks(
     if filtered:
         yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {request.narrowed_by}.")
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if request.task else []
-    waiting = [one.record for one in handoff.waiting(snapshot, request.reader)] if request.reader else []
+    waiting = [record.record for record in handoff.waiting(snapshot, request.reader)] if request.reader else []
     for name, title, lines, end in (
         ("blocked", "Blocked for all agents", blockers, ""),
         ("open_risks", "Other open risks", [f"{record.id} {record.title}" for record in critical], ""),
-        ("handoffs", "Handed to you", [f"{one.id} {one.title}" for one in waiting], "; `memctl handoff show ID`."),
+        (
+            "handoffs",
+            "Handed to you",
+            [f"{record.id} {record.title}" for record in waiting],
+            "; `memctl handoff show ID`.",
+        ),
     ):
         if lines:
             text = some([one_line(line) for line in lines], _BESIDES, "; ", "; and ")
@@ -284,13 +289,13 @@ def _remarks(
 def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPart:
     """Return the part with a section's page and its pages of details."""
     outline = snapshot.outline
-    found = outline.find(section)
-    wanted = [*([found] if found else []), *outline.details_of(section)]
+    page = outline.find(section)
+    wanted = [*([page] if page else []), *outline.details_of(section)]
     return PackPart("page", "Pages", tuple(items.of_page(page, sources.page(page)) for page in wanted), rank=FIRST)
 
 
-def _cost(found: Iterable[Item], count: CountTokens) -> int:
-    return sum(count(markdown_item(item)) for item in found)
+def _cost(items: Iterable[Item], count: CountTokens) -> int:
+    return sum(count(markdown_item(item)) for item in items)
 
 
 def _last_first(states: list[Item]) -> tuple[list[Item], list[PackNote]]:
@@ -330,7 +335,7 @@ def notes(
     if lines := list(project(snapshot)):
         yield PackNote("summary", "", "\n".join(lines))
     yield PackNote("records", "Records", count_by_type(current))
-    if line := continuity(snapshot, now, [one.ended for one in ended]):
+    if line := continuity(snapshot, now, [session.ended for session in ended]):
         yield PackNote("continuity", "", line)
 
 

@@ -225,8 +225,8 @@ def _reason(sentence: str) -> str:
         return ALTERNATIVE
     if role == labels.RESOLUTION or (_RESOLVED_WORDS.search(sentence) and not _UNRESOLVED_WORDS.search(sentence)):
         return RESOLVED
-    found = next((reason for pattern, reason in _PROCESS if pattern.search(sentence)), "")
-    return found or (UNFINISHED if cues.UNFINISHED.search(sentence) else "")
+    reason = next((reason for pattern, reason in _PROCESS if pattern.search(sentence)), "")
+    return reason or (UNFINISHED if cues.UNFINISHED.search(sentence) else "")
 
 
 def _class_of(text: str) -> str:

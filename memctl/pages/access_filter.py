@@ -31,7 +31,7 @@ def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot
     the reason why the reader may not read the page, or "" if the reader may. `others` are other versions of this
     memory: pages that are closed there, and files that closed sections cover there, are left out as well.
     """
-    outlines = [found.outline for found in (snapshot, *others)]
+    outlines = [view.outline for view in (snapshot, *others)]
     details: dict[str, Page] = {}
     pages: dict[str, str] = {}
     globs: list[tuple[tuple[str, ...], str]] = []
@@ -65,8 +65,8 @@ class _FilteredSource:
 
     def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
         records = self._snapshot.open_records if only_open else self._snapshot.records
-        kept = [record for record in records if record.path not in self._withheld.records]
-        return kept, () if only_open else self._snapshot.faults
+        readable = [record for record in records if record.path not in self._withheld.records]
+        return readable, () if only_open else self._snapshot.faults
 
     def read(self, path: str) -> str:
         if path in self._withheld.paths or path in self._withheld.records:

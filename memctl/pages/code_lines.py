@@ -195,9 +195,9 @@ def _script_name(match: re.Match[str]) -> tuple[str, str]:
         name = re.sub(r"^(?:module\.)?exports\.|\.prototype(?=\.)", "", match["target"])
         return match["held"] or "", name if name != "module.exports" else match["called"] or "default"
     word = "namespace" if match["word"] == "module" else match["word"] or match["alias"] or ""
-    named = match["holder"] or match["type"] or match["function"]
+    script_name = match["holder"] or match["type"] or match["function"]
     is_nameless = match["word"] == "class" or match["function"] is not None or match["default"]
-    return word, named or ("default" if is_nameless else "")
+    return word, script_name or ("default" if is_nameless else "")
 
 
 def _python_imports(match: re.Match[str]) -> Iterator[str]:

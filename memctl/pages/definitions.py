@@ -244,8 +244,8 @@ def _definition(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]
         return None, None
     if value.type in grammar.bodied and value.child_by_field_name("body") is None:
         return None, None
-    named = (n.child_by_field_name(field) for n in (node, value) for field in ("name", "property", "left"))
-    name = next((found for found in named if found is not None), None) or _declarator_name(value)
+    name_nodes = (n.child_by_field_name(field) for n in (node, value) for field in ("name", "property", "left"))
+    name = next((node_found for node_found in name_nodes if node_found is not None), None) or _declarator_name(value)
     return (value, name) if name is not None or node.type == "export_statement" else (None, None)
 
 

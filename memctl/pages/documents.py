@@ -82,9 +82,9 @@ def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool
 
 def _unreadable(snapshot: Snapshot) -> list[str]:
     """Return the ids and markers of records and pages that can't be read, taken from the names of their files."""
-    found = [ids.id_in_path(fault.path) for fault in snapshot.catalogue.faults()]
-    found += [f"§{number}" for fault in snapshot.outline.faults if (number := pages.number_at(fault.path))]
-    return [marker for marker in dict.fromkeys(found) if marker]
+    identifiers = [ids.id_in_path(fault.path) for fault in snapshot.catalogue.faults()]
+    identifiers += [f"§{number}" for fault in snapshot.outline.faults if (number := pages.number_at(fault.path))]
+    return [marker for marker in dict.fromkeys(identifiers) if marker]
 
 
 def _would_lose(name: str, old: str, new: str, marker: str) -> bool:

@@ -119,17 +119,17 @@ def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
     )
     if mark and cached[0] == mark:
         return [(page, cached[1][page.path]) for page in pages_now if page.path in cached[1]]
-    found = _outdated_pages(snapshot)
+    result = _outdated_pages(snapshot)
     if mark:
-        cached = mark, {page.path: files for page, files in found}
+        cached = mark, {page.path: files for page, files in result}
         snapshot.catalogue.keep(_OUTDATED, msgspec.msgpack.encode(cached))
-    return found
+    return result
 
 
 def _outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
     """Return what `outdated_pages` caches; Git is asked about the stamped files, about all if one is missing."""
     now = snapshot.files.blobs(sorted({path for page in snapshot.outline.pages for path in page.stamps}))
-    found = []
+    result = []
     for page in snapshot.outline.pages:
         stamps = page.stamps.items()
         files = [path for path, stamp in stamps if path not in now or not now[path].startswith(stamp)]
@@ -137,8 +137,8 @@ def _outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
             files = [drift.path for drift in changed_files(snapshot, page)]
             files += [ref.reference for ref in references(snapshot, page) if ref.state == MISSING]
         if files:
-            found.append((page, list(dict.fromkeys(files))))
-    return found
+            result.append((page, list(dict.fromkeys(files))))
+    return result
 
 
 def records_since_overview(snapshot: Snapshot) -> int:
@@ -156,12 +156,12 @@ def _moves(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
     """
     stamps = page.stamps
     gone = frozenset(stamps.keys() - snapshot.files.existing(stamps))
-    found = []
+    moves = []
     for ref in references(snapshot, page) if gone else ():
         if ref.line and ref.state == FOUND and _is_file(ref) and ref.paths[0] not in stamps:
             before = repository_paths.resolve(gone, ref.reference[3:])
-            found += [(ref.paths[0], before[0])] if len(before) == 1 else []
-    return list(dict(found).items())
+            moves += [(ref.paths[0], before[0])] if len(before) == 1 else []
+    return list(dict(moves).items())
 
 
 def code_paths(names: frozenset[str], reference: str) -> tuple[str, ...]:
@@ -193,11 +193,11 @@ class Referral(msgspec.Struct, frozen=True):
 
 def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Page]]:
     """Return the sections that cover each of the files, by path."""
-    found: dict[str, list[Page]] = {path: [] for path in paths}
+    by_path: dict[str, list[Page]] = {path: [] for path in paths}
     for page in snapshot.outline.sections:
         for path in repository_paths.matching(paths, page.paths):
-            found[path].append(page)
-    return found
+            by_path[path].append(page)
+    return by_path
 
 
 def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:

@@ -220,7 +220,7 @@ def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) ->
 
     `at` is the Snapshot's commit, "" for the disk or the index.
     """
-    found = []
+    result = []
     sought = 0
     for page in among:
         missing = {ref.reference: ref for ref in freshness.references(snapshot, page) if ref.state == MISSING}
@@ -231,8 +231,8 @@ def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) ->
             likely = tuple(candidates(memory, snapshot, page, ref, at)) if sought <= MOST_SOUGHT else None
             broken.append(BrokenReference(ref.reference, ref.line and ref.line + above, likely))
         if (suspect := freshness.changed_files(snapshot, page)) or broken:
-            found.append(StalePage(page, tuple(suspect), tuple(broken)))
-    return found
+            result.append(StalePage(page, tuple(suspect), tuple(broken)))
+    return result
 
 
 def _lines_above(snapshot: Snapshot, page: Page) -> int:
@@ -339,11 +339,11 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
     blobs = snapshot.files.blobs(names) if content not in EMPTY else {}
     alike = [other for other, blob in blobs.items() if blob.startswith(content)]
     namesakes = [other for other in names if _is_namesake(other, path)]
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for by, likely in ((BY_RENAME, [became] if became else []), (BY_CONTENT, alike), (BY_NAME, namesakes)):
         for other in sorted(likely, key=lambda other: _distance(path, other)):
-            found.setdefault(other, by)
-    return [Candidate(other, by) for other, by in found.items()][:_CANDIDATES]
+            result.setdefault(other, by)
+    return [Candidate(other, by) for other, by in result.items()][:_CANDIDATES]
 
 
 def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:

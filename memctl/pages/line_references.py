@@ -96,10 +96,10 @@ def _line_reference(versions: _Versions, where: _RecordedLines, introduction: in
     moved = versions.since(introduction, where)
     if moved is None:
         return LineReference(lines, commit, is_followed=False)
-    there = [now for line in range(lines[0], min(lines[1] + 1, lines[0] + _MOST_LINES)) if (now := moved.now(line))]
-    if not there:
+    lines_now = [now for line in range(lines[0], min(lines[1] + 1, lines[0] + _MOST_LINES)) if (now := moved.now(line))]
+    if not lines_now:
         return LineReference(lines, commit, None, moved.replacement(lines[0]))
-    return LineReference(lines, commit, (there[0], there[-1]))
+    return LineReference(lines, commit, (lines_now[0], lines_now[-1]))
 
 
 class _History:
@@ -113,8 +113,8 @@ class _History:
             self.all = list(introductions(memory.repository, paths, file.start))
         self.shallow = memory.repository.shallow()
         self._of: dict[str, list[int]] = {}
-        for place, one in enumerate(self.all):
-            self._of.setdefault(tracked.get(one.path, one.path), []).append(place)
+        for place, introduction in enumerate(self.all):
+            self._of.setdefault(tracked.get(introduction.path, introduction.path), []).append(place)
         # A partial clone lacks earlier texts, so the latest counts there. A record with one version has the reference.
         self._texts: Mapping[str, bytes | None] = {}
         commit, differing = memory.differing
@@ -125,15 +125,15 @@ class _History:
 
     def recorded(self, record: str, reference: str) -> int | None:
         """Return the index in `all` of the record's version that added a reference; None if no commit has it."""
-        found = None
+        origin = None
         for place in self._of.get(record, ()):
             text = self._texts.get(self.all[place].blob)
             if text and reference not in _references(text, record):
                 break
-            found = place
+            origin = place
             if not text:
                 break
-        return found
+        return origin
 
     def next(self, path: str, place: int) -> Introduction | None:
         """Return the first version of a file that was committed after the version at an index of `all`."""

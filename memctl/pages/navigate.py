@@ -80,9 +80,9 @@ def refuse_broken(snapshot: Snapshot, marker: str) -> None:
 
 def refuse_duplicate(snapshot: Snapshot, marker: str) -> None:
     """Raise MemctlError if several pages have the marker's number, as after two clones added pages."""
-    found = [page for page in snapshot.outline.pages if page.id == marker]
-    if len(found) > 1:
-        names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in found)
+    same_id = [page for page in snapshot.outline.pages if page.id == marker]
+    if len(same_id) > 1:
+        names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in same_id)
         raise MemctlError(
             f"{marker} is ambiguous: {names} have this number", "`memctl renumber` gives one of them another number"
         )

@@ -206,9 +206,9 @@ def _checksum(data: bytes) -> bytes:
 
 def _loop(items: Iterable[Any], undefined: object) -> Iterator[tuple[Any, SimpleNamespace]]:
     """Yield items with what templates call `loop`."""
-    found = tuple(items)
-    for index, item in enumerate(found, 1):
-        yield item, SimpleNamespace(index=index, first=index == 1, last=index == len(found))
+    values = tuple(items)
+    for index, item in enumerate(values, 1):
+        yield item, SimpleNamespace(index=index, first=index == 1, last=index == len(values))
 
 
 # What the compiled templates of memctl's own use of Jinja. They are trusted, so nothing is checked while they run.

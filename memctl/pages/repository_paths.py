@@ -34,8 +34,8 @@ def _resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
         return (wanted + "/",)
     end = f"/{wanted}"
     whole = _ending(_whole(names), wanted)
-    if found := [name for name, _ in whole if name.endswith(end)]:
-        return tuple(sorted(found))
+    if matching := [name for name, _ in whole if name.endswith(end)]:
+        return tuple(sorted(matching))
     stems = [] if "/" in wanted else _ending(_stems(names), wanted)
     equal = [(name, is_all) for name, is_all in (*whole, *stems) if is_all]
     for fitting in () if "/" in wanted else (equal, whole, stems):
@@ -139,13 +139,13 @@ def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
 
     It may be relative to `folder` or to `top`, the worktree's top.
     """
-    found = []
+    result = []
     for start in (os.path.realpath(folder), str(top)):
         place, name = os.path.split(os.path.normpath(os.path.join(start, text)))
         path = Path(os.path.relpath(os.path.join(os.path.realpath(place), name), top)).as_posix()
         if path != ".." and not path.startswith("../"):
-            found.append(path)
-    return list(dict.fromkeys(found))
+            result.append(path)
+    return list(dict.fromkeys(result))
 
 
 def files_below(names: Iterable[str], path: str) -> list[str]:

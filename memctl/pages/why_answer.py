@@ -56,7 +56,7 @@ def indirect(snapshot: Snapshot, why: Why) -> Indirect:
         Filters(),
         [record for record in snapshot.catalogue.at(shares) if record.id not in known],
     )
-    return Indirect(of_places, [one.record for one in likely[:_ENOUGH] if one.score >= _LIKELY])
+    return Indirect(of_places, [row.record for row in likely[:_ENOUGH] if row.score >= _LIKELY])
 
 
 def sentence(snapshot: Snapshot, why: Why, indirect: Indirect) -> str:

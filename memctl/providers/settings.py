@@ -81,14 +81,14 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _by_field(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+def _by_field(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """Return settings by the names of the fields; raises MemctlError for an unknown one."""
     fields = {name.replace("_", ""): name for name in Settings.__struct_fields__}
-    for short, (name, _) in found.items():
+    for short, (name, _) in values.items():
         if short not in fields:
             known = ", ".join(_IN_GIT + _camel(field) for field in fields.values())
             raise MemctlError(f"unknown setting {name}", f"the settings are {known}", USAGE)
-    return {fields[short]: (name, value.strip()) for short, (name, value) in found.items()}
+    return {fields[short]: (name, value.strip()) for short, (name, value) in values.items()}
 
 
 def _words(name: str, value: str) -> list[str]:

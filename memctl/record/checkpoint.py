@@ -90,9 +90,9 @@ class Checkpoint(TaskState, frozen=True, kw_only=True):
     @property
     def number(self) -> Version:
         """The window and version in the checkpoint's id."""
-        found = version_in(self.checkpoint_id)
-        assert found is not None  # `parse` and `write.task_state` make sure of it
-        return found
+        parts = version_in(self.checkpoint_id)
+        assert parts is not None  # `parse` and `write.task_state` make sure of it
+        return parts
 
 
 def leaves_repository(path: str) -> bool:
@@ -155,37 +155,41 @@ def parse(text: str, path: str) -> Checkpoint:
         values = msgspec.json.decode(text)
         if isinstance(values, dict) and values.get("format") == 1:
             values = task_state_upgrade.current(values)
-        found = msgspec.convert(values, Checkpoint)
+        checkpoint = msgspec.convert(values, Checkpoint)
     except msgspec.ValidationError as error:
         raise InvalidRecord([Fault(path, 1, *field_and_message(error))]) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidRecord([Fault(path, 1, "", f"this is not JSON: {error}")]) from None
-    if wrong := _problems(found, path):
+    if wrong := _problems(checkpoint, path):
         raise InvalidRecord([Fault(path, 1, field, message) for field, message in wrong])
-    return found
+    return checkpoint
 
 
-def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
+def _problems(checkpoint: Checkpoint, path: str) -> list[tuple[str, str]]:
     """Return pairs of field and message for values that are invalid or contradict each other."""
-    number, named = version_in(found.checkpoint_id), version_at(path)
-    says = (found.version, found.window_id, found.workflow_id)
-    agrees = named is not None and number == named and says == (named.version, named.window, named.workflow)
-    newer = f"{found.format} is the format of a newer version of memctl; this one reads up to {FORMAT}"
+    number, path_version = version_in(checkpoint.checkpoint_id), version_at(path)
+    says = (checkpoint.version, checkpoint.window_id, checkpoint.workflow_id)
+    agrees = (
+        path_version is not None
+        and number == path_version
+        and says == (path_version.version, path_version.window, path_version.workflow)
+    )
+    newer = f"{checkpoint.format} is the format of a newer version of memctl; this one reads up to {FORMAT}"
     differs = "id, workflow, window, version and the file's name must agree"
-    wrong = [("format", newer)] if found.format > FORMAT else []
+    wrong = [("format", newer)] if checkpoint.format > FORMAT else []
     wrong += [] if agrees else [("checkpoint_id", differs)]
     try:
-        timestamps.parse(found.saved_at)
+        timestamps.parse(checkpoint.saved_at)
     except ValueError:
-        wrong.append(("saved_at", f"{found.saved_at!r} is not a date"))
+        wrong.append(("saved_at", f"{checkpoint.saved_at!r} is not a date"))
     # Files outside of the repository are allowed by absolute paths; a relative path that leads out is refused.
     paths = {
-        "environment": [one.path for one in found.environment.dirty],
-        "files": [one.path for one in found.files if not is_outside(one.path)],
+        "environment": [file.path for file in checkpoint.environment.dirty],
+        "files": [file.path for file in checkpoint.files if not is_outside(file.path)],
     }
     for field, some in paths.items():
         wrong += [(field, f"{path!r} leads out of the repository") for path in some if leaves_repository(path)]
-    return wrong + [("steps", f"{item!r} has two of {', '.join(PROGRESS)}") for item in conflicting(found.steps)]
+    return wrong + [("steps", f"{item!r} has two of {', '.join(PROGRESS)}") for item in conflicting(checkpoint.steps)]
 
 
 def to_json(checkpoint: Checkpoint) -> str:

@@ -65,12 +65,12 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
 
 _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "is": operator.eq,
-    "in": lambda found, wanted: found in wanted,
+    "in": lambda value, wanted: value in wanted,
     ">": operator.gt,
     ">=": operator.ge,
     "<=": operator.le,
-    "below": lambda found, wanted: f"{found}.".startswith(f"{wanted}."),
-    "has": lambda found, wanted: wanted in found,
+    "below": lambda value, wanted: f"{value}.".startswith(f"{wanted}."),
+    "has": lambda value, wanted: wanted in value,
 }
 
 

@@ -202,17 +202,17 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _details_by_section(self) -> dict[str | None, list[Page]]:
-        found: dict[str | None, list[Page]] = {}
+        by_section: dict[str | None, list[Page]] = {}
         for page in self.details:
-            found.setdefault(page.section, []).append(page)
-        return found
+            by_section.setdefault(page.section, []).append(page)
+        return by_section
 
 
-def _single(name: str, found: Sequence[Page]) -> Page:
-    if len(found) > 1:
-        matches = ", ".join(f"{page.id} {page.title}" for page in found)
+def _single(name: str, pages: Sequence[Page]) -> Page:
+    if len(pages) > 1:
+        matches = ", ".join(f"{page.id} {page.title}" for page in pages)
         raise MemctlError(f"{name!r} may be any of these: {matches}", "give a page's number", USAGE, "ambiguous")
-    return found[0]
+    return pages[0]
 
 
 def kind_at(path: str) -> PageKind | None:
@@ -252,12 +252,12 @@ def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> 
 
     If the cache has none for these texts, the pages are parsed, and the outline is cached.
     """
-    mark, kept = digest(texts), catalogue.recall(_OUTLINE) or b""
-    if kept.startswith(mark):
-        return msgspec.msgpack.decode(kept[len(mark) :], type=Outline)
-    found = outline(texts)
-    catalogue.keep(_OUTLINE, mark + msgspec.msgpack.encode(found))
-    return found
+    mark, stored = digest(texts), catalogue.recall(_OUTLINE) or b""
+    if stored.startswith(mark):
+        return msgspec.msgpack.decode(stored[len(mark) :], type=Outline)
+    result = outline(texts)
+    catalogue.keep(_OUTLINE, mark + msgspec.msgpack.encode(result))
+    return result
 
 
 def digest(values: object) -> bytes:

@@ -34,11 +34,11 @@ class Withheld(msgspec.Struct, frozen=True):
             return {}
         from memctl.text.globs import Globs  # mostly nothing is withheld
 
-        known, found = sorted(paths), dict[str, str]()
+        known, reasons = sorted(paths), dict[str, str]()
         for patterns, why in self.globs:
             matches = Globs(patterns).match
-            found |= {path: why.replace("{}", path, 1) for path in known if matches(path) is not None}
-        return found
+            reasons |= {path: why.replace("{}", path, 1) for path in known if matches(path) is not None}
+        return reasons
 
     def refuse_page(self, marker: str) -> None:
         """Raise MemctlError if a marker (§3.1 or §3.1.2) is of a withheld page."""

@@ -129,7 +129,8 @@ class Snapshot:
         """
         names = {record.id, *record.aliases}
         return next(
-            (one for one in self.catalogue.with_alias(identifier) if names & set(getattr(one, other_end))), None
+            (record for record in self.catalogue.with_alias(identifier) if names & set(getattr(record, other_end))),
+            None,
         )
 
     def resolve(self, reference: str) -> Record:
@@ -168,7 +169,9 @@ class Snapshot:
         from memctl.record.parser import has_foreign_name  # nearly all references are ids of memctl
 
         paths = {hit.path for hit in self.texts.match(f'"{name}"')} if name else ()
-        return [one for one in self.records if one.path in paths and has_foreign_name(self.read(one.path), name)]
+        return [
+            record for record in self.records if record.path in paths and has_foreign_name(self.read(record.path), name)
+        ]
 
     def _refuse_broken(self, wanted: str) -> None:
         """Raise MemctlError if the wanted record exists, but its file is invalid."""
@@ -187,7 +190,7 @@ class Snapshot:
 
         known = [record.id for record in self.records]
         is_whole = ids.kind_of(wanted) is not None
-        alike = [one for one in known if one[:3] == wanted[:3]] if is_whole else known
+        alike = [identifier for identifier in known if identifier[:3] == wanted[:3]] if is_whole else known
         near = get_close_matches(wanted, alike, n=3, cutoff=0.75)
         hint = f"did you mean {' or '.join(near)}?" if near else "`memctl list` shows the ids"
         deleted = f"if it was deleted, `memctl restore {wanted}` restores it"

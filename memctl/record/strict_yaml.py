@@ -42,9 +42,9 @@ def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
 
     With `number_keys` a key below the first level may be a number, as in `0.75: progressive`.
     """
-    if found := _BREAKS.search(head):
-        line = head.count("\n", 0, found.start()) + 2
-        raise FrontMatterError(line, "", f"the front matter contains an unusual line break (U+{ord(found[0]):04X})")
+    if match := _BREAKS.search(head):
+        line = head.count("\n", 0, match.start()) + 2
+        raise FrontMatterError(line, "", f"the front matter contains an unusual line break (U+{ord(match[0]):04X})")
     if head[:1] in (" ", "\t"):
         raise FrontMatterError(2, "", _NO_LIST)
     # The library strips blank lines at both ends, which would shift line numbers and shorten a block at the end.

@@ -168,11 +168,11 @@ def steps(**texts: Iterable[str]) -> tuple[Step, ...]:
 
     A text that is given for several statuses makes one step with the most advanced of them.
     """
-    found: dict[str, Step] = {}
+    result: dict[str, Step] = {}
     for status in PROGRESS[::-1]:
         for text in texts.get(status, ()):
-            found.setdefault(key(text), Step(text, status))
-    return tuple(found.values())
+            result.setdefault(key(text), Step(text, status))
+    return tuple(result.values())
 
 
 def conflicting(all_steps: Iterable[Step]) -> list[str]:

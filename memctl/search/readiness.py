@@ -42,15 +42,15 @@ class OpenWork:
 
     def blockers(self, record: Record) -> tuple[Record, ...]:
         """Return the open records that block a record or one of its parents."""
-        found: dict[str, Record] = {}
-        for one in (record, *self._above(record)):
-            found.update((other.memory_id, other) for other in self._direct.get(one.memory_id, ()))
-        found.pop(record.memory_id, None)
-        return tuple(found.values())
+        records_by_id: dict[str, Record] = {}
+        for item in (record, *self._above(record)):
+            records_by_id.update((other.memory_id, other) for other in self._direct.get(item.memory_id, ()))
+        records_by_id.pop(record.memory_id, None)
+        return tuple(records_by_id.values())
 
     def stated(self, record: Record) -> tuple[str, ...]:
         """Return the blockers that the text of a record, or of one of its parents, states."""
-        return tuple(text for one in (record, *self._above(record)) for text in self._stated.get(one.memory_id, ()))
+        return tuple(text for item in (record, *self._above(record)) for text in self._stated.get(item.memory_id, ()))
 
     def is_blocked(self, record: Record) -> bool:
         """Return whether a record has a blocker of any kind."""
@@ -97,32 +97,32 @@ class OpenWork:
     @cached_property
     def _direct(self) -> dict[str, list[Record]]:
         """The direct blockers of each record, by memory id; a link in either of the two records counts."""
-        found: dict[str, list[Record]] = {}
+        records_by_id: dict[str, list[Record]] = {}
         for record in self._open:
             blockers = (self._by_name.get(name) for name in record.blocked_by)
             pairs = [(record, other) for other in blockers if other is not None]
             pairs += [(other, record) for name in record.blocks if (other := self._by_name.get(name)) is not None]
             for blocked, blocker in pairs:
-                known = found.setdefault(blocked.memory_id, [])
+                known = records_by_id.setdefault(blocked.memory_id, [])
                 if _blocks(blocker) and blocker not in known and blocker != blocked:
                     known.append(blocker)
-        return found
+        return records_by_id
 
     @cached_property
     def _waiting(self) -> dict[str, list[Record]]:
-        found: dict[str, list[Record]] = {}
+        records_by_id: dict[str, list[Record]] = {}
         for record in self.all:
             for blocker in self._direct.get(record.memory_id, ()):
-                found.setdefault(blocker.memory_id, []).append(record)
-        return found
+                records_by_id.setdefault(blocker.memory_id, []).append(record)
+        return records_by_id
 
     @cached_property
     def _parts(self) -> dict[str, list[Record]]:
-        found: dict[str, list[Record]] = {}
+        records_by_id: dict[str, list[Record]] = {}
         for record in self.all:
             if record.parent_memory_id is not None and record.parent_memory_id != record.memory_id:
-                found.setdefault(record.parent_memory_id, []).append(record)
-        return found
+                records_by_id.setdefault(record.parent_memory_id, []).append(record)
+        return records_by_id
 
     @cached_property
     def _by_memory_id(self) -> Mapping[str, Record]:

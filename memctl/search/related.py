@@ -73,7 +73,7 @@ def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[st
     The value is the cube of the match: a record that matches half as well as the best has 1/8, because a few shared
     words make no relation. With `most` the result has at least the `most` best records; it may lack others.
     """
-    return {one.hit.path: one.share**3 for one in ranking.matches(snapshot, words, most=most)}
+    return {match.hit.path: match.share**3 for match in ranking.matches(snapshot, words, most=most)}
 
 
 def related(
@@ -84,9 +84,11 @@ def related(
     `among` are the records to search; None searches all records of the snapshot.
     """
     links = _Links(snapshot, subject)
-    kept = filters.keep(record for record in (snapshot.records if among is None else among) if record != subject.record)
-    found = (_relate(record, subject, links) for record in kept)
-    return sorted((r for r in found if r.score >= _LEAST), key=lambda r: (-r.score, r.record.id))
+    passing = filters.keep(
+        record for record in (snapshot.records if among is None else among) if record != subject.record
+    )
+    related_records = (_relate(record, subject, links) for record in passing)
+    return sorted((r for r in related_records if r.score >= _LEAST), key=lambda r: (-r.score, r.record.id))
 
 
 def _relate(record: Record, subject: RelatedQuery, links: _Links) -> Related:
@@ -116,17 +118,17 @@ class _Links:
 
     def closeness(self, record: Record) -> tuple[float, tuple[str, ...]]:
         """Return how closely a record is linked with the subject, from 0 to 1, and the links, such as ("blocks",)."""
-        one = self._subject.record
-        if one is None:
+        record_asked = self._subject.record
+        if record_asked is None:
             names = {f"§4.{path}" for path in self._subject.files}
-            named = [m.text for m in self._mentions.get(record.path, ()) if m.text in names]
-            return (1.0, (f"mentions {named[0]}",)) if named else (0.0, ())
+            texts = [m.text for m in self._mentions.get(record.path, ()) if m.text in names]
+            return (1.0, (f"mentions {texts[0]}",)) if texts else (0.0, ())
         theirs = dict(self._from(record))
         if record.id in self._own:
             return 1.0, (self._own[record.id],)
-        if one.id in theirs:
-            return 1.0, (f"its {theirs[one.id]}",)
-        if record.memory_id == one.parent_memory_id or one.memory_id == record.parent_memory_id:
+        if record_asked.id in theirs:
+            return 1.0, (f"its {theirs[record_asked.id]}",)
+        if record.memory_id == record_asked.parent_memory_id or record_asked.memory_id == record.parent_memory_id:
             return 1.0, ("parent",)
         shared = sorted(self._own.keys() & theirs.keys())
         return (_NEAR, (f"both with {shared[0]}",)) if shared else (0.0, ())
@@ -166,5 +168,5 @@ def _section(marker: str | None, wanted: frozenset[str]) -> tuple[float, tuple[s
         return 0.0, ()
     if marker in wanted:
         return 1.0, (marker,)
-    near = [one for one in wanted if one.startswith(f"{marker}.") or marker.startswith(f"{one}.")]
+    near = [section for section in wanted if section.startswith(f"{marker}.") or marker.startswith(f"{section}.")]
     return (_NEAR, (marker,)) if near else (0.0, ())

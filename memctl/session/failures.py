@@ -161,7 +161,7 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
     If a step fails again with the same message, `Failure.times` counts it. A message that only counts failures
     ("2 failed") is replaced by the message of the step's next failure.
     """
-    found: dict[tuple[str, str], Failure] = {}
+    failures: dict[tuple[str, str], Failure] = {}
     for event, call in _results(events):
         step = steps.of_call(call)
         if is_failure(event, call):
@@ -169,23 +169,25 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
             counts = (steps.key(step), "")
             key = counts if only_counts(text) else (steps.key(step), text)
             first = Failure(step, text, event.moment, times=0)
-            old = found.get(key) or found.pop(counts, first)
+            old = failures.get(key) or failures.pop(counts, first)
             is_open = (bool(steps.program(step)) or _is_report(event.text)) and not _MISUSED.search(text)
-            for other, failure in found.items():  # a new run of the step no longer reports what it does not show
+            for other, failure in failures.items():  # a new run of the step no longer reports what it does not show
                 if failure.is_open and other[0] == key[0] and failure.message not in event.text:
-                    found[other] = msgspec.structs.replace(failure, is_open=False)
-            found[key] = msgspec.structs.replace(
+                    failures[other] = msgspec.structs.replace(failure, is_open=False)
+            failures[key] = msgspec.structs.replace(
                 old, message=text, resolved="", times=old.times + 1, line=event.line, is_open=is_open
             )
             continue
-        good = steps.of_success(call) if found else frozenset()
-        programs = steps.programs(call) if any(one.is_open for one in found.values()) else frozenset()
-        for key, failure in found.items():
+        good = steps.of_success(call) if failures else frozenset()
+        programs = steps.programs(call) if any(failure.is_open for failure in failures.values()) else frozenset()
+        for key, failure in failures.items():
             if not failure.resolved and steps.is_covered(failure.step, good):
-                found[key] = msgspec.structs.replace(failure, resolved="the same step succeeded later", is_open=False)
+                failures[key] = msgspec.structs.replace(
+                    failure, resolved="the same step succeeded later", is_open=False
+                )
             elif failure.is_open and steps.program(failure.step) in programs:
-                found[key] = msgspec.structs.replace(failure, is_open=False)
-    return list(found.values())
+                failures[key] = msgspec.structs.replace(failure, is_open=False)
+    return list(failures.values())
 
 
 def succeeded(events: Sequence[Event]) -> frozenset[str]:

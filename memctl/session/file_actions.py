@@ -95,10 +95,10 @@ def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileActio
     `failed` the text ended with an error: its last command failed or did not run. That command is left out if it
     changes nothing when it fails, such as `git mv`.
     """
-    given = list(shell.commands(text))
-    for number, command in enumerate(given, start=1):
+    all_commands = list(shell.commands(text))
+    for number, command in enumerate(all_commands, start=1):
         words = _bare(command.words)
-        if failed and number == len(given) and _does_all_or_nothing(words):
+        if failed and number == len(all_commands) and _does_all_or_nothing(words):
             return
         yield from _redirected(command, cwd)
         if words[:1] in (["cd"], ["pushd"]) and len(words) > 1:
@@ -172,7 +172,7 @@ def _names_a_file(word: str) -> bool:
 def _files(name: str, args: Sequence[str]) -> list[str]:
     """Return the arguments of a command that are neither options nor values of options."""
     valued = _VALUED.get(name, "").split()
-    found: list[str] = []
+    files: list[str] = []
     skip = is_rest = False
     for arg in args:
         if skip:
@@ -182,8 +182,8 @@ def _files(name: str, args: Sequence[str]) -> list[str]:
         elif arg.startswith("-") and arg != "-" and not is_rest:
             skip = arg in valued
         elif not _NEVER.fullmatch(arg) or is_rest:
-            found.append(arg)
-    return found
+            files.append(arg)
+    return files
 
 
 def _each(paths: Sequence[str], action: str, cwd: str, what: str = "") -> Iterator[FileAction]:

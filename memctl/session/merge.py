@@ -188,7 +188,7 @@ def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefe
     return MergeResult(
         text,
         (_BY_HAND,) if count and not prefer else (),
-        tuple(f"{one.key} is that of the later summary" for one in lost if one.key in _REPLACED),
+        tuple(f"{loss.key} is that of the later summary" for loss in lost if loss.key in _REPLACED),
         tuple(lost),
     )
 
@@ -209,10 +209,10 @@ def _text(made: SessionPage, sides: tuple[SessionPage, SessionPage], counter: Co
 
 def _parse(text: str) -> SessionPage | None:
     try:
-        found = session_page.parse(text, "")
+        page = session_page.parse(text, "")
     except InvalidRecord:
         return None
-    return found if found.id else None
+    return page if page.id else None
 
 
 def _order(version: SessionPage) -> tuple[str, str, str]:

@@ -35,16 +35,16 @@ def is_of_tasks(tool: str) -> bool:
 
 def task_list(arguments: Mapping[str, Any]) -> list[Step] | None:
     """Return the task list in a call's arguments as steps, None if there is none."""
-    given = next((arguments[name] for name in ("todos", "plan") if name in arguments), None)
-    if given is None:
+    items = next((arguments[name] for name in ("todos", "plan") if name in arguments), None)
+    if items is None:
         return None
-    found = []
-    for item in given if isinstance(given, list) else ():
+    steps = []
+    for item in items if isinstance(items, list) else ():
         if isinstance(item, dict):
             text = next((item[k] for k in ("content", "step", "description") if isinstance(item.get(k), str)), "")
             if text.strip() and item.get("status") not in _DROPPED:
-                found.append(Step(one_line(text), _STATUSES.get(str(item.get("status")), PLANNED)))
-    return found
+                steps.append(Step(one_line(text), _STATUSES.get(str(item.get("status")), PLANNED)))
+    return steps
 
 
 def new_task(event: Event) -> str | None:

@@ -160,7 +160,7 @@ def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
 
 def _reasons(events: Sequence[Event]) -> dict[str, str]:
     """Return the purpose of calls by their ids: what the agent said right before that it would look at."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     reason = ""
     for event in events:
         if event.kind == ANSWER:
@@ -169,8 +169,8 @@ def _reasons(events: Sequence[Event]) -> dict[str, str]:
         elif event.kind == PROMPT:
             reason = ""
         elif event.kind == CALL and event.call and reason:
-            found[event.call] = reason
-    return found
+            reasons[event.call] = reason
+    return reasons
 
 
 def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
@@ -184,7 +184,7 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
     A file outside of the repository is shown relative to a home folder (`~/notes.md`), otherwise by its absolute path.
     """
     actions = {entry.path: entry.action for entry in whole.entries}
-    found: dict[str, TouchedFile] = {}
+    files: dict[str, TouchedFile] = {}
     for event, result in reversed(list(effective(events))):
         for touch in reversed(list(touches(event, result))):
             path, is_inside = places.locate(touch.path, touch.cwd)
@@ -192,8 +192,8 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
             is_pattern = bool(tool_calls.command_of(event.arguments) and _PATTERN.search(touch.path))
             if action is not None and not is_pattern:  # folders are not in the trail
                 shown = path if is_inside else _HOME.sub("~/", path)
-                found.setdefault(shown, TouchedFile(shown, action))
-    return list(found.values())
+                files.setdefault(shown, TouchedFile(shown, action))
+    return list(files.values())
 
 
 def is_without_effect(call: Event, result: Event | None) -> bool:

@@ -113,8 +113,8 @@ def _each_line(change: Callable[[str], str], *headings: str) -> Callable[[Sessio
 
     def shorten(made: SessionPage) -> SessionPage:
         lines = {
-            heading: tuple(filter(None, map(change, given))) if heading in headings else given
-            for heading, given in made.lines.items()
+            heading: tuple(filter(None, map(change, line))) if heading in headings else line
+            for heading, line in made.lines.items()
         }
         return msgspec.structs.replace(made, lines=lines)
 

@@ -144,7 +144,7 @@ class _DialogueReader:
 
     def finish(self) -> list[FreeStatement]:
         self._take_report()
-        return sorted((one[0] for one in self._found if one is not None), key=lambda one: one.turn)
+        return sorted((stated[0] for stated in self._found if stated is not None), key=lambda stated: stated.turn)
 
     def _take_prompt(self, turn: Turn) -> None:
         if self._unheeded is not None:
@@ -230,8 +230,8 @@ class _DialogueReader:
     def _take_back(self) -> None:
         """Drop the last cause that the agent stated, since it says now that it was wrong."""
         for place in range(len(self._found) - 1, max(len(self._found) - 4, -1), -1):
-            one = self._found[place]
-            if one is not None and one[0].by == AGENT and one[0].kind == LEARNING:
+            stated = self._found[place]
+            if stated is not None and stated[0].by == AGENT and stated[0].kind == LEARNING:
                 self._found[place] = None
                 return
 

@@ -184,12 +184,12 @@ MODIFIED = "modified"
 @cache
 def _roles() -> dict[str, str]:
     """Return the role of each label, by its words."""
-    found = {phrase: role for role, phrases in _PHRASES.items() for phrase in phrases.split("|")}
+    roles = {phrase: role for role, phrases in _PHRASES.items() for phrase in phrases.split("|")}
     ends = ("decision", "decisions", "decision made", "decisions made", "decision taken", "decisions taken")
-    found |= {before + end: DECISION for before in _BEFORE[DECISION] for end in ends}
+    roles |= {before + end: DECISION for before in _BEFORE[DECISION] for end in ends}
     kinds = ("bug", "bugs", "issue", "issues", "problem", "problems", "blocker", "blockers")
-    found |= {f"{before}{kind}": ISSUE for before in _BEFORE[ISSUE] for kind in kinds}
-    return found
+    roles |= {f"{before}{kind}": ISSUE for before in _BEFORE[ISSUE] for kind in kinds}
+    return roles
 
 
 def look_up(name: str) -> tuple[str, str, str]:

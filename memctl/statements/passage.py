@@ -105,10 +105,10 @@ class Passage:
         If the passage is a single text such as `a (why), b (why)`, the result has an item for each: `a (why)` and
         `b (why)`.
         """
-        found = tuple(plain("\n".join(part.lines)) for part in self.parts)
-        if len(found) == 1 and not self.has_items and "), " in found[0] and found[0].rstrip(".").endswith(")"):
-            return _explained(found[0])
-        return tuple(one for one in found if one)
+        texts = tuple(plain("\n".join(part.lines)) for part in self.parts)
+        if len(texts) == 1 and not self.has_items and "), " in texts[0] and texts[0].rstrip(".").endswith(")"):
+            return _explained(texts[0])
+        return tuple(text for text in texts if text)
 
     def whole(self) -> str:
         """Return the whole passage as Markdown."""
@@ -133,10 +133,10 @@ def plain(text: str) -> str:
 
 def _explained(text: str) -> tuple[str, ...]:
     """Return the items of `a (why), b (why)`, which commas behind brackets separate."""
-    found, depth, start = list[str](), 0, 0
+    result, depth, start = list[str](), 0, 0
     for place, character in enumerate(text):
         depth += (character == "(") - (character == ")")
         if character == "," and depth <= 0 and text[place - 1] == ")":
-            found.append(text[start:place].strip())
+            result.append(text[start:place].strip())
             start = place + 1
-    return tuple(part for part in (*found, text[start:].strip()) if part)
+    return tuple(part for part in (*result, text[start:].strip()) if part)

@@ -62,7 +62,9 @@ def units(text: str) -> Iterator[Unit]:
     for line, form, block in _blocks(lines):
         if form == SENTENCE:
             item = line if _ITEM.match(_QUOTE.sub("", lines[line - 1])) else 0
-            yield from (Unit(line + there, SENTENCE, said, heading, item) for there, said in _sentences(block))
+            yield from (
+                Unit(line + offset, SENTENCE, sentence, heading, item) for offset, sentence in _sentences(block)
+            )
             continue
         unit = Unit(line, form, "\n".join(block).rstrip("\n"), heading)
         if form == HEADING:

@@ -44,7 +44,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 
 def shell_of(environ: Mapping[str, str]) -> Shell | None:
     """Return the shell of the agents' program that set these environment variables; None for a person's shell."""
-    return next((one for one in _SHELLS if environ.get(one.variable)), None)
+    return next((item for item in _SHELLS if environ.get(item.variable)), None)
 
 
 def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:

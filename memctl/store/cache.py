@@ -41,11 +41,11 @@ def _schema(rules: str) -> str:
 
     A cache of another version is replaced. Reading these files takes 0.1 ms; importing the modules would take 2 ms.
     """
-    found = crc32(repr((_READING_VERSION, list(KINDS))).encode())
+    checksum = crc32(repr((_READING_VERSION, list(KINDS))).encode())
     for file in (rules, *(f"{_PACKAGE}/{source}" for source in _SOURCES)):
         with open(file, "rb") as text:
-            found = crc32(text.read(), found)
-    return f"{__version__}/{found:08x}"
+            checksum = crc32(text.read(), checksum)
+    return f"{__version__}/{checksum:08x}"
 
 
 class Undecodable(MemctlError, sqlite3.DatabaseError):
@@ -88,7 +88,9 @@ class View(msgspec.Struct, frozen=True):
     def decoded(self) -> tuple[list[Record], list[Fault]]:
         """Return the records, and the faults of invalid files, both in the order of their paths."""
         try:
-            faults = [one for packed in self.packed_faults for one in msgspec.msgpack.decode(packed, type=list[Fault])]
+            faults = [
+                fault for packed in self.packed_faults for fault in msgspec.msgpack.decode(packed, type=list[Fault])
+            ]
             return msgspec.msgpack.decode(self.packed, type=list[Record]), faults
         except msgspec.MsgspecError:
             raise discard_undecodable(self.database) from None

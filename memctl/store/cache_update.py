@@ -115,7 +115,7 @@ def _parse_files(
 ) -> tuple[list[ParsedFile], list[str]]:
     """Parse the files that may have changed; return them, and the paths of the missing ones."""
     reader = files.FolderReader(memory.folder)
-    found: list[ParsedFile] = []
+    parsed_files: list[ParsedFile] = []
     removed: list[str] = []
     for number, path in enumerate(sorted(stale)):
         if progress and number % _STEP == 0:
@@ -124,10 +124,10 @@ def _parse_files(
         if item is None:
             removed.append(path)
         else:
-            found.append(item)
+            parsed_files.append(item)
     if progress and stale:
         progress(len(stale), len(stale))
-    return found, removed
+    return parsed_files, removed
 
 
 def _parse_file(
@@ -177,12 +177,12 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
         return ParsedFile(path, stat, None, "", [], [], blob=blob)
     record, body = parse(text, path)
     first_line = text.count("\n", 0, len(text) - len(body)) + 1
-    found = mentions.in_text(body, first_line)
+    found_mentions = mentions.in_text(body, first_line)
     if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
-        found.append(mentions.Mention(1, mentions.IGNORE))
+        found_mentions.append(mentions.Mention(1, mentions.IGNORE))
     weight = characters.weight(text)
     controls = bool(characters.first_control_character(text))
-    return ParsedFile(path, stat, record, body, found, [], weight, _has_credential(text), controls, blob)
+    return ParsedFile(path, stat, record, body, found_mentions, [], weight, _has_credential(text), controls, blob)
 
 
 def _has_credential(text: str) -> bool:
@@ -309,13 +309,13 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
     stored = (item.path, number, item.stat, packed, faults, mentions)
     if record is None:
         return *stored, *(None,) * 19, item.blob
-    asked = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
+    columns = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
     marks = (item.weight, int(item.is_suspicious), int(item.has_controls))
     dated = (record.timestamp, *marks, record.recorded, record.title, record.id, record.status)
     lists = (f",{','.join(values)}," if values else "" for values in (record.tags, record.aliases))  # none has a comma
     return (
         *stored,
-        *asked,
+        *columns,
         *dated,
         int(record.is_archived),
         record.section,

@@ -108,7 +108,7 @@ def _alternatives(word: str, substitutes: Substitutes) -> list[str]:
     if not parts:
         return _spellings(word.lower(), substitutes)
     spelled = {part: _spellings(part, substitutes) for part in parts}
-    wanted = [each for part, found in spelled.items() if part not in STOP_WORDS for each in found]
+    wanted = [each for part, spellings in spelled.items() if part not in STOP_WORDS for each in spellings]
     return [_quoted([word.lower()]), *wanted]
 
 

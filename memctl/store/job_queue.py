@@ -66,13 +66,13 @@ def notes(root: Path) -> list[JobNote]:
         names = sorted(os.listdir(root / JOBS))
     except OSError:
         return []
-    found = []
+    result = []
     for name in names:
         moment, _, rest = name.removesuffix(".json").partition("-")
         tries, _, key = rest.partition("-")
         if moment.isdecimal() and tries.isdecimal() and key and name.endswith(".json"):
-            found.append(JobNote(root / JOBS / name, key, int(tries)))
-    return found
+            result.append(JobNote(root / JOBS / name, key, int(tries)))
+    return result
 
 
 def notes_of(folder: SessionDir) -> list[JobNote]:
@@ -128,13 +128,13 @@ def run_jobs(
         if held is None:
             return False
         try:
-            kept = [note for note in notes_of(folder) if not _try_job(note, do, fault)]
+            waiting = [note for note in notes_of(folder) if not _try_job(note, do, fault)]
         except NotNow:
             return False
         finally:
             os.close(held)
             held = None
-        if kept:
+        if waiting:
             return False
     return True
 

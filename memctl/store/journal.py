@@ -146,10 +146,10 @@ def drop(entry: PendingEntry) -> None:
 
 def entries(folder: Path) -> list[PendingEntry]:
     """Return all pending changes in a folder, oldest first."""
-    found = ((file, file.name.split(".")[-2], stored) for file, stored in entries_of_kind(folder, _EntryFile))
+    files = ((file, file.name.split(".")[-2], stored) for file, stored in entries_of_kind(folder, _EntryFile))
     return [
         PendingEntry(file=file, stage=stage, **msgspec.structs.asdict(stored))
-        for file, stage, stored in found
+        for file, stage, stored in files
         if stage in (WRITING, PENDING, HELD)
     ]
 

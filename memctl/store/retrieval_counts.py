@@ -78,10 +78,12 @@ def with_counts(folder: Path | None, records: list[Record]) -> list[Record]:
     `last_accessed` of a record becomes the time of its last retrieval. The given records are not changed. If `folder`
     is None, or the database has no counts, the records are returned as they are.
     """
-    found = counts(folder) if folder is not None and records else {}
-    if not found:
+    totals = counts(folder) if folder is not None and records else {}
+    if not totals:
         return records
-    return [_add_count(record, found[record.memory_id]) if record.memory_id in found else record for record in records]
+    return [
+        _add_count(record, totals[record.memory_id]) if record.memory_id in totals else record for record in records
+    ]
 
 
 def _add_count(record: Record, count: tuple[int, str]) -> Record:

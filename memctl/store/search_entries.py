@@ -106,6 +106,6 @@ def _of_checkpoint(saved: checkpoint.Checkpoint) -> SearchEntry:
         *(saved.lessons, saved.summary, saved.constraints, saved.inputs, saved.success_criteria, saved.earlier_goals),
     )
     body = "\n".join([saved.phase, *(item for items in lists for item in items)])
-    names = (*(one.id for one in saved.records), *(one.path for one in saved.files))
+    names = (*(record.id for record in saved.records), *(file.path for file in saved.files))
     terms = (saved.checkpoint_id, saved.workflow_id, saved.environment.branch, saved.session, *names)
     return SearchEntry(CHECKPOINT, saved.checkpoint_id, saved.goal, body, " ".join(terms))

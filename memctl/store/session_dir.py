@@ -178,10 +178,10 @@ def find_root(start: Path) -> tuple[Repository, Path, Path] | None:
 
 
 def _by_age(sessions: Path) -> list[Path]:
-    found = []
+    ages = []
     for path in sessions.glob("*"):
         try:
-            found.append((path.stat().st_mtime_ns, path))
+            ages.append((path.stat().st_mtime_ns, path))
         except OSError:
             continue  # another process has just tidied up
-    return [path for _, path in sorted(found, reverse=True)]
+    return [path for _, path in sorted(ages, reverse=True)]

@@ -24,12 +24,12 @@ def recall(cache: Cache) -> dict[Key, bytes]:
         return {}
 
 
-def keep(cache: Cache, found: Mapping[Key, bytes]) -> None:
-    """Store the facts `found`, by key, in the cache.
+def keep(cache: Cache, facts: Mapping[Key, bytes]) -> None:
+    """Store the facts `facts`, by key, in the cache.
 
     If another process is writing, they are not stored and have to be computed again.
     """
-    _change(cache, "INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", ((*key, value) for key, value in found.items()))
+    _change(cache, "INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", ((*key, value) for key, value in facts.items()))
 
 
 def forget(cache: Cache, known: Collection[Key], blobs: Collection[str]) -> None:

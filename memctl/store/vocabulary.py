@@ -60,6 +60,6 @@ def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[
         )
         candidates += [row[0] for row in rows]
     frequent = {
-        near: found for near in nearest(word, candidates, _CHANGED_LETTER_SLIPS) if (found := count(near, _MANY))
+        near: number for near in nearest(word, candidates, _CHANGED_LETTER_SLIPS) if (number := count(near, _MANY))
     }
     return tuple(sorted(frequent, key=lambda near: (-frequent[near], near))[:_MOST_SUBSTITUTES])

@@ -161,11 +161,11 @@ def next_step(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step
     return msgspec.structs.replace(step, state=state)
 
 
-def _refuse_credentials(before: State, after: State, said: Iterable[str]) -> None:
+def _refuse_credentials(before: State, after: State, texts: Iterable[str]) -> None:
     """Raise MemctlError if a new text of a state, or of its commit message, has a credential: a push would publish
     it."""
     known = set(_texts(before))
-    for text in (*said, *(text for text in _texts(after) if text not in known)):
+    for text in (*texts, *(text for text in _texts(after) if text not in known)):
         for span in find(text):
             raise MemctlError(f"this {describe(text, span)}; it would stay in the history for ever", "take it out")
 

@@ -223,7 +223,7 @@ def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[
     merged = theirs.with_(
         sync_version=max(ours.sync_version, theirs.sync_version) + 1,
         last_sync_timestamp=max(ours.last_sync_timestamp, theirs.last_sync_timestamp),
-        agent_task_assignments={name: found for name, found in lists.items() if found},
+        agent_task_assignments={name: tasks for name, tasks in lists.items() if tasks},
         **values,
     )
     return merged, tuple(lost)
@@ -235,10 +235,10 @@ def _each(
     """Return the merge of entries by key; if both sides changed an entry differently, theirs."""
     merged: dict[str, V] = {}
     for key in {**base, **ours, **theirs}:
-        before, one, other = base.get(key), ours.get(key), theirs.get(key)
-        kept = one if other == before else other
-        if kept != one and one != before:
-            given_up = _show(one) if one is not None else "its removal here"
+        before, our, other = base.get(key), ours.get(key), theirs.get(key)
+        kept = our if other == before else other
+        if kept != our and our != before:
+            given_up = _show(our) if our is not None else "its removal here"
             lost.append(f"{what} {key}: {given_up} was replaced by {_show(other)}")
         if kept is not None:
             merged[key] = kept

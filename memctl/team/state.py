@@ -78,8 +78,8 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         """The ownership on one line, for messages: section, owner, type, times and reason."""
         until = f"until {self.expires_at}" if self.expires_at else "with no end"
         why = f": {self.lock_reason}" if self.lock_reason else ""
-        said = f"{self.section_id} is owned by {self.owner_agent_id} ({self.ownership_type}), since {self.acquired_at}"
-        return printable_line(f"{said} {until}{why}")  # another machine's words stay on their line
+        text = f"{self.section_id} is owned by {self.owner_agent_id} ({self.ownership_type}), since {self.acquired_at}"
+        return printable_line(f"{text} {until}{why}")  # another machine's words stay on their line
 
 
 def agent_name(text: str) -> str:
@@ -159,8 +159,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     def live(self, section: str, now: str) -> Ownership | None:
         """Return the ownership of a section if it has one that has not expired, else None."""
-        found = self.section_ownership_map.get(section)
-        return found if found and found.is_live(now) else None
+        ownership = self.section_ownership_map.get(section)
+        return ownership if ownership and ownership.is_live(now) else None
 
     def innermost(self, markers: Iterable[str], now: str) -> Ownership | None:
         """Return the ownership of the innermost section that has one that has not expired; None if none has.
@@ -190,7 +190,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
         `field` is the name of the mapping, such as "active_agents".
         """
-        entries = {name: one for name, one in {**getattr(self, field), key: value}.items() if one is not None}
+        entries = {name: entry for name, entry in {**getattr(self, field), key: value}.items() if entry is not None}
         return self.with_(**{field: entries})
 
 

@@ -17,8 +17,8 @@ def first_control_character(text: str) -> str:
         data = text.encode()
         if len(data.translate(None, _ASCII)) == len(data):
             return ""
-    found = _CONTROL.search(text)
-    return found[0] if found else ""
+    match = _CONTROL.search(text)
+    return match[0] if match else ""
 
 
 def encodable(text: str) -> str:

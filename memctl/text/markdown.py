@@ -45,7 +45,7 @@ def inline(text: str) -> str:
 
 def without_escapes(line: str) -> str:
     """Return a line of Markdown without backslash escapes: `\\[a\\]` becomes `[a]`. It reverses `inline`."""
-    return _ESCAPE.sub(lambda found: found[2] or found[0], line)
+    return _ESCAPE.sub(lambda match: match[2] or match[0], line)
 
 
 def cell(text: str) -> str:

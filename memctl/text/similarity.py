@@ -68,7 +68,7 @@ def duplicates(texts: Sequence[str]) -> dict[int, int]:
     plain = [normalise(text) for text in texts]
     exact: dict[str, int] = {}
     by_sketch: dict[int, list[int]] = {}
-    found: dict[int, int] = {}
+    copies: dict[int, int] = {}
     for number in reversed(range(len(texts))):
         text = plain[number]
         if not text:
@@ -79,12 +79,12 @@ def duplicates(texts: Sequence[str]) -> dict[int, int]:
         if later < 0:
             later = next((other for other in candidates if _alike(text, plain[other])), -1)
         if later >= 0:
-            found[number] = later
+            copies[number] = later
             continue
         exact[text] = number
         for mark in sketch:
             by_sketch.setdefault(mark, []).append(number)
-    return found
+    return copies
 
 
 def consolidate(text: str) -> str:
@@ -138,10 +138,10 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 def terms(text: str) -> set[str]:
     """Return the meaningful words of a text without their endings; camelCase and snake_case are split."""
-    found = (
+    terms_found = (
         part for word in _TERM.findall(text) for part in (_HUMP.findall(word) if word.isascii() else ()) or (word,)
     )
-    return {_stem(word) for word in map(str.lower, found) if len(word) > 1 and word not in _TASK_STOP_WORDS}
+    return {_stem(word) for word in map(str.lower, terms_found) if len(word) > 1 and word not in _TASK_STOP_WORDS}
 
 
 def _stem(word: str) -> str:

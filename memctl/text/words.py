@@ -76,14 +76,14 @@ class InnerWords:
     def of(self, text: str) -> str:
         """Return the parts of each compound word of a text, joined by spaces."""
         words = set(text.encode().translate(_SPACED).split()) - self._plain
-        found = [self._parts.get(word) or self._split_word(word) for word in sorted(words)]
-        return " ".join(filter(None, found))
+        parts = [self._parts.get(word) or self._split_word(word) for word in sorted(words)]
+        return " ".join(filter(None, parts))
 
     def all_words(self) -> set[str]:
         """Return all words of the texts so far, and their parts, in lower case."""
         odd = [word for word in self._plain if not word.isascii()] + list(self._parts)
-        found = {each for word in odd for each in words_of(word.decode())}
-        return found.union(b" ".join(self._plain.difference(odd)).decode().lower().split())
+        words = {each for word in odd for each in words_of(word.decode())}
+        return words.union(b" ".join(self._plain.difference(odd)).decode().lower().split())
 
     def _split_word(self, word: bytes) -> str:
         """Return the parts of the words in a piece of UTF-8 text without ASCII separators, joined by spaces."""
@@ -115,8 +115,10 @@ def _without_marks(run: re.Match[str]) -> str:
     """Return a run of characters beyond ASCII without combining marks, except those that make another kana."""
     import unicodedata  # most texts are ASCII
 
-    kept = [c for c in unicodedata.normalize("NFD", run[0]) if not unicodedata.combining(c) or c in "\u3099\u309a"]
-    return unicodedata.normalize("NFC", "".join(kept))
+    characters = [
+        c for c in unicodedata.normalize("NFD", run[0]) if not unicodedata.combining(c) or c in "\u3099\u309a"
+    ]
+    return unicodedata.normalize("NFC", "".join(characters))
 
 
 @cache
@@ -143,14 +145,14 @@ def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]
     One error is allowed, or two if the word has 8 letters or more. A replaced letter counts as `changed` errors.
     """
     limit = 1 if len(word) < _TWO_SLIPS else 2
-    found: list[str] = []
+    result: list[str] = []
     for candidate in candidates:
         apart = distance(word, candidate, limit, changed)
         if apart < limit:
-            limit, found = apart, []
+            limit, result = apart, []
         if apart == limit:
-            found.append(candidate)
-    return found
+            result.append(candidate)
+    return result
 
 
 def distance(one: str, other: str, limit: int, changed: int = 1) -> int:

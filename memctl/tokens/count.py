@@ -229,33 +229,33 @@ def name_of(model: str) -> str:
     return re.sub(r"(?:[-@]20\d{6}|-latest)?(?:-v\d+(?::\d+)?)?$", "", name)
 
 
-def calibrate(model: str, found: Sequence[TokenSample], family: Family) -> Calibration | None:
-    """Return the calibration of a model from the observations `found`, oldest first; None if there are none.
+def calibrate(model: str, samples: Sequence[TokenSample], family: Family) -> Calibration | None:
+    """Return the calibration of a model from the observations `samples`, oldest first; None if there are none.
 
     `family` is the model's family. While there are few observations, the error band is at least the family's.
     """
-    if not found:
+    if not samples:
         return None
     ratio = 1.0
-    for one in found:
-        ratio += RATE * (min(max(one.reported / one.estimate, LEAST), MOST) - ratio)
+    for sample in samples:
+        ratio += RATE * (min(max(sample.reported / sample.estimate, LEAST), MOST) - ratio)
     ratio = round(ratio, 4)
-    before, after = _errors(found, 1.0), _errors(found, ratio)
+    before, after = _errors(samples, 1.0), _errors(samples, ratio)
     band = max(after[math.ceil(_BAND * len(after)) - 1], 0.01)
     return Calibration(
         model=model,
         ratio=ratio,
-        observations=len(found),
-        error=round(band if len(found) >= _ENOUGH else max(band, family.error), 3),
+        observations=len(samples),
+        error=round(band if len(samples) >= _ENOUGH else max(band, family.error), 3),
         before=_median(before),
         after=_median(after),
-        kinds=frozenset(kind for one in found for kind in one.kinds.split()),
-        reported={one.digest: one.reported for one in found},
+        kinds=frozenset(kind for sample in samples for kind in sample.kinds.split()),
+        reported={sample.digest: sample.reported for sample in samples},
     )
 
 
-def _errors(found: Sequence[TokenSample], ratio: float) -> list[float]:
-    return sorted(abs(one.estimate * ratio / one.reported - 1) for one in found)
+def _errors(samples: Sequence[TokenSample], ratio: float) -> list[float]:
+    return sorted(abs(sample.estimate * ratio / sample.reported - 1) for sample in samples)
 
 
 def _median(errors: Sequence[float]) -> float:

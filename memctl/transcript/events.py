@@ -55,8 +55,8 @@ class Usage(msgspec.Struct, frozen=True):
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
         """Return the sum of several usages."""
-        found = [(one.read, one.written) for one in usages]
-        return cls(sum(read for read, _ in found), sum(written for _, written in found))
+        totals = [(usage.read, usage.written) for usage in usages]
+        return cls(sum(read for read, _ in totals), sum(written for _, written in totals))
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -185,5 +185,5 @@ def event_of(block: Block, origin: Mapping[str, Any] = {}) -> Event | None:
 
 def arguments_of(block: Block) -> dict[str, Any]:
     """Return the arguments of a tool call by name; arguments that are not a JSON object are under the name `input`."""
-    given = decode_json(block.arguments) if isinstance(block.arguments, str) else block.arguments
-    return given if isinstance(given, dict) else {"input": block.arguments}
+    arguments = decode_json(block.arguments) if isinstance(block.arguments, str) else block.arguments
+    return arguments if isinstance(arguments, dict) else {"input": block.arguments}

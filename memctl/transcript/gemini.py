@@ -50,8 +50,8 @@ def read(lines: Iterable[Line]) -> Session:
             restated = _dicts(changes.get("messages"))
             if (place := summary_place(restated)) and (text := text_of(restated[place - 1])) not in summaries:
                 summaries.append(text)
-                said = {"type": _SUMMARY, "content": text, "timestamp": changes.get("lastUpdated")}
-                messages[f"summary {len(summaries)}"] = said
+                fields = {"type": _SUMMARY, "content": text, "timestamp": changes.get("lastUpdated")}
+                messages[f"summary {len(summaries)}"] = fields
             continue
         for message in _dicts(line.fields["messages"]) if "messages" in line.fields else [line.fields]:
             messages[text_in(message, "id") or str(len(messages))] = message
@@ -105,11 +105,15 @@ def _call(call: dict[str, Any], origin: dict[str, Any]) -> Iterator[Event]:
     yield Event(CALL, tool=text_in(call, "name"), arguments=arguments, call=identifier, **origin)
     parts = [part.get("functionResponse") for part in _dicts(call.get("result"))]
     responses = [part.get("response") for part in parts if isinstance(part, dict)]
-    texts = [text_in(one, "error") or text_in(one, "output") for one in responses if isinstance(one, dict)]
+    texts = [
+        text_in(response, "error") or text_in(response, "output")
+        for response in responses
+        if isinstance(response, dict)
+    ]
     if texts:
         text = _OF_HOST.sub("", _FRAME.sub("", "\n".join(texts))).strip().removeprefix("Output: ")
         yield Event(RESULT, text, call=identifier, is_error=call.get("status") == "error", **origin)
 
 
-def _dicts(given: Any) -> list[dict[str, Any]]:
-    return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+def _dicts(values: Any) -> list[dict[str, Any]]:
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []

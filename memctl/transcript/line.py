@@ -71,8 +71,8 @@ class Line:
 
         The keys are `trigger`, `preTokens` and `postTokens`, each if it is known.
         """
-        found = self.fields.get("compactMetadata")
-        return found if isinstance(found, dict) else {}
+        metadata = self.fields.get("compactMetadata")
+        return metadata if isinstance(metadata, dict) else {}
 
     @property
     def compacted_by_itself(self) -> int:
@@ -125,12 +125,12 @@ def without_host_tags(text: str) -> str:
         if not is_end and (after := following.get(name)) and after[1]:
             ends[number] = after.end()
         following[name] = tags[number]
-    kept, place = [], 0
+    texts, place = [], 0
     for tag, end in zip(tags, ends, strict=True):
         if end and tag.start() >= place:
-            kept.append(text[place : tag.start()])
+            texts.append(text[place : tag.start()])
             place = end
-    return "".join([*kept, text[place:]])
+    return "".join([*texts, text[place:]])
 
 
 LONGEST_LINE = 32 * 1024 * 1024  # bytes or characters; the longest seen have pictures in them, and about 5 million

@@ -54,13 +54,13 @@ def _of_lines(data: bytes) -> Session:
     first = next(lines, None)
     lines = chain([first] if first is not None else [], lines)
     fields = first.fields if first is not None else {}
-    found: Session | None = None
+    result: Session | None = None
     if "role" in fields or "call_id" in fields:
-        found = of_messages([line.fields for line in lines])
+        result = of_messages([line.fields for line in lines])
     elif (read_host := _reader_of(fields)) is not None:
-        found = read_host(lines)
-    if found is not None:
-        return msgspec.structs.replace(found, broken=reader.broken)
+        result = read_host(lines)
+    if result is not None:
+        return msgspec.structs.replace(result, broken=reader.broken)
     is_transcript = False
     for line in lines:
         is_transcript = is_transcript or isinstance(line.fields.get("type"), str) or bool(line.message)

@@ -177,9 +177,9 @@ class WindowReader:
                     self._outcomes[-1] = (results + 1, failed + (block.get("is_error") is True))
                 continue
             answer = text_in(line.message, "id")
-            told = next((group for group in reversed(self._groups) if group.id != _QUEUED), None)
-            is_going_on = told is not None and answer and told.id == answer
-            last = told if is_going_on else self._groups[-1] if self._groups else None
+            group = next((group for group in reversed(self._groups) if group.id != _QUEUED), None)
+            is_going_on = group is not None and answer and group.id == answer
+            last = group if is_going_on else self._groups[-1] if self._groups else None
             if last is None or last.role != line.role or last.id != answer:
                 last = _Group(line.role, answer, [])
                 self._groups.append(last)

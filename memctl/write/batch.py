@@ -83,7 +83,7 @@ def compose(memory: Memory, batch: Batch) -> str:
     """Return the message of the commit that squashes a batch."""
     changes = batches.changes(memory, batch.base, batch.tip)[::-1]
     return commit_message.compose_squash(
-        [one.subject for one in changes], [one.trailers for one in changes], batch.base, batch.tip
+        [change.subject for change in changes], [change.trailers for change in changes], batch.base, batch.tip
     )
 
 
@@ -96,7 +96,9 @@ def restore_files(memory: Memory, batch: Batch) -> None:
     repository = memory.repository
     clean = sorted(set(batches.paths(memory, batch)) - set(pending_state.differing_from_head(memory, ignored=True)))
     tracked = [memory.tracked(path) for path in clean]
-    sides = [trees.blob_ids(repository, one, tracked) for one in (batch.base, "HEAD", batch.tip)] if clean else []
+    sides = (
+        [trees.blob_ids(repository, revision, tracked) for revision in (batch.base, "HEAD", batch.tip)] if clean else []
+    )
     writes, deletes, stuck = [], [], []
     for path in clean:
         before, now, wanted = (side.get(memory.tracked(path), "") for side in sides)
@@ -146,10 +148,10 @@ def unstage(memory: Memory) -> None:
         return
     staged = {entry.path: entry.blob for entry in index.entries(repository, memory.prefix)}
     tracked = [memory.tracked(path) for path in batches.paths(memory, batch)]
-    wanted, there = (trees.blob_ids(repository, one, tracked) for one in (batch.tip, "HEAD"))
-    ours = [path for path in tracked if staged.get(path) == wanted.get(path) != there.get(path)]
+    wanted, base = (trees.blob_ids(repository, revision, tracked) for revision in (batch.tip, "HEAD"))
+    ours = [path for path in tracked if staged.get(path) == wanted.get(path) != base.get(path)]
     if ours and set(differences.changed_below(repository, ".", "HEAD", staged=True)) - set(ours):
-        index.stage_blobs(repository, {path: there.get(path, "") for path in ours})
+        index.stage_blobs(repository, {path: base.get(path, "") for path in ours})
 
 
 def leave_branch(memory: Memory, branch: str) -> None:
@@ -224,17 +226,17 @@ def _reset_files(memory: Memory, batch: Batch) -> None:
     """Set the files of a batch back to HEAD, except those that were edited or staged since."""
     repository = memory.repository
     tracked = {memory.tracked(path): path for path in batches.paths(memory, batch)}
-    wanted, there = (trees.blob_ids(repository, one, tracked) for one in (batch.tip, "HEAD"))
+    wanted, base = (trees.blob_ids(repository, revision, tracked) for revision in (batch.tip, "HEAD"))
     staged = {entry.path: entry.blob for entry in index.entries(repository, memory.prefix)}
-    found = [name for name in tracked if os.path.isfile(repository.top / name)]
-    here = trees.worktree_blob_ids(repository, found)
+    names = [name for name in tracked if os.path.isfile(repository.top / name)]
+    here = trees.worktree_blob_ids(repository, names)
     writes, deletes = [], []
     for name, path in tracked.items():
-        if here.get(name) != wanted.get(name) or staged.get(name) != there.get(name):
+        if here.get(name) != wanted.get(name) or staged.get(name) != base.get(name):
             continue
-        text = _text(memory, there.get(name, ""))
+        text = _text(memory, base.get(name, ""))
         if text is not None:
             writes.append(Write(path, text))
-        elif name in here and name not in there:
+        elif name in here and name not in base:
             deletes.append(path)
     files.replace_all(memory.folder, files.prepare(memory.folder, writes), deletes)

@@ -64,8 +64,8 @@ def finish(memory: Memory) -> None:
     if move is None:
         return
     if repository.branch() == (move.branch, move.old):  # otherwise it is done, or the user has switched branches
-        if found := locks.existing(repository.git_dir, repository.common_dir, move.branch):
-            raise MemctlError(*locks.describe(found[0]))
+        if lock := locks.existing(repository.git_dir, repository.common_dir, move.branch):
+            raise MemctlError(*locks.describe(lock[0]))
         if operation := repository.under_way():
             raise MemctlError(f"{move.why} was interrupted, and {operation} is under way", "finish that one first")
         checkout.finish_interrupted(repository, move.old, move.new)
@@ -88,13 +88,13 @@ def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
     if conflicts := index.conflicting_paths(memory.repository):
         _refuse(f"{what}: these files are in conflict", conflicts, "`git add` those that are resolved, and commit them")
     try:
-        found = checkout.blocking_files(memory.repository, move.old, move.new)
+        blocking = checkout.blocking_files(memory.repository, move.old, move.new)
     except git.GitFailed as error:
         raise _git_error(memory, move, error) from None
-    if found:
+    if blocking:
         _refuse(
             f"{what}: these files have uncommitted changes",
-            found,
+            blocking,
             "`memctl commit` commits those of the memory; commit or `git stash` the others",
         )
 

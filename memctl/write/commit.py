@@ -99,20 +99,20 @@ def commit_all(
                 outcomes.append(outcome)
         is_stuck = any(outcome.pending for outcome in outcomes) and not dry_run
         undone = [entry for entry in entries if entry.undone]
-        outcomes += [Outcome(one.change, pending=pending_state.WHY, hint=pending_state.AGAIN) for one in undone]
+        outcomes += [Outcome(entry.change, pending=pending_state.WHY, hint=pending_state.AGAIN) for entry in undone]
         if is_stuck:
             return outcomes
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
         differing = pending_state.uncommitted(memory).items()
         edited = [path for path, code in differing if path not in handled and manual_edits.is_ours(path, code)]
-        odd = {path: found for path in edited if (found := manual_edits.objection(memory, path, **allowed))}
+        odd = {path: why for path in edited if (why := manual_edits.objection(memory, path, **allowed))}
         rest = [path for path in edited if path not in odd]
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
         # Rendered documents may be equal to HEAD's.
         outcomes += [made] if made and (made.commit or made.pending) else []
         squashed = squash(memory, dry_run=dry_run, **allowed)
         outcomes += [squashed] if squashed else []
-        return [*outcomes, *(_left_alone(memory, path, *found) for path, found in odd.items())]
+        return [*outcomes, *(_left_alone(memory, path, *pair) for path, pair in odd.items())]
 
 
 def commit_waiting(
@@ -259,8 +259,8 @@ def _prepare(memory: Memory, paths: Iterable[str], variables: Variables | None =
     present = [path for path in paths if (memory.folder / path).exists()]
     rendered = [f"{FOLDER}/{INDEX}"] if documents.belong_here(memory, memory.config) else []
     tracked = [memory.tracked(path) for path in (*present, *rendered)]
-    asked = variables or Variables(memory.repository, memory.commit_moment)
-    return Preparation(memory.repository, tracked, asked)
+    process = variables or Variables(memory.repository, memory.commit_moment)
+    return Preparation(memory.repository, tracked, process)
 
 
 def commit_paths(
@@ -427,8 +427,8 @@ def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
 def _refuse_edited(memory: Memory, open_batch: Batch, paths: Sequence[str], **allowed: bool) -> None:
     """Raise CommitPending if a file of a batch was edited by hand since, and must not be committed so."""
     for path in set(paths) & batches.differing_from_tip(memory, open_batch, {}).keys():
-        if found := manual_edits.objection(memory, path, **allowed):
-            raise commits.CommitPending(*found)
+        if why := manual_edits.objection(memory, path, **allowed):
+            raise commits.CommitPending(*why)
 
 
 def _is_unsafe(memory: Memory) -> bool:
@@ -481,7 +481,7 @@ def _what_happened(memory: Memory, paths: Iterable[str]) -> str:
 
 def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     """Commit files that were changed by hand, with all documents, in one commit; return the outcome."""
-    identifiers = tuple(sorted({found for path in paths if (found := ids.id_in_path(path))}))
+    identifiers = tuple(sorted({identifier for path in paths if (identifier := ids.id_in_path(path))}))
     title = ", ".join(identifiers) or ", ".join(paths)
     change = with_author(memory, Change(op="commit", title=f"{title} {_what_happened(memory, paths)}", ids=identifiers))
     advice = tuple(line for path in paths if (line := manual_edits.advice(memory, path)))

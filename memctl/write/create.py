@@ -71,9 +71,12 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     values = complete_values(memory, draft)
     if snapshot is not None:
         if values.get(TASK_ID):
-            given = values.get("supersedes") or []
-            if isinstance(given, list | tuple):
-                values["supersedes"] = [*given, *(one for one in _states_of_task(snapshot, values) if one not in given)]
+            replaced = values.get("supersedes") or []
+            if isinstance(replaced, list | tuple):
+                values["supersedes"] = [
+                    *replaced,
+                    *(identifier for identifier in _states_of_task(snapshot, values) if identifier not in replaced),
+                ]
         from memctl.write import links  # most records refer to none
 
         links.resolve_references(snapshot, values)

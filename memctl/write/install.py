@@ -139,10 +139,10 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
         return [*steps, *_set_drivers(repository, program)]
     if os.path.lexists(place) and not place.is_dir():
         raise MemctlError(f"{place} is not a folder, and Git looks for hooks in it", "move it away first")
-    found = [_hook_to_replace(place, name) for name in hooks.HOOKS]
-    made = not place.exists() or any(hook.made_its_folder for hook in found)
+    files = [_hook_to_replace(place, name) for name in hooks.HOOKS]
+    made = not place.exists() or any(hook.made_its_folder for hook in files)
     steps = []
-    for name, hook in zip(hooks.HOOKS, found, strict=True):
+    for name, hook in zip(hooks.HOOKS, files, strict=True):
         text = hooks.script(name, sorted({where, *hook.memories}), program, made)
         if hook.whose == "the user's" and hook.asks_for_its_name:
             why = "the existing hook depends on the name of its file, so it can't be kept under another name"
@@ -398,10 +398,10 @@ def schedule(memory: Memory, target: str, program: str) -> str:
     origin = _origin()
     if target == "github":
         # Without a known address it is a variable in the settings of the repository or project, as the comment says.
-        named = json.dumps(origin) if origin else "${{ vars.MEMCTL }}"
-        return _GITHUB.replace("MINUTE", minute).replace("MAINTAIN", command).replace("ORIGIN", named)
-    named = json.dumps(origin) if origin else "$MEMCTL_ORIGIN"
-    return _GITLAB.replace("MAINTAIN", json.dumps(command, ensure_ascii=False)).replace("ORIGIN", named)
+        url = json.dumps(origin) if origin else "${{ vars.MEMCTL }}"
+        return _GITHUB.replace("MINUTE", minute).replace("MAINTAIN", command).replace("ORIGIN", url)
+    url = json.dumps(origin) if origin else "$MEMCTL_ORIGIN"
+    return _GITLAB.replace("MAINTAIN", json.dumps(command, ensure_ascii=False)).replace("ORIGIN", url)
 
 
 def _origin() -> str:

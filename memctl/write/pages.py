@@ -116,9 +116,9 @@ def remove(snapshot: Snapshot, marker: str, kind: PageKind) -> Change:
 
 def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change:
     """Return the Change that marks pages as agreeing with the present contents of the files they refer to."""
-    found = list({page.path: page for page in (find(snapshot, marker) for marker in markers)}.values())
+    chosen = list({page.path: page for page in (find(snapshot, marker) for marker in markers)}.values())
     writes = []
-    for page in found:
+    for page in chosen:
         broken = [ref.reference for ref in freshness.references(snapshot, page) if ref.state != freshness.FOUND]
         if broken:
             raise MemctlError(
@@ -130,7 +130,7 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
         if values["reviewed"] != page.reviewed or is_overview:
             old, values = snapshot.read(page.path), {**values, "timestamp": author.now, "agent_id": author.name}
             writes.append(Write(page.path, frontmatter_edit.replace(old, values, pages.ORDER), old))
-    named = tuple(page.id for page in found)
+    named = tuple(page.id for page in chosen)
     return Change(op="review", title=" ".join(named), ids=named, writes=tuple(writes))
 
 
@@ -143,8 +143,8 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
     wanted = "§" + marker.strip().removeprefix("§")
     pages_of_kind = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
     refuse_duplicate(snapshot, wanted)
-    if found := [page for page in pages_of_kind if page.id == wanted]:
-        return found[0]
+    if matching := [page for page in pages_of_kind if page.id == wanted]:
+        return matching[0]
     what = kind.name if kind else "page"
     if kind is None or wanted.startswith(f"§{kind.level}."):
         refuse_broken(snapshot, wanted)

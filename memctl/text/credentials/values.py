@@ -122,8 +122,8 @@ def _is_path_word(text: str, start: int, word: str) -> bool:
     """Return whether a word with slashes is a path or a part of a URL: it begins as one, or has a part of words."""
     if text[start - 1 : start] in ("/", ".", "~", "@"):
         return True
-    named = _word_patterns()[2]
-    parts = (part for part in word.split("/") if named.fullmatch(part))
+    match = _word_patterns()[2]
+    parts = (part for part in word.split("/") if match.fullmatch(part))
     return any(familiar >= _NAMED * counted for familiar, counted in map(familiarity, parts))
 
 

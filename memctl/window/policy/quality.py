@@ -77,7 +77,7 @@ def metrics(found: Measures) -> list[QualityMetric]:
                       f"average of {len(content)} blocks; {over} of more than {LONG_BLOCK}", "tokens"),
         QualityMetric("boundaries", there, needed, f">= {needed}", there >= needed and not missing,
                       f"one where the type changes, and one for each 500 tokens{unmarked}", "boundaries"),
-        _metric("flow", flow(found), ">", FLOW, f"tokens in blocks of at most {LONG_BLOCK}"),
+        _metric("flow", short_block_share(found), ">", FLOW, f"tokens in blocks of at most {LONG_BLOCK}"),
         _metric("health", health(found), ">", HEALTH, f"tokens that {bears}{_HEALTHY}"),
     ]  # fmt: skip
 
@@ -112,7 +112,7 @@ def irrelevance(found: Measures) -> float | None:
     return found.share(sum(item.block.tokens for item in found.irrelevant)) if found.task else None
 
 
-def flow(found: Measures) -> float:
+def short_block_share(found: Measures) -> float:
     """Return the fraction of the tokens of all blocks with text that are in blocks of at most 200 tokens."""
     long = sum(item.block.tokens for item in long_blocks(found))
     content = sum(item.block.tokens for item in found.content)

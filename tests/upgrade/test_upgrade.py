@@ -100,7 +100,9 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(unpacked: Path, tmp_path: Path) -> Path:
-    """A copy of what is in the archive. What names the place where it was made names this one: a clone can't be moved about.
+    """A copy of what is in the archive. What names the place where it was made names this one.
+
+    A clone can't be moved about otherwise.
 
     Git's hooks and merge drivers stay as they are, to the byte: the program that they name for want of one on the
     PATH is gone, as it is after an upgrade into another environment.

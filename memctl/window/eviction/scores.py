@@ -34,17 +34,19 @@ SOURCE = {
 }
 
 
-def check_sum(shares: msgspec.Struct) -> None:
-    """Raise ValueError unless the fields of `shares`, a structure of fractions, sum to 1."""
-    values = msgspec.structs.asdict(shares)
-    total = sum(values.values())
-    if not math.isclose(total, 1.0, abs_tol=_EXACT):
-        listed = ", ".join(f"{name} {value:g}" for name, value in values.items())
-        raise ValueError(f"these sum to {total:g} and must sum to 1: {listed}")
+class Fractions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Fractions of a whole, one in each field; raises ValueError unless they sum to 1."""
+
+    def __post_init__(self) -> None:
+        values = msgspec.structs.asdict(self)
+        total = sum(values.values())
+        if not math.isclose(total, 1.0, abs_tol=_EXACT):
+            listed = ", ".join(f"{name} {value:g}" for name, value in values.items())
+            raise ValueError(f"these sum to {total:g} and must sum to 1: {listed}")
 
 
-class HybridWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The weight of each signal in the hybrid policy; they sum to 1."""
+class HybridWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The weight of each signal in the hybrid policy."""
 
     recency: Share = 0.30
     priority: Share = 0.25
@@ -52,21 +54,15 @@ class HybridWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     reference_freq: Share = 0.15
     semantic_duplication: Share = 0.10
 
-    def __post_init__(self) -> None:
-        check_sum(self)
 
-
-class PriorityWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The weight of each signal in the priority policy; they sum to 1."""
+class PriorityWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The weight of each signal in the priority policy."""
 
     recency: Share = 0.30
     semantic: Share = 0.25
     source: Share = 0.20
     reuse: Share = 0.15
     explicit: Share = 0.10
-
-    def __post_init__(self) -> None:
-        check_sum(self)
 
 
 class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -89,7 +89,7 @@ def _replays(here: World, repo: Path, archive: Path) -> Iterator[Replay]:
         places = Places(Path(session.cwd), session.cwd)
         summary = summarize(session, trail.of_session(session, places, (), ()), f"s{number}", "bench")
         lines = []
-        for one in propose(summary, ()):
+        for one in propose(summary):
             if one.kind in _KINDS and one.values.get("code_refs"):
                 lines.append(json.dumps({"memory_type": one.kind, "title": one.title, **one.values, **one.content}))
                 is_choice = not {"rationale", "alternatives_considered"}.isdisjoint(one.content)

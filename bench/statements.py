@@ -173,7 +173,7 @@ def _letters(text: str) -> str:
 def _verdicts(labelled: LabelledTranscript, content: bytes) -> Iterator[Verdict]:
     messages = _messages(content)
     taken: set[Label] = set()
-    for proposal in propose(_summary(content), ()):
+    for proposal in propose(_summary(content)):
         fitting = _FITTING.get(proposal.kind)
         if fitting is None:
             continue

@@ -31,7 +31,7 @@ def _run() -> None:
     if sys.argv[1:2] == ["hook"] and len(sys.argv) > 2 and not {"-h", "--help"} & set(sys.argv[3:]):
         _answer_hook(sys.argv[2])
     gc.disable()  # a command lives a tenth of a second; collecting while 10,000 records load would double that
-    from memctl.cli.start import Start
+    from memctl.cli.startup import Start
 
     start = Start(sys.argv[1:])
     start.serve_tools = _serve_tools

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
-from memctl.arguments import checked
+from memctl.arguments import checked, item_pairs, set_pairs
 from memctl.errors import USAGE, MemctlError
 
 if TYPE_CHECKING:
@@ -229,9 +229,10 @@ class Memory:
         The fields have the same names as for a new record. The text of an accepted decision can only be changed with
         `allow_accepted`.
         """
+        from memctl.record.record import LISTS
         from memctl.write import edit
 
-        edits = edit.Edits(_texts(values), _pairs(add), _pairs(remove))
+        edits = edit.Edits(set_pairs(values, LISTS), item_pairs(add), item_pairs(remove))
         now = self._memory.now
         return self._write(
             lambda snapshot: edit.edit(snapshot, record_id, edits, now, allow_accepted=allow_accepted), reason, dry_run
@@ -266,7 +267,7 @@ class Memory:
 
         `marker` names the place, such as "§2.1".
         """
-        from memctl.pack.supply import places
+        from memctl.pack.item_sources import places
         from memctl.store import agent_env
 
         place = places(self._memory, self._read(at))(marker)
@@ -302,16 +303,16 @@ class Memory:
 
         `limit` is the number of commits to read; 0 reads all.
         """
-        from memctl.pages import answer, provenance
+        from memctl.pages import provenance, why_answer
 
         snapshot = self._read(at)
         commit = self._memory.repository.resolve(at) if at is not None else ""
         request = provenance.locate(self._memory, snapshot, self._memory.repository.top, path, commit)
         found = provenance.why(self._memory, snapshot, request, commit, limit)
-        indirect = answer.indirect(snapshot, found)
+        indirect = why_answer.indirect(snapshot, found)
         is_known = found.is_explained or indirect.perhaps
         return Explanation(
-            answer.sentence(snapshot, found, indirect) if is_known else "",
+            why_answer.sentence(snapshot, found, indirect) if is_known else "",
             tuple(item.record for item in found.records if item.record is not None),
             tuple(page.id for page, _ in found.sections),
             tuple(cause.touch.commit for cause in found.commits),
@@ -333,9 +334,9 @@ class Memory:
         Records about `task` come first. With a `section`, such as "2.1", the pack has only that section. The records in
         the pack are counted as retrieved.
         """
-        from memctl.pack import budget_fill, last_work, rehydrate, supply
+        from memctl.pack import budget_fill, item_sources, last_work, rehydrate
         from memctl.pages.links import known_section
-        from memctl.store import access
+        from memctl.store import retrieval_counts
 
         _require("form", form, (*budget_fill.FORMATS, budget_fill.AUTO))
         if budget is not None and budget < 1:
@@ -346,12 +347,12 @@ class Memory:
         count = self._counter(model)
         most = budget or memory.config.rehydrate_budget
         wanted = rehydrate.RehydrationRequest(task=task, section=known_section(snapshot, section), reader=memory.actor)
-        sources = supply.sources(memory, snapshot, at)
+        sources = item_sources.sources(memory, snapshot, at)
         draft = rehydrate.draft(snapshot, memory.now, wanted, sources, count, last_work.room(most))
         pack = budget_fill.fill(draft if memory.is_trusted else draft.foreign, form, most, count)
         if snapshot.source == "disk":
             shown = (record for name in set(pack.included()) for record in snapshot.catalogue.with_id(name))
-            access.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)
+            retrieval_counts.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)
         return pack
 
     def hand_over(
@@ -409,10 +410,10 @@ class Memory:
 
     def check(self, *, at: str | None = None) -> list[Finding]:
         """Return the findings of `memctl check`; writes nothing."""
-        from memctl.check import run, subject
+        from memctl.check import context, run
 
-        snapshot = self._read(at)
-        return list(run.check(subject.from_memory(self._memory, snapshot, at=at)).findings)
+        snapshot = self._read(at, whole=True)
+        return list(run.check(context.from_memory(self._memory, snapshot, at=at)).findings)
 
     def _create(self, kind: str, title: str, fields: Mapping[str, Any], reason: str, dry_run: bool) -> Written:
         from memctl.record.change import WriteOptions
@@ -450,14 +451,18 @@ class Memory:
         paths = tuple(self._memory.tracked(path) for path in outcome.paths)
         return Written(outcome.change.ids, paths, outcome.commit or "", outcome.pending or "", outcome.advice)
 
-    def _read(self, at: str | None) -> Snapshot:
-        """Return the memory as it is now or was at a revision, without the parts that this agent may not read."""
+    def _read(self, at: str | None, *, whole: bool = False) -> Snapshot:
+        """Return the memory as it is now or was at a revision, without the parts that this agent may not read.
+
+        With `whole` it also has the files that a sparse checkout leaves out of the worktree.
+        """
         from memctl import agent_view
         from memctl.store import load
 
         self._wait()
         memory = self._memory
-        return agent_view.readable(memory, load.disk(memory) if at is None else load.revision(memory, at), at)
+        snapshot = load.disk(memory, whole=whole) if at is None else load.revision(memory, at)
+        return agent_view.readable(memory, snapshot, at)
 
     def _counter(self, model: str) -> Callable[[str], int]:
         """Return the token counter for a model, "" for the memory's own."""
@@ -487,34 +492,3 @@ def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:
             f"{where.git_dir} is a bare repository: there is no memory in it", "open a clone of it", USAGE
         )
     return Path(where.working_tree_dir)
-
-
-def _texts(fields: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Return fields and values as `edit --set` takes them: a list as items of a Markdown list, or joined by commas."""
-    from memctl.record.record import LISTS
-
-    pairs = []
-    for name, value in fields.items():
-        if isinstance(value, str | int) or value is None:
-            pairs.append((name, "" if value is None else str(value)))
-        else:
-            pairs.append((name, (",".join if name in LISTS else _items)(_list_of_texts(name, value))))
-    return pairs
-
-
-def _items(texts: Iterable[str]) -> str:
-    return "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
-
-
-def _pairs(fields: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
-    """Return fields and values as pairs, one for each text of a list."""
-    return [(name, text) for name, value in fields.items() for text in _list_of_texts(name, value)]
-
-
-def _list_of_texts(name: str, value: object) -> list[str]:
-    items = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
-    texts = [item for item in items if isinstance(item, str)]
-    if len(texts) < len(items) or not isinstance(value, Iterable):
-        message = f"{name} must be a text, a number or a list of texts, not {value!r}"
-        raise MemctlError(message, exit_code=USAGE)
-    return texts

@@ -1,4 +1,4 @@
-"""Checking the arguments of methods against the methods' annotations."""
+"""Checking the arguments of methods against the methods' annotations, and writing them as commands take them."""
 
 from __future__ import annotations
 
@@ -105,3 +105,35 @@ def _is(value: object, name: str) -> bool:
     if name == "int":
         return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
     return any(one.__name__ == name for one in type(value).__mro__)
+
+
+def set_pairs(fields: Mapping[str, object], joined: Collection[str]) -> list[tuple[str, str]]:
+    """Return fields and values as `edit --set` takes them: a list as items of a Markdown list.
+
+    The texts of the fields `joined` are joined by commas.
+    """
+    pairs = []
+    for name, value in fields.items():
+        if isinstance(value, str | int) or value is None:
+            pairs.append((name, "" if value is None else str(value)))
+        else:
+            pairs.append((name, (",".join if name in joined else _items)(_list_of_texts(name, value))))
+    return pairs
+
+
+def _items(texts: Iterable[str]) -> str:
+    return "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
+
+
+def item_pairs(fields: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
+    """Return fields and values as pairs, one for each text of a list."""
+    return [(name, text) for name, value in fields.items() for text in _list_of_texts(name, value)]
+
+
+def _list_of_texts(name: str, value: object) -> list[str]:
+    items = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
+    texts = [item for item in items if isinstance(item, str)]
+    if len(texts) < len(items) or not isinstance(value, Iterable):
+        message = f"{name} must be a text, a number or a list of texts, not {value!r}"
+        raise MemctlError(message, exit_code=USAGE)
+    return texts

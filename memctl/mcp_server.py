@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from memctl import __version__
 from memctl.api import Memory, Written
 from memctl.errors import MemctlError
-from memctl.hooks.primer import TOPICS
+from memctl.hooks.guide import TOPICS
 from memctl.record.kinds import BY_PREFIX, KINDS
 from memctl.record.record import Record
 from memctl.store.memory import open_for_agent

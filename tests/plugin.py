@@ -14,8 +14,8 @@ from pathlib import Path
 
 from memctl import __version__
 from memctl.hooks import permissions, settings
+from memctl.hooks.guide import GUIDE, TOPICS
 from memctl.hooks.hosts import CLAUDE_CODE
-from memctl.hooks.primer import GUIDE, TOPICS
 from memctl.store.agent_env import READ, RECORD
 
 ROOT = Path(__file__).parents[1]

@@ -20,10 +20,11 @@ from memctl.store import files
 from memctl.tokens.count import Counter
 
 if TYPE_CHECKING:
-    from memctl.check.render_digest import CachedRenderer
+    from memctl.check.cached_renderer import CachedRenderer
     from memctl.team.state import State
 
-_SUGGESTED = 20  # findings with a hint to similar names; the search takes time, and many findings share one cause
+# Findings of a rule with a hint to similar names; the search takes time, and many findings share one cause.
+_SUGGESTED = 20
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -99,18 +100,23 @@ class Subject:
         """The paths of all files of the memory that are not records."""
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
+    def findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
+        """Return the findings of a rule, which do not depend on the rules before it."""
+        self._suggested = 0
+        return list(rule(self))
+
     def cached_findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
         """Return the findings of a rule; they come from the cache if its input and its module are unchanged.
 
         The rule may depend only on the records, the pages, the names of files and its own module. More than 20 findings
-        are not cached: some may lack the hint with similar names, which only the first 20 of a check get (`near`).
+        are not cached: some may lack the hint with similar names, which only the first 20 of a rule get (`near`).
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
         key = repr(seen).encode() + self.renderer.key
         if (kept := self.snapshot.catalogue.recall(key)) is not None:
             return msgspec.msgpack.decode(kept, type=list[Finding])
-        found = list(rule(self))
+        found = self.findings(rule)
         if len(found) <= _SUGGESTED:
             self.snapshot.catalogue.keep(key, msgspec.msgpack.encode(found))
         return found
@@ -165,14 +171,14 @@ class Subject:
         return frozenset(found for fault in self.snapshot.faults if (found := ids.id_in_path(fault.path)))
 
     def may_suggest(self) -> bool:
-        """Return whether another finding may get a hint with similar names: True for the first 20 calls, then False."""
+        """Return whether another finding of the rule may get a hint with similar names: True for the first 20 calls."""
         self._suggested += 1
         return self._suggested <= _SUGGESTED
 
     def near(self, wanted: str, known: Iterable[str]) -> str:
         """Return a hint with the known names similar to `wanted` (see `closest`); "" if there are none.
 
-        Only the first 20 calls of a check search for names, since that takes time; all others return "".
+        Only the first 20 calls of a rule search for names, since that takes time; all others return "".
         """
         return closest(wanted, known) if self.may_suggest() else ""
 

@@ -8,7 +8,7 @@ from memctl.check.findings import Finding, Subject, closest
 from memctl.pages import freshness, repository_paths
 from memctl.record import mentions, pages
 from memctl.record.mentions import IGNORE, Mention
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 from memctl.text.phrases import quantity
 
 _MISSING_CODE = ("MEM201", "MEM203", "MEM209")

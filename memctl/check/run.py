@@ -9,14 +9,14 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from memctl.check import credentials, inventory, lifecycle, ownership, records, references, sessions, structure
+from memctl.check import credentials, files, lifecycle, ownership, pages, records, references, sessions
 from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.mentions import IGNORE
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 
 MOST = 25_000  # findings of a report: GitHub's code scanning rejects a SARIF run with more results
 KEY = IGNORE  # a key of the settings, and of the front matter of records and pages
@@ -39,21 +39,21 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (references.mentions_of_records, ("MEM207",)),
     (references.suspects, ("MEM208",)),
     (references.globs, ("MEM209",)),
-    (structure.readable, ("MEM301", "MEM102", "MEM103")),
-    (structure.numbers, ("MEM302",)),
-    (structure.hierarchy, ("MEM303", "MEM304")),
-    (structure.status, ("MEM305",)),
-    (structure.contents, ("MEM311", "MEM312")),
-    (structure.lengths, ("MEM306", "MEM307")),
-    (structure.stale_documents, ("MEM308", "MEM309", "MEM310", "MEM313", "MEM314")),
+    (pages.readable, ("MEM301", "MEM102", "MEM103")),
+    (pages.numbers, ("MEM302",)),
+    (pages.hierarchy, ("MEM303", "MEM304")),
+    (pages.status, ("MEM305",)),
+    (pages.contents, ("MEM311", "MEM312")),
+    (pages.lengths, ("MEM306", "MEM307")),
+    (pages.stale_documents, ("MEM308", "MEM309", "MEM310", "MEM313", "MEM314")),
     (lifecycle.expiry, ("MEM401", "MEM404")),
     (lifecycle.replacements, ("MEM402", "MEM403")),
     (lifecycle.completion, ("MEM406", "MEM407")),
     (lifecycle.declared_completion, ("MEM405",)),
     (lifecycle.overview, ("MEM408",)),
-    (inventory.unknown_files, ("MEM501", "MEM502", "MEM511")),
-    (inventory.unused_settings, ("MEM512",)),
-    (inventory.overdue_commits, ("MEM513",)),
+    (files.unknown_files, ("MEM501", "MEM502", "MEM511")),
+    (files.unused_settings, ("MEM512",)),
+    (files.overdue_commits, ("MEM513",)),
     (sessions.checkpoints, ("MEM103", "MEM505", "MEM506")),
     (sessions.pages, ("MEM102", "MEM103", "MEM507", "MEM508", "MEM509", "MEM510")),
     (ownership.owned_sections, ("MEM601",)),
@@ -117,7 +117,7 @@ def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = 
     found: list[Finding] = []
     for function, rules in _CHECKS:
         if wanted & set(rules):
-            findings = subject.cached_findings(function) if function in _CACHEABLE else function(subject)
+            findings = (subject.cached_findings if function in _CACHEABLE else subject.findings)(function)
             found += [finding for finding in findings if finding.code in wanted]
     found = references.for_other_code(subject, found) if "MEM210" in wanted else found
     kept, used, lines = _without_ignored(subject, found)

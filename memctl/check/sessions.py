@@ -45,7 +45,7 @@ def _read(subject: Subject, path: str) -> Generator[Finding, None, SessionPage |
                 code, hint = "MEM508", f"{other} also has that session_id"
             yield Finding(code, path, fault.line, message, hint)
     except OSError:
-        pass  # `inventory.unknown_files` reports it
+        pass  # `files.unknown_files` reports it
     return None
 
 
@@ -101,7 +101,7 @@ def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpo
         fault = error.faults[0]
         yield Finding("MEM505", path, 1, f"{fault.field}: {fault.message}" if fault.field else fault.message)
     except OSError:
-        pass  # `inventory.unknown_files` reports it
+        pass  # `files.unknown_files` reports it
     return None
 
 

@@ -9,7 +9,7 @@ import click
 
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli.command import reading
-from memctl.cli.source import read
+from memctl.cli.text_input import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity

@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from memctl import __version__
-from memctl.check import formats, run, subject
+from memctl.check import context, formats, run
 from memctl.check.findings import Finding
 from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES, SEVERITIES, WARNING
 from memctl.check.run import Report
@@ -18,7 +18,7 @@ from memctl.cli import memory_access, output
 from memctl.cli.command import command, complete
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import git
-from memctl.store import batches, load, settings
+from memctl.store import batches, load, settings_check
 from memctl.store.memory import Memory
 from memctl.write import documents
 
@@ -116,22 +116,22 @@ def check_command(
 def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...], ignore: tuple[str, ...]) -> Report:
     if staged and at:
         raise MemctlError("--staged and --at can't be combined", exit_code=USAGE)
-    snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at)
+    snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at, whole=True)
     # A commit by memctl has only its own files, and the documents already show what later commits will contain.
     # The same holds for a user's commit of single files of a batch, after which memctl squashes the rest.
-    if staged and (git.committing_process() or batches.branch_here(memory) or not subject.is_touched(memory)):
+    if staged and (git.committing_process() or batches.branch_here(memory) or not context.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
-    for error in settings.faults(memory):  # no file of the memory has these settings, so they are no findings
+    for error in settings_check.faults(memory):  # no file of the memory has these settings, so they are no findings
         output.note(f"warning: {error.message}\nhint: {error.hint}")
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *DOCUMENTS)
-    return run.check(subject.from_memory(memory, snapshot, staged, at), select, ignore)
+    return run.check(context.from_memory(memory, snapshot, staged, at), select, ignore)
 
 
 def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
     """Correct records in one commit (with their documents), then render the documents that are still stale."""
-    from memctl.cli import report  # loads what writes, which a check without --fix does not need
+    from memctl.cli import write_command  # loads what writes, which a check without --fix does not need
     from memctl.record.change import WriteOptions
     from memctl.write import autofix, render, transaction
 
@@ -143,10 +143,10 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
             memory, lambda _: autofix.fix(load.disk(memory), in_records), WriteOptions(dry_run=dry_run)
         )
         if style == "text":
-            report.outcome(memory, result, {"as_json": False, "dry_run": dry_run})
+            write_command.outcome(memory, result, {"as_json": False, "dry_run": dry_run})
         else:
             say(f"{'would ' if dry_run else ''}{result.change.op} {result.change.title}")
-            report.pending(result)
+            write_command.pending(result)
     if any(finding.code in DOCUMENTS for finding in mended):
         if dry_run:
             say("would render the documents")
@@ -155,7 +155,7 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
         outcome, _ = render.render(memory)
         for path in outcome.documents:
             say(f"rendered {memory.tracked(path)}")
-        report.pending(outcome)
+        write_command.pending(outcome)
     if not mended:
         output.note("nothing here can be fixed automatically")
 

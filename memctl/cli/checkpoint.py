@@ -8,21 +8,21 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import Group, command, complete, json_option, limit_option, options, reading, text_options
 from memctl.cli.event import workflow_option
-from memctl.cli.report import naming_options, not_empty, real_text, take_flags, write_options, writing
+from memctl.cli.write_command import naming_options, not_empty, real_text, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
-from memctl.task import events, forms, resume, versions
+from memctl.task import checkpoints, events, formats, resume
 from memctl.task.resume import StateGap
 from memctl.write import task_state
 from memctl.write.task_state import SaveOptions
 
-_FORMS = {"markdown": forms.markdown, "xml": forms.xml}
+_FORMS = {"markdown": formats.markdown, "xml": formats.xml}
 
 # The options that set what a checkpoint holds: fields of the task's state, statuses of its steps, and its type.
 _task_options = options(
@@ -99,7 +99,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     with naming_options(ctx):
         made, result = task_state.save(memory, state, how, write_options(flags))
     lines = [f"{made.checkpoint_id} {memory.tracked(made.number.path)}"]
-    report.outcome(memory, result, flags, lines)
+    write_command.outcome(memory, result, flags, lines)
     _note_missing(resume.missing_fields(made))
 
 
@@ -126,11 +126,11 @@ def list_command(
         raise MemctlError("--all lists checkpoints of the worktree, so it can't be combined with --at", exit_code=USAGE)
     memory, snapshot = memory_access.read(ctx, at)
     workflow = events.workflow(memory, workflow) if workflow else ""
-    found = versions.read(snapshot, workflow)
+    found = checkpoints.read(snapshot, workflow)
     shown = found.checkpoints[: limit or None]
-    gone = [one.id for one in versions.deleted_versions(memory, snapshot, workflow)] if everything else []
+    gone = [one.id for one in checkpoints.deleted_versions(memory, snapshot, workflow)] if everything else []
     if as_json:
-        opened = [versions.readable(snapshot, one)[0] for one in shown]
+        opened = [checkpoints.readable(snapshot, one)[0] for one in shown]
         data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in opened]}
         output.json("checkpoints", data | ({"deleted": gone} if everything else {}), found.faults, memory)
     else:
@@ -156,8 +156,8 @@ def list_command(
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
     memory, snapshot = memory_access.read(ctx, at)
-    saved = versions.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
-    found, withheld = versions.readable(snapshot, saved)
+    saved = checkpoints.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
+    found, withheld = checkpoints.readable(snapshot, saved)
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
@@ -217,7 +217,7 @@ for member in (save_command, list_command, show_command, resume_command):
 
 
 def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
-    return events.workflow(memory, given) if given else versions.workflow_to_resume(memory, snapshot)
+    return events.workflow(memory, given) if given else checkpoints.workflow_to_resume(memory, snapshot)
 
 
 def _note_missing(missing: Sequence[StateGap]) -> None:

@@ -143,10 +143,10 @@ Completer = Callable[[click.Context, click.Parameter, str], list[Any]]
 
 
 def complete(kind: str) -> Completer:
-    """Return a completer for one kind of value of `candidates`: "id", "section", "marker", "tag", "rule", …"""
+    """Return a completer for one kind of value of `completion_values`: "id", "section", "marker", "tag", "rule", …"""
 
     def completer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        candidates = import_module("memctl.cli.candidates")  # needed for completion only, not to run a command
+        candidates = import_module("memctl.cli.completion_values")  # needed for completion only, not to run a command
         found: list[Any] = candidates.of(kind, ctx, incomplete)
         return found
 

@@ -9,9 +9,9 @@ import msgspec
 
 from memctl.cli import memory_access, output, token_counter
 from memctl.cli.command import command, json_option
-from memctl.cli.source import name_of, read
+from memctl.cli.text_input import name_of, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.pack import context_summary, phase
+from memctl.pack import context_summary, phase_summary
 from memctl.pack.context_summary import BUDGET, DECISIONS, AgentResult, ContextSummary, Violation
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
@@ -96,13 +96,13 @@ def context_summary_command(
 
 def _print_standing(memory: Memory, decision: str | None, budget: int, counter: Counter, as_json: bool) -> int:
     snapshot = memory_access.readable(memory, None)
-    from memctl.pack.supply import sources
+    from memctl.pack.item_sources import sources
 
     given = sources(memory, snapshot, None)
-    found = phase.assess(snapshot, memory.now, given.worked, blockers=given.blockers())
+    found = phase_summary.assess(snapshot, memory.now, given.worked, blockers=given.blockers())
     if decision is not None and decision != found.decision:
         found = msgspec.structs.replace(found, decision=decision, why="as given")
-    text = phase.summary(found, budget, counter.tokens)
+    text = phase_summary.summary(found, budget, counter.tokens)
     if as_json:
         data: dict[str, Any] = {"decision": found.decision, "why": found.why, "context_summary": text}
         data |= {"tokens": counter.tokens(text), "budget": budget, "files_of_interest": list(found.paths)}

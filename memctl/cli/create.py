@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from memctl.cli import memory_access, output, record_options, report
+from memctl.cli import memory_access, output, record_options, write_command
 from memctl.cli.command import Command, complete_id, for_people
-from memctl.cli.report import strict_option, take_flags, write_options, writing
+from memctl.cli.write_command import strict_option, take_flags, write_options, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.record.kinds import STATE, Kind
@@ -94,7 +94,7 @@ def _of_states() -> list[click.Parameter]:
 
 def _update(ctx: click.Context, given: dict[str, Any]) -> None:
     """Change the record of a state by its options."""
-    from memctl.task import versions
+    from memctl.task import checkpoints
     from memctl.write import task_state
 
     memory = memory_access.memory(ctx)
@@ -115,11 +115,11 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
         if named:
             reading = memory_access.readable(memory, None)
             one = "" if named == "newest" else named
-            saved = versions.resolve(reading, one, versions.workflow_for(memory, reading))
+            saved = checkpoints.resolve(reading, one, checkpoints.workflow_for(memory, reading))
         return task_state.update(snapshot, reference, fields, saved, given["completion_percentage"])
 
     result = transaction.carry_out(memory, lambda _: change(load.disk(memory)), write_options(flags))
-    report.outcome(memory, result, flags)
+    write_command.outcome(memory, result, flags)
 
 
 _READING = ("list", "ls", "show", "all")  # what people type for a command of their own
@@ -139,12 +139,12 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     flags = take_flags(given)
     source, use_editor = given.pop("file"), given.pop("edit")
     if kind is STATE:
-        from memctl.task import progress, state
+        from memctl.task import progress, state_record
 
-        progress.refuse_conflicting(state.stated_steps(given))
+        progress.refuse_conflicting(state_record.stated_steps(given))
     draft = create.Draft(kind=kind, values={})
     if source:
-        from memctl.cli.source import draft_from, name_of
+        from memctl.cli.text_input import draft_from, name_of
 
         draft, notes = draft_from(kind, source)
         for line in notes:
@@ -152,7 +152,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     draft.take(given)
     kept: AbstractContextManager[None] = nullcontext()
     if use_editor:
-        from memctl.cli.source import compose, keep_if_refused
+        from memctl.cli.text_input import compose, keep_if_refused
 
         draft.body = compose(
             create.body_of(draft, create.template(memory, kind)) or create.template_text(memory, kind), draft
@@ -169,4 +169,4 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     with kept:
         result = create.add(memory, draft, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
-    report.outcome(memory, result, flags, [line])
+    write_command.outcome(memory, result, flags, [line])

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command, complete, json_option, section_named
-from memctl.cli.report import writing
+from memctl.cli.write_command import writing
 from memctl.errors import REFUSED
 from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, SOURCES
@@ -52,7 +52,7 @@ def render_command(
     """
     memory = memory_access.memory(ctx)
     if only_check or dry_run:
-        found = documents.compare(memory, memory_access.snapshot(memory, None), force=force)
+        found = documents.compare(memory, memory_access.snapshot(memory, None, whole=True), force=force)
         _print_warnings(memory, found, as_json)
         ctx.exit(REFUSED if found.broken or (only_check and (found.by_hand or _differing(found))) else 0)
     memory.grant_trust()
@@ -64,18 +64,18 @@ def render_command(
         paths = documents.render_index(memory, stage=not no_commit)
         output.json("render", {"paths": [memory.tracked(path) for path in paths]}) if as_json else None
         return
-    with report.working("rendering"):
+    with write_command.working("rendering"):
         result, found = render.render(memory, force=force, no_commit=no_commit)
     lines = [memory.tracked(path) for path in result.documents]
     if as_json:
-        data = report.change_data(memory, result, False)
+        data = write_command.change_data(memory, result, False)
         data["edited_by_hand"] = [memory.tracked(path) for path in found.by_hand]
         output.json("render", data)
     else:
         for line in lines:
             output.text(line)
         output.note("all documents are up to date") if not (lines or found.by_hand or found.broken) else None
-        report.pending(result)
+        write_command.pending(result)
     _complain(memory, found)
     ctx.exit(REFUSED if found.by_hand or found.broken else 0)
 
@@ -98,7 +98,7 @@ def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any
     """
     memory = memory_access.memory(ctx)
     author = Author(memory.actor, memory.now)
-    report.carry_out(memory, lambda _: pages.review(load.disk(memory), markers, author), flags)
+    write_command.carry_out(memory, lambda _: pages.review(load.disk(memory), markers, author), flags)
 
 
 def _differing(found: Comparison) -> list[str]:

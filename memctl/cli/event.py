@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, json_option, limit_option, options, text_options
-from memctl.cli.report import naming_options
+from memctl.cli.write_command import naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import time_input
 from memctl.record.event import TYPES, ContextSizes, WorkflowEvent
@@ -18,7 +18,7 @@ from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
 from memctl.task import events as task_events
-from memctl.task.forms import event_xml
+from memctl.task.formats import event_xml
 from memctl.text.phrases import some
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="The workflow. [default: the branch's]")
@@ -189,9 +189,15 @@ def _data(event: WorkflowEvent) -> dict[str, Any]:
 
 
 def _row(event: WorkflowEvent) -> tuple[str, ...]:
-    about = event.action_taken or event.mission or "; ".join(event.deliverables)
     to = f" -> {event.target_agent}" if event.target_agent else ""
-    return str(event.sequence), event.timestamp, event.event_type, event.workflow_id, f"{event.source_agent}{to}", about
+    return (
+        str(event.sequence),
+        event.timestamp,
+        event.event_type,
+        event.workflow_id,
+        f"{event.source_agent}{to}",
+        event.about,
+    )
 
 
 def _warn(memory: Memory, stream: Stream, workflow: str) -> None:

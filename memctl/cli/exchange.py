@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import memory_access, output, report, terminal
+from memctl.cli import memory_access, output, terminal, write_command
 from memctl.cli.command import command, filtering, reading
-from memctl.cli.report import write_options, writing
-from memctl.cli.source import name_of, read
+from memctl.cli.text_input import name_of, read
+from memctl.cli.write_command import write_options, writing
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.record.filters import select
-from memctl.store import load, named_file
+from memctl.store import load, output_file
 from memctl.text.phrases import quantity, some
 from memctl.write import transaction
 
 if TYPE_CHECKING:
-    from memctl.exchange.adr_folder import AdrImport, ExportedFile
+    from memctl.exchange.adr_export import ExportedFile
+    from memctl.exchange.adr_folder import AdrImport
     from memctl.exchange.adr_text import Form
     from memctl.exchange.row_import import ImportResult, ImportTarget
     from memctl.record.change import Change
@@ -89,12 +90,12 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         found.append(bring(ImportTarget(memory, sequence, load.disk(memory), **options)))
         return found[-1].change
 
-    with report.working("importing"):
+    with write_command.working("importing"):
         result = transaction.carry_out(memory, plan, write_options(flags))
     imported = found[-1]
     files: AdrImport | None = imported if format_ == "adr" else None  # type: ignore[assignment]
     if flags["as_json"]:
-        data = report.change_data(memory, result, flags["dry_run"])
+        data = write_command.change_data(memory, result, flags["dry_run"])
         data |= {name: list(getattr(imported, name)) for name in ("known", "notes", "refused")}
         if files is not None:
             data |= {"files": files.added, "changed": files.changed, "templates": files.templates}
@@ -102,7 +103,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         output.json("change", data)
         return
     lines = [f"{identifier} {file}" for file, identifier in files.added.items()] if files else ()
-    report.outcome(memory, result, flags, lines)
+    write_command.outcome(memory, result, flags, lines)
     _print_notes("warning: not imported", imported.refused)
     _print_notes("note", imported.notes)
     if files is not None:
@@ -224,7 +225,7 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
         found = (msgspec.Raw(line.encode()) for line in lines)
         output.json_list("export", found, snapshot.faults, memory, name="records")
     elif out is not None:
-        named_file.write(out, "".join(line + "\n" for line in lines))
+        output_file.write(out, "".join(line + "\n" for line in lines))
     else:
         for line in lines:
             output.json_text(line)
@@ -244,9 +245,9 @@ def _export_adr(
     write: bool,
     force: bool,
 ) -> list[ExportedFile]:
-    from memctl.exchange import adr_folder
+    from memctl.exchange import adr_export
 
-    exported = adr_folder.export_folder(memory, snapshot, records, folder, form)
+    exported = adr_export.export_folder(memory, snapshot, records, folder, form)
     changed = [item.file for item in exported if item.state == "edited"]
     if changed and write and not force:
         raise MemctlError(
@@ -255,7 +256,7 @@ def _export_adr(
             REFUSED,
         )
     if write:
-        adr_folder.write_folder(memory, folder, exported)
+        adr_export.write_folder(memory, folder, exported)
     return exported
 
 

@@ -6,7 +6,7 @@ import click
 
 from memctl.cli import output
 from memctl.cli.command import command, json_option
-from memctl.hooks.primer import GUIDE, TOPICS
+from memctl.hooks.guide import GUIDE, TOPICS
 
 
 @command(

@@ -10,10 +10,10 @@ import click
 import msgspec
 
 from memctl import agent_view
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import Group, command, complete_id, json_option, options, reading, section_named, text_options
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options, refuse_undeliverable
-from memctl.cli.report import naming_options, real_text, take_flags, write_options
+from memctl.cli.write_command import naming_options, real_text, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff as handoff_pack
 from memctl.pack.budget_fill import AUTO
@@ -30,7 +30,7 @@ from memctl.task import events
 from memctl.team import handoffs as team_handoffs
 from memctl.team import ownership, ref_state
 from memctl.write import handoffs as write_handoffs
-from memctl.write import transaction, two_phase
+from memctl.write import ownership_transaction, transaction
 
 
 @command(
@@ -61,7 +61,7 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
             if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
                 here = f"`memctl handoff accept {by}` brings it here"
                 output.note(f"{by} gave you {held.section_id}, but its record is not on this branch: {here}")
-        output.note(*two_phase.interrupted_steps(memory))
+        output.note(*ownership_transaction.interrupted_steps(memory))
     output.faults(memory, wrong)
     ctx.exit(output.finish(memory, snapshot) or (REFUSED if wrong else OK))
 
@@ -165,7 +165,7 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     merge conflict, is named and left as it is.
     """
     memory = memory_access.memory(ctx)
-    lines = two_phase.recover(memory, transaction.write, ask_remote=True)
+    lines = ownership_transaction.recover(memory, transaction.write, ask_remote=True)
     settled = write_handoffs.settle(memory, remote)
     lines += [f"settled: {line}" for line in settled.lines]
     output.warnings(settled.lost)
@@ -196,13 +196,13 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
         output.note(*(f"not changed: {reason}" for reason in answered.stays))
         other = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
         output.note(*events.note_handoff(memory, one.record.id, status, other, who.sections))
-    report.outcome(memory, done.written, given)
+    write_command.outcome(memory, done.written, given)
     if status == ACCEPTED and not (given["as_json"] or given["dry_run"]):
-        from memctl.pack import handoff_scope, supply
+        from memctl.pack import handoff_scope, item_sources
         from memctl.task import resume
 
         snapshot = agent_view.readable(memory, answered.snapshot)
-        state = handoff_scope.resume_state(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
+        state = handoff_scope.resume_state(snapshot, memory.now, one, item_sources.sources(memory, snapshot, None))
         output.text(resume.write(state, is_trusted=memory.is_trusted).text, newline=False)
 
 

@@ -8,7 +8,7 @@ from memctl.cli import output
 from memctl.cli.command import command, complete
 from memctl.cli.command_list import write_all, write_help
 from memctl.errors import USAGE, MemctlError
-from memctl.hooks.primer import TOPICS
+from memctl.hooks.guide import TOPICS
 
 
 @command(

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command, complete_id, limit_option, reading
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history
@@ -102,7 +102,7 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
     if as_json:
         output.json("diff", {"from": revisions[0], "to": revisions[1] if dots else None, "diff": text})
     elif text:
-        report.diff(text)
+        write_command.diff(text)
     else:
         output.note(
             "nothing differs in the files that Git tracks; `memctl status` shows what is pending"

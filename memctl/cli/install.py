@@ -11,7 +11,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import edited_hooks, hook_commits, trust
@@ -22,6 +22,7 @@ from memctl.hooks.hosts import HOSTS, Host, with_guard
 from memctl.hooks.mcp_settings import CLIENTS
 from memctl.store import agent_env
 from memctl.store.agent_env import READ, RECORD
+from memctl.store.memory import Memory
 from memctl.write import install
 from memctl.write.install import InstallStep
 
@@ -105,8 +106,8 @@ def _set_up(asked: InstallOptions, repository: Repository) -> None:
     if asked.uninstall:
         install.carry_out(repository, install.plan_refspec_removal(repository))
         return
-    if agent_env.shell_of(os.environ) is None:  # an agent trusts no clone, and no hook
-        trust.grant(repository)
+    _grant_trust(repository)
+    if agent_env.shell_of(os.environ) is None:  # an agent accepts no hook
         edited_hooks.accept(repository, repository.branch()[1])
     if asked.what in HOSTS:
         hook_commits.decide(repository)
@@ -132,8 +133,29 @@ def _place(ctx: click.Context, asked: InstallOptions) -> tuple[Path, Repository 
         memory = memory_access.memory_if_any(ctx)
         repository = open_repository(ctx.obj.folder)
         return (memory.folder.parent if memory else repository.top), repository
-    memory = memory_access.memory(ctx)
+    memory = _memory(ctx, dry_run=asked.dry_run)
     return memory.folder.parent, memory.repository
+
+
+def _memory(ctx: click.Context, *, dry_run: bool) -> Memory:
+    """Return the memory in whose clone to install; raises MemctlError for an agent if the clone is not trusted.
+
+    What is installed counts as a sign that the clone was in use before (`git.earlier_use`), and so would trust it.
+    """
+    memory = memory_access.memory(ctx)
+    if not dry_run:
+        memory.refuse_untrusted_agent("install anything in it")
+    return memory
+
+
+def _grant_trust(repository: Repository) -> None:
+    """Trust the clone in which a person installs something, and print that if it is new; an agent trusts no clone."""
+    if agent_env.shell_of(os.environ) is not None:
+        return
+    is_new = trust.state(repository, {}) == trust.UNKNOWN
+    trust.grant(repository)
+    if is_new:
+        output.note(trust.NOTICE)
 
 
 def _originals_folder(repository: Repository | None) -> Path:
@@ -207,7 +229,7 @@ def _show(edits: list[Edit]) -> None:
         old, new = ((data or b"").decode(errors="replace").splitlines() for data in (edit.before, edit.after))
         before = edit.name if edit.before is not None else "/dev/null"
         after = edit.name if edit.after is not None else "/dev/null"
-        report.difference(old, new, before, after)
+        write_command.difference(old, new, before, after)
 
 
 def _confirm(asked: InstallOptions) -> bool:
@@ -336,7 +358,7 @@ def install_command(
     the settings with which a program starts `memctl mcp`.
 
     Installing trusts the clone (`git config memctl.trusted`): in an untrusted one the hooks of agents neither write nor
-    show records.
+    show records, and an agent may install nothing.
 
     An agent's settings are changed in place: what they contain stays, and --uninstall restores what was there. The same
     change allows the agent to run the commands that read the memory and those that record in it without asking; --allow
@@ -360,10 +382,10 @@ def install_command(
 
 def _install_git(ctx: click.Context, *, uninstall: bool, dry_run: bool, as_json: bool) -> int:
     """Install or remove Git's hooks, merge drivers and refspec; return the exit code."""
-    repository, steps = _plan(ctx, uninstall)
+    repository, steps = _plan(ctx, uninstall=uninstall, dry_run=dry_run)
     if not dry_run:
-        if not uninstall and agent_env.shell_of(os.environ) is None:  # an agent trusts no clone
-            trust.grant(repository)
+        if not uninstall:
+            _grant_trust(repository)
         install.carry_out(repository, steps)
     if as_json:
         parts = [_install_data(step) for step in steps]
@@ -402,11 +424,11 @@ def _print_mcp(target: str | None, as_json: bool) -> None:
     output.note(f"put this into {client.file} for {client.title}")
 
 
-def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[InstallStep]]:
+def _plan(ctx: click.Context, *, uninstall: bool, dry_run: bool) -> tuple[Repository, list[InstallStep]]:
     if uninstall:  # which must work when the memory is gone, too
         repository = open_repository(ctx.obj.folder)
         return repository, [*install.plan_removal(repository), *install.plan_refspec_removal(repository)]
-    memory = memory_access.memory(ctx)
+    memory = _memory(ctx, dry_run=dry_run)
     steps = install.plan(memory, install.own_program(sys.argv[0], sys.executable))
     return memory.repository, [*steps, *install.plan_refspec(memory.repository)]
 
@@ -445,7 +467,7 @@ def _print_writes(step: InstallStep) -> None:
     if files and files.text is not None:
         old, new = output.name(files.old).splitlines(), output.name(files.text).splitlines()
         after = output.name(str(files.file))
-        report.difference(old, new, after if old else "/dev/null", after)
+        write_command.difference(old, new, after if old else "/dev/null", after)
     for file in files.deletes if files else ():
         output.text(output.name(f"  delete {file}"))
     for key, value in step.settings:

@@ -14,7 +14,7 @@ import click
 from memctl import __version__
 from memctl.cli import terminal
 from memctl.cli.command_list import MODULES, SYNONYMS, all_commands, of_kinds, write_help
-from memctl.cli.start import Start
+from memctl.cli.startup import Start
 from memctl.errors import BUG, INTERRUPTED, OK, UNANSWERED, USAGE, MemctlError, incomplete_installation
 
 # Commands with output to read, which goes through Git's pager if it is longer than the terminal.
@@ -54,9 +54,9 @@ class Memctl(click.Group):
         if args and args[0] in SYNONYMS:
             args = [SYNONYMS[args[0]], *args[1:]]
         if args and args[0] not in MODULES and args[0] not in of_kinds() and not args[0].startswith("-"):
-            from memctl.cli import wrong_words
+            from memctl.cli import usage_errors
 
-            raise wrong_words.unknown_command(args[0], self.list_commands(ctx))
+            raise usage_errors.unknown_command(args[0], self.list_commands(ctx))
         ctx.obj.work_in(ctx.params.get("folder"))
         return super().resolve_command(ctx, args)
 
@@ -87,11 +87,11 @@ def cli(ctx: click.Context, /, folder: Path | None, no_pager: bool) -> Any:
 
 def _status(ctx: click.Context, folder: Path | None) -> Any:
     """Print the memory's status, or the help if there is no memory: what `memctl` does without a command."""
-    from memctl.store import place
+    from memctl.store import memory_root
 
     ctx.obj.work_in(folder)
     try:
-        place.find(ctx.obj.folder)
+        memory_root.find(ctx.obj.folder)
     except MemctlError:
         click.echo(ctx.get_help())
         return OK
@@ -136,9 +136,9 @@ def _error(raised: Exception, written: list[str], given: list[str]) -> MemctlErr
     if isinstance(raised, MemctlError):
         return raised
     if isinstance(raised, click.UsageError):
-        from memctl.cli import wrong_words
+        from memctl.cli import usage_errors
 
-        return wrong_words.usage_error(raised, given)
+        return usage_errors.usage_error(raised, given)
     if isinstance(raised, click.ClickException):
         return MemctlError(raised.format_message(), exit_code=raised.exit_code)
     if isinstance(raised, OSError):

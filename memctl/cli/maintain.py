@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command
-from memctl.cli.report import write_options, writing
+from memctl.cli.write_command import write_options, writing
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 from memctl.write import maintenance
@@ -73,7 +73,7 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
 
 def _data(memory: Memory, done: MaintenanceResult, dry_run: bool) -> dict[str, Any]:
     deeds = [{"action": one.action, "id": one.id, "reason": one.reason} for one in done.outcome.change.deeds]
-    data = report.change_data(memory, done.outcome, dry_run)
+    data = write_command.change_data(memory, done.outcome, dry_run)
     return {**data, "deeds": deeds, "kept": _skipped_data(done), "folded": done.folded}
 
 
@@ -101,4 +101,4 @@ def _print(done: MaintenanceResult, dry_run: bool) -> None:
     output.text("nothing to change" if change.is_empty else f"{would}maintain {change.title}")
     if kept and not dry_run:
         output.text(f"{quantity(len(kept), 'record')} due, but kept; `memctl maintain --dry-run` shows why")
-    report.pending(done.outcome)
+    write_command.pending(done.outcome)

@@ -27,6 +27,7 @@ _PATIENCE = 5.0  # seconds to wait; a summary of a transcript of 10 MB with its 
 _WARN_IF_UNTRUSTED = ("list", "show", "search", "index", "log", "why")
 # These commands take no lock, and remark on changes that Git undid. `status` lists such changes, and writes name them.
 _READS = ("list", "show", "search", "index", "why", "rehydrate", "resume")
+_WHOLE = ("check", "render")  # commands that also read what a sparse checkout leaves out
 _WORTH_A_BAR = 2_000  # files; fewer take less than a second
 
 
@@ -44,7 +45,8 @@ def memory(ctx: click.Context) -> Memory:
     if not ctx.params.get("at"):
         if os.path.lexists(opened.private / "batch"):
             ctx.obj.leave_batch(opened, dry_run=ctx.params.get("dry_run"))
-        _warn_of_sparse_checkout(opened)
+        if ctx.info_name not in _WHOLE:
+            _warn_of_sparse_checkout(opened)
         if ctx.info_name in _READS:
             _note_undone(opened)
     if ctx.info_name in _WARN_IF_UNTRUSTED and not opened.is_trusted:
@@ -96,13 +98,13 @@ def _note_undone(opened: Memory) -> None:
     """Add a remark on changes that Git undid before their commit; calls Git only if a pending text is missing."""
     if not has_pending(opened):
         return
-    from memctl.store import entry_state
+    from memctl.store import pending_state
 
-    names = [entry_state.describe(entry) for entry in entry_state.undone(opened)]
+    names = [pending_state.describe(entry) for entry in pending_state.undone(opened)]
     if names:
-        what = entry_state.AGAIN if len(names) == 1 else entry_state.AGAIN.replace(" it", " them")
+        what = pending_state.AGAIN if len(names) == 1 else pending_state.AGAIN.replace(" it", " them")
         verb = "was" if len(names) == 1 else "were"
-        opened.remarks.append(f"warning: {some(names, 1)} {verb} {entry_state.WHY}; {what}")
+        opened.remarks.append(f"warning: {some(names, 1)} {verb} {pending_state.WHY}; {what}")
 
 
 def has_pending(opened: Memory) -> bool:
@@ -120,20 +122,23 @@ def _writes(ctx: click.Context) -> bool:
 
 def memory_if_any(ctx: click.Context) -> Memory | None:
     """Return the memory around the command's directory; None if there is none. Raises MemctlError if it is broken."""
-    from memctl.store import place
+    from memctl.store import memory_root
 
     try:
-        place.find(ctx.obj.folder)
+        memory_root.find(ctx.obj.folder)
     except MemctlError:
         return None
     return memory(ctx)
 
 
-def snapshot(opened: Memory, at: str | None) -> Snapshot:
-    """Return the Snapshot of the memory on the disk, or at the revision `at` if it is not None."""
+def snapshot(opened: Memory, at: str | None, *, whole: bool = False) -> Snapshot:
+    """Return the Snapshot of the memory on the disk, or at the revision `at` if it is not None.
+
+    With `whole` it also has the files that a sparse checkout leaves out of the worktree.
+    """
     if at is not None:
         return load.revision(opened, at)
-    return load.disk(opened, _progress if sys.stderr.isatty() else None)
+    return load.disk(opened, _progress if sys.stderr.isatty() else None, whole=whole)
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:

@@ -14,7 +14,7 @@ from memctl.errors import OK, REFUSED
 from memctl.record import content_fields
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, agent_env
+from memctl.store import agent_env, retrieval_counts
 from memctl.store.memory import Memory
 from memctl.text import markdown
 
@@ -69,7 +69,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
                 output.note(f"{name}: {counter.tokens(text, _kind(item, text)):,} tokens ({counter.family.name})")
     records = [item for item in found if isinstance(item, Record)]
     if at is None and records:
-        access.count(memory.repository.shared, [record.memory_id for record in records], memory.now)
+        retrieval_counts.count(memory.repository.shared, [record.memory_id for record in records], memory.now)
     if records:
         output.namesakes(snapshot, ids)
         output.warn(memory, snapshot)
@@ -127,7 +127,7 @@ class _Navigator:
         found = navigate.find(self._snapshot, lambda: self.renderer, marker)
         if found.level > 1:
             return found
-        from memctl.pack.supply import with_blockers
+        from memctl.pack.item_sources import with_blockers
 
         return with_blockers(self._memory, self._snapshot, found)
 

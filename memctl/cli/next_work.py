@@ -8,7 +8,7 @@ import click
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, limit_option, reading
-from memctl.cli.find import STYLES, row
+from memctl.cli.list_records import STYLES, row
 from memctl.store.memory import Memory
 from memctl.team import next_work
 from memctl.team.next_work import NextWork

@@ -11,10 +11,10 @@ import msgspec
 from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, complete, reading, section_named
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, fill, pack_options
-from memctl.cli.source import read
+from memctl.cli.text_input import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import budget_fill, last_work, prompt, rehydrate
-from memctl.pack.supply import places, sources
+from memctl.pack.item_sources import places, sources
 from memctl.pages.links import known_section
 from memctl.record import time_input
 

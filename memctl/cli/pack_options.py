@@ -16,7 +16,7 @@ from memctl.pack import budget_fill
 from memctl.pack.budget_fill import Pack
 from memctl.pack.draft import PackDraft
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, named_file
+from memctl.store import output_file, retrieval_counts
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 from memctl.tokens.count import Counter
@@ -83,7 +83,7 @@ def refuse_undeliverable(options: PackOptions) -> None:
     Call it before anything that can't be undone.
     """
     if options.out is not None:
-        named_file.refuse(options.out)
+        output_file.refuse(options.out)
     if options.copy:
         from memctl.providers import clipboard  # it takes 5 ms to import
 
@@ -113,7 +113,7 @@ def deliver(
 
         clipboard.copy(pack.text)
     if options.out is not None:
-        named_file.write(options.out, pack.text)
+        output_file.write(options.out, pack.text)
     if as_json:
         data = {**msgspec.structs.asdict(pack), "model": family, **more}
         data["left_out"] = [msgspec.structs.asdict(left) for left in pack.left_out]
@@ -126,4 +126,4 @@ def deliver(
         output.note(f"{pack.tokens:,} tokens of {family} in {' and '.join(places)}")
     if snapshot.source == "disk":
         shown = (record for name in set(pack.included()) for record in snapshot.catalogue.with_id(name))
-        access.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)
+        retrieval_counts.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)

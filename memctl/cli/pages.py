@@ -8,11 +8,11 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import Command, Group, at_option, command, complete, json_option, section_named
 from memctl.cli.record_options import from_top
-from memctl.cli.report import FLAGS, take_flags, write_options, writing
-from memctl.cli.source import keep_if_refused, name_of, read, write_page
+from memctl.cli.text_input import keep_if_refused, name_of, read, write_page
+from memctl.cli.write_command import FLAGS, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.navigate import refuse_broken
 from memctl.record import content_fields, frontmatter
@@ -184,7 +184,7 @@ def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> N
         result = transaction.carry_out(memory, lambda _: plan(load.disk(memory), author), write_options(flags))
     done = "removed " if result.change.deletes else ""
     lines = [f"{done}{result.change.ids[0]} {memory.tracked(path)}" for path in result.change.paths]
-    report.outcome(memory, result, flags, lines)
+    write_command.outcome(memory, result, flags, lines)
 
 
 def _is_given(options: dict[str, Any]) -> bool:

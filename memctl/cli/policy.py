@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli.command import Group, json_option, options, reading
-from memctl.cli.source import read
+from memctl.cli.text_input import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.event import WorkflowEvent

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.cli import output, token_counter
 from memctl.cli.command import command, reading
-from memctl.cli.source import lines, read
+from memctl.cli.text_input import lines, read
 from memctl.cli.token_counter import model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from memctl.cli.command import complete, for_people, section_named, split_at_commas
-from memctl.cli.report import real_text
+from memctl.cli.write_command import real_text
 from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import KINDS, SEVERITIES, Field, Kind
 from memctl.text.phrases import some

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command, complete_id, json_option
-from memctl.cli.source import read
+from memctl.cli.text_input import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import history_search
 from memctl.git.history_search import Matches
@@ -136,7 +136,7 @@ def _print(memory: Memory, made: Redaction, left: Matches, transcripts: list[str
         output.text(f"{would} it in {file}")
     if made.coordination:
         output.text(f"{would} it in the state that agents share")
-    report.pending(made.outcome)
+    write_command.pending(made.outcome)
     for file, why in made.erased.failed:
         output.note(f"warning: {file} could not be cleaned: {why}")
     if made.coordination_failed:
@@ -174,7 +174,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _data(memory: Memory, made: Redaction, left: Matches, transcripts: list[str], dry_run: bool) -> dict[str, Any]:
-    data = report.change_data(memory, made.outcome, dry_run)
+    data = write_command.change_data(memory, made.outcome, dry_run)
     data.pop("writes", None)
     return {
         **data,

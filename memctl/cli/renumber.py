@@ -9,9 +9,9 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command
-from memctl.cli.report import write_options, writing
+from memctl.cli.write_command import write_options, writing
 from memctl.pages.links import FOLDER
 from memctl.store.memory import Memory
 from memctl.team import ref_state
@@ -45,14 +45,14 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     done = renumber.carry_out(memory, write_options(flags))
     made, result, within = done.made, done.outcome, done.within
     if flags["as_json"]:
-        data = report.change_data(memory, result, flags["dry_run"])
+        data = write_command.change_data(memory, result, flags["dry_run"])
         output.json(
             "renumbering", data | _data(memory, made) | _within_data(memory, within) | {"settled": list(done.settled)}
         )
         return
     if within or memory.repository.under_way():
         result = msgspec.structs.replace(result, pending="", hint="")  # `_to_conclude` gives better hints
-    report.outcome(memory, result, flags, (f"{one.name} -> {one.now}  {one.title}" for one in made.renamed))
+    write_command.outcome(memory, result, flags, (f"{one.name} -> {one.now}  {one.title}" for one in made.renamed))
     for one in made.unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
         output.note(f"unclear: {place}: {one.name} is not changed, and now means {one.taken_for!r}")

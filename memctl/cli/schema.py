@@ -11,7 +11,7 @@ import msgspec
 from memctl.cli import output
 from memctl.cli.command import command, complete
 from memctl.errors import USAGE, MemctlError
-from memctl.store import named_file
+from memctl.store import output_file
 from memctl.text.words import nearest
 
 
@@ -35,7 +35,7 @@ def schema_command(kind: str | None, out: Path | None) -> None:
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         for name in names:
-            named_file.write(out / f"{name}.json", _text(schemas.schema(name)) + "\n")
+            output_file.write(out / f"{name}.json", _text(schemas.schema(name)) + "\n")
     elif kind is None:
         output.text("\n".join(sorted(names)))
     elif kind in names:

@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, filtering, limit_option, reading
-from memctl.cli.find import STYLES, row
+from memctl.cli.list_records import STYLES, row
 from memctl.errors import MemctlError
 from memctl.record.config import SearchWeights
 from memctl.record.filters import ORDERS, Filters

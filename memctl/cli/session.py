@@ -8,10 +8,10 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import material, memory_access, output, report, session_probe, source
+from memctl.cli import memory_access, output, session_probe, text_input, transcript_input, write_command
 from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
-from memctl.cli.report import real_text, write_options, writing
+from memctl.cli.write_command import real_text, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import session_page
 from memctl.record.change import Change
@@ -49,7 +49,7 @@ def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[
     known = active.find(memory, named) if named else None
     if given or known:
         return active.name(named), known
-    return active.name_like(material.own_name(session, source) or memory.session), None
+    return active.name_like(transcript_input.own_name(session, source) or memory.session), None
 
 
 _accept_option = click.option(
@@ -77,11 +77,11 @@ _WHERE = (
     ),
     group=session_command,
 )
-@material.transcripts
+@transcript_input.transcripts
 @click.option("--id", "given", default="", metavar="NAME", help="The session's name. [default: the transcript's own]")
 @click.option("--review", is_flag=True, help="Show the records that are proposed, and write nothing.")
 @_accept_option
-@material.no_llm
+@transcript_input.no_llm
 @writing
 @click.pass_context
 def summarize_command(
@@ -100,15 +100,15 @@ def summarize_command(
     if not sources:
         raise MemctlError("a transcript is missing", f"`memctl session summarize --transcript FILE`; {_WHERE}", USAGE)
     memory = memory_access.memory(ctx)
-    session = material.read(sources)
+    session = transcript_input.read(sources)
     identifier, known = name_of(memory, given, session, sources[0])
     summary = collect.gather(memory, session, identifier, known)
     if summary.is_empty:
-        names = " and ".join(map(source.name_of, sources))
+        names = " and ".join(map(text_input.name_of, sources))
         hint = "give a transcript of an agent's program, messages as JSON, or text with `User:` before each prompt"
         raise MemctlError(f"nothing of a session can be read in {names}", hint)
     if review:
-        proposed = proposals.propose(summary, memory_access.snapshot(memory, None).records)
+        proposed = proposals.propose(summary, memory_access.snapshot(memory, None))
         _print_proposals(proposed, as_json=flags["as_json"])
     else:
         ctx.exit(_write(memory, summary, session, accept, flags, no_llm=no_llm))
@@ -130,8 +130,8 @@ def _write(
     """
     from memctl.session import grades, missing_facts, probes
 
-    summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
-    proposed = proposals.propose(summary, memory_access.snapshot(memory, None).records)
+    summary = transcript_input.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
+    proposed = proposals.propose(summary, memory_access.snapshot(memory, None))
     accepted = _select_proposals(proposed, accept)
     from_transcript = grades.of_transcript(memory, summary, session)
     _, known = session_pages.existing_page(memory, summary.id)
@@ -265,9 +265,9 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
     group=session_command,
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
-@material.transcripts
+@transcript_input.transcripts
 @_accept_option
-@material.no_llm
+@transcript_input.no_llm
 @writing
 @click.pass_context
 def end_command(
@@ -284,9 +284,9 @@ def end_command(
         active.forget(memory, name)
         where = f", in {done.commit[:10]}" if done.commit else ""
         lines = [f"{name} was already summarized when its end was interrupted{where}"]
-        report.outcome(memory, done, flags, lines)
+        write_command.outcome(memory, done, flags, lines)
         return
-    session = material.read(sources) if sources else _NOTHING
+    session = transcript_input.read(sources) if sources else _NOTHING
     summary = collect.gather(memory, session, name, known)
     ctx.exit(_write(memory, summary, session, accept, flags, no_llm=no_llm, ends=known))
 
@@ -301,7 +301,7 @@ def end_command(
     group=session_command,
 )
 @click.argument("phase", type=click.Choice(phases.PHASES))
-@material.transcripts
+@transcript_input.transcripts
 @json_option
 @click.pass_context
 def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], **flags: Any) -> None:
@@ -315,8 +315,10 @@ def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], *
         hint = f"`memctl session phase {phase} --transcript FILE`; {_WHERE}"
         raise MemctlError("a transcript is missing", hint, USAGE)
     memory = memory_access.memory(ctx)
-    session = material.read(sources)
-    summary = collect.gather(memory, session, active.name_like(material.own_name(session, sources[0])) or "session")
+    session = transcript_input.read(sources)
+    summary = collect.gather(
+        memory, session, active.name_like(transcript_input.own_name(session, sources[0])) or "session"
+    )
     sections = phases.form(phase, summary, session)
     if flags["as_json"]:
         output.json(
@@ -400,11 +402,11 @@ def _select_proposals(proposed: Sequence[Proposal], accept: str) -> list[Proposa
 def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
     """Report what was written; with --dry-run, what would be written."""
     if flags["as_json"]:
-        data = report.change_data(memory, result, flags["dry_run"])
+        data = write_command.change_data(memory, result, flags["dry_run"])
         output.json("session", {**data, "summary": _summary_data(summary)})
         return
     lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}", *result.change.ids]
-    report.outcome(memory, result, flags, lines)
+    write_command.outcome(memory, result, flags, lines)
     output.note(_figures(summary))
     if (tokens := documents.counter(memory).tokens(result.change.writes[0].text)) > MOST_TOKENS:
         output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}; decisions are never left out")

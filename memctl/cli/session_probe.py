@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import material, memory_access, output
+from memctl.cli import memory_access, output, transcript_input
 from memctl.cli.command import command
 from memctl.cli.command import reading as reading_options
 from memctl.errors import OK, REFUSED, MemctlError
@@ -37,11 +37,11 @@ _HEALTHY, _POOR = 0.85, 0.75  # of the fidelity of a compression; rules.md#windo
     ),
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
-@material.transcripts
+@transcript_input.transcripts
 @click.option(
     "--min", "least", type=click.FloatRange(0, 1), default=None, help="Exit with 1 if a smaller share is answered."
 )
-@material.no_llm
+@transcript_input.no_llm
 @reading_options
 @click.pass_context
 def probe_command(
@@ -68,7 +68,7 @@ def probe_command(
     from memctl.transcript.events import join_sessions
 
     memory = memory_access.memory(ctx)
-    parts = material.read_parts(sources) if sources else []
+    parts = transcript_input.read_parts(sources) if sources else []
     session = join_sessions(parts) if parts else None
     page, text = _page(memory, memory_access.snapshot(memory, at), given, session, sources)
     from_transcript: list[Probe] = []
@@ -78,7 +78,7 @@ def probe_command(
     found = grades.facts(memory, page, from_transcript, session.ended if session else "")
     made = grades.replies(found, page)
     if not no_llm:
-        made, last = material.judge_replies(memory, made, session, text)
+        made, last = transcript_input.judge_replies(memory, made, session, text)
     else:
         last = None
     measured = grades.dimensions(made, page, whole=found.is_whole)
@@ -104,7 +104,7 @@ def _page(
     memory: Memory, snapshot: Snapshot, given: str, session: Session | None, sources: tuple[str, ...]
 ) -> tuple[SessionPage, str]:
     """Return the page to test with all its files, and its text; raises MemctlError if any of it can't be read."""
-    own = material.own_name(session, sources[0]) if session is not None else ""
+    own = transcript_input.own_name(session, sources[0]) if session is not None else ""
     path, text = session_pages.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
     found, faults = session_pages.read(snapshot, path, text)
     if found is None or faults:

@@ -19,7 +19,7 @@ from memctl.git.status import StatusProcess
 from memctl.pages import MANY_RECORDS
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, files, place, settings
+from memctl.store import batches, files, memory_root, settings_check
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity, some
 
@@ -69,7 +69,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         repository = memory.repository
         data["at_work"] = status_figures.at_work(memory)
         data["trusted"], data["hook_commits"] = memory.is_trusted, None
-        faults = settings.faults(memory)
+        faults = settings_check.faults(memory)
         with suppress(hook_commits.UnknownValue):
             data["hook_commits"] = hook_commits.mode(memory.repository) or None
         data["fault_of_settings"] = "; ".join(f"{one.message}; {one.hint}" for one in faults) or None
@@ -95,18 +95,18 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
 
 def _pending(memory: Memory) -> tuple[list[dict[str, Any]], set[str]]:
     """Return the pending changes, and the paths of their files."""
-    from memctl.store import entry_state  # mostly none is pending
+    from memctl.store import pending_state  # mostly none is pending
     from memctl.text import timestamps
 
-    waiting = entry_state.open_entries(memory)
-    overdue = entry_state.overdue(memory, waiting)
+    waiting = pending_state.open_entries(memory)
+    overdue = pending_state.overdue(memory, waiting)
     found = [
         {
             "stage": e.stage,
             "op": e.change.op,
             "title": e.change.title,
             "ids": list(e.change.ids),
-            "why": entry_state.reason(memory, e) or None,
+            "why": pending_state.reason(memory, e) or None,
             "undone": e.undone,
             "overdue": e in overdue,
             "since": timestamps.from_epoch(int(e.began)),
@@ -136,14 +136,14 @@ def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str]]:
 def _interrupted(memory: Memory) -> list[str]:
     """Return, in words, the operations that were begun and not finished; modules are imported only if there may be
     one."""
-    places = memory.private / place.STEPS, memory.repository.private / place.MOVE
+    places = memory.private / memory_root.STEPS, memory.repository.private / memory_root.MOVE
     if not any(map(os.path.lexists, places)):
         return []
-    from memctl.write import checkout_log, two_phase
+    from memctl.write import checkout_log, ownership_transaction
 
     move = checkout_log.read(memory)
     moving = [f"{move.why} (interrupted; the next write or `memctl sync` finishes it)"] if move else []
-    return [*moving, *two_phase.interrupted_steps(memory)]
+    return [*moving, *ownership_transaction.interrupted_steps(memory)]
 
 
 def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any] | None:

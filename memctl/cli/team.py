@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, complete, json_option, options, section_named
-from memctl.cli.report import real_text
+from memctl.cli.write_command import real_text
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
 from memctl.record import time_input
@@ -24,7 +24,7 @@ from memctl.team import agents, ownership, ref_state, remote_state
 from memctl.team.ownership import Claim
 from memctl.team.ref_state import Plan, ReadState, StateOutcome, Terms
 from memctl.team.state import TYPES, Agent, Ownership, State, agent_name
-from memctl.write import transaction, two_phase
+from memctl.write import ownership_transaction, transaction
 
 # The options of every command that changes the shared state.
 agreeing = options(
@@ -61,7 +61,7 @@ def carry_out(
     """
     remote = given["remote"]
     if not given["dry_run"]:
-        two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
+        ownership_transaction.recover(memory, transaction.write, ask_remote=bool(remote))
     terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
     result = remote_state.update(memory, remote, plan, terms)  # --remote "" is a script's slip, and is refused
     _report(result.lost)
@@ -236,7 +236,7 @@ def check_command(
     PATH is relative to here or to the worktree's top; a folder stands for all files in it. Exit code 0: you may write
     everywhere; 1: not everywhere.
     """
-    from memctl.pages import place_sections
+    from memctl.pages import governing_sections
 
     memory = memory_access.memory(ctx)
     name = agent_name(agent) if agent else memory.actor
@@ -244,7 +244,7 @@ def check_command(
     found: dict[str, list[Ownership]] = {}
     granted: dict[str, bool] = {}
     for place in places:
-        governing = place_sections.governing_sections(
+        governing = governing_sections.governing_sections(
             memory, snapshot, state.section_ownership_map, ctx.obj.folder, place
         )
         held = (state.innermost(markers, memory.now) for markers in governing)

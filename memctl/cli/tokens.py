@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.cli import memory_access, output, token_counter
 from memctl.cli.command import command, json_option
-from memctl.cli.source import read
+from memctl.cli.text_input import read
 from memctl.errors import USAGE, MemctlError
 from memctl.store import load, token_samples
 from memctl.store.memory import Memory

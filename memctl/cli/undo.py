@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from memctl.cli import memory_access, report
+from memctl.cli import memory_access, write_command
 from memctl.cli.command import command
-from memctl.cli.report import take_flags, writing
+from memctl.cli.write_command import take_flags, writing
 from memctl.write.undo import undo
 
 
@@ -29,4 +29,4 @@ def undo_command(ctx: click.Context, /, commit: str | None, **given: Any) -> Non
     """
     flags = take_flags(given) | {"discard": False}
     memory = memory_access.memory(ctx)
-    report.carry_out(memory, lambda _: undo(memory, commit), flags)
+    write_command.carry_out(memory, lambda _: undo(memory, commit), flags)

@@ -12,8 +12,7 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, reading
-from memctl.pages import answer, impact, provenance
-from memctl.pages.answer import SHORT, Indirect
+from memctl.pages import impact, provenance, why_answer
 from memctl.pages.line_references import LineReference
 from memctl.pages.provenance import (
     IN_COMMIT,
@@ -27,6 +26,7 @@ from memctl.pages.provenance import (
     reason_of_commit,
     reason_of_record,
 )
+from memctl.pages.why_answer import SHORT, Indirect
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
@@ -73,7 +73,7 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
     commit = memory.repository.resolve(at) if at is not None else ""
     asked = provenance.locate(memory, snapshot, ctx.obj.folder, path, commit)
     found = provenance.why(memory, snapshot, asked, commit, limit)
-    indirect = answer.indirect(snapshot, found)
+    indirect = why_answer.indirect(snapshot, found)
     if as_json:
         data = _data(memory, snapshot, found, indirect)
         output.json("why", data, (*snapshot.faults, *snapshot.outline.faults), memory)
@@ -102,7 +102,7 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
     }
     if any(blocks.values()):
         place = found.asked.path + ("" if found.asked.line is None else f":{found.asked.line}")
-        output.text(f"{place}: {answer.sentence(snapshot, found, indirect)}")
+        output.text(f"{place}: {why_answer.sentence(snapshot, found, indirect)}")
     else:
         output.note(f"neither the memory nor the history mentions {found.asked.path}")
     for title, rows in blocks.items():
@@ -208,7 +208,7 @@ def _data(memory: Memory, snapshot: Snapshot, found: Why, indirect: Indirect) ->
         "line": asked.line,
         "exists": asked.last is None,
         "removed_by": (asked.last.removed_by or None) if asked.last else None,
-        "answer": answer.sentence(snapshot, found, indirect) if found.is_explained or indirect.perhaps else None,
+        "answer": why_answer.sentence(snapshot, found, indirect) if found.is_explained or indirect.perhaps else None,
         "origin": {"commit": origin.commit or None, "path": origin.path, "line": origin.line} if origin else None,
         "sections": [
             {"id": page.id, "title": page.title, "path": memory.tracked(page.path), "globs": list(globs)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import material, memory_access, output, window_limit
+from memctl.cli import memory_access, output, transcript_input, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -55,7 +55,7 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
     type=click.IntRange(min=1),
     help="Size of the window in tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
 )
-@material.no_llm
+@transcript_input.no_llm
 @messages.written
 @click.pass_context
 def compact_command(
@@ -89,7 +89,7 @@ def compact_command(
         target = max(seen.conversation.tokens - free, 0)
     elif target is None:
         target = _target(seen, to["model"], window, memory)
-    provider = material.provider_if_any(memory, no_llm=no_llm)
+    provider = transcript_input.provider_if_any(memory, no_llm=no_llm)
     engine = CompressionEngine(counter, provider=provider, kept_turns=keep_turns)
     merge = engine.model.merge_texts if engine.model else None
     evictor = messages.evictor(policy, counter, memory, merge=merge)
@@ -168,12 +168,17 @@ def _report(source: str, seen: SeenConversation, found: Reduction, counter: Coun
 
 
 def _note_origin(source: str, seen: SeenConversation) -> None:
-    """Say what of a transcript was counted, since `window status` shows what the model reported."""
+    """Say what of a transcript was counted, since `window status` shows what the model reported.
+
+    The messages that are written name no model, so that the next command would count them as another one's.
+    """
     if (transcript := seen.transcript) is None:
         return
     output.note("counted: the messages of the transcript's last window, without system prompt and tools")
     if transcript.reported:
         output.note(f"the model reported {transcript.reported:,} tokens for all of it, as in `memctl window status`")
+    if seen.model:
+        output.note(f"the messages do not name their model: give --model {output.plain(seen.model)} to what reads them")
     messages.note_window(source, transcript.since)
 
 

@@ -8,10 +8,10 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from memctl.cli import material, memory_access, output
+from memctl.cli import memory_access, output, transcript_input
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
-from memctl.cli.source import lines, read
+from memctl.cli.text_input import lines, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.text.phrases import quantity
@@ -39,7 +39,7 @@ _NOT_ALL = 0.99  # the score at most, if something on the list is missing
     show_default=True,
     help="The lowest score that passes.",
 )
-@material.no_llm
+@transcript_input.no_llm
 @json_option
 @click.pass_context
 def fidelity_command(
@@ -64,7 +64,7 @@ def fidelity_command(
         raise MemctlError("only one of ORIGINAL and COMPRESSED can be standard input", exit_code=USAGE)
     before, after = _contents(original), _contents(compressed)
     questions = fidelity.parse_questions(read(asked), asked) if asked else fidelity.generate_questions(before.session)
-    provider = material.provider_if_any(memory_access.memory_if_any(ctx), no_llm=no_llm)
+    provider = transcript_input.provider_if_any(memory_access.memory_if_any(ctx), no_llm=no_llm)
     found = _judged(before.text, after.text, questions, provider)
     listed = before.entries if not asked else ()
     missed = checklist.missing(listed, after.text)

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from memctl.cli import output, token_counter
-from memctl.cli.source import read
+from memctl.cli.text_input import read
 from memctl.record.frontmatter import read_yaml
 from memctl.store.memory import Memory
 from memctl.tokens import model_windows

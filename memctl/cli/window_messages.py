@@ -11,9 +11,9 @@ import msgspec
 
 from memctl.cli import output, token_counter
 from memctl.cli.command import options
-from memctl.cli.source import lines
+from memctl.cli.text_input import lines
 from memctl.errors import USAGE, MemctlError
-from memctl.store import named_file
+from memctl.store import output_file
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 from memctl.window import POLICIES
@@ -98,7 +98,7 @@ def write(given: Any, target_file: str | None) -> None:
     if target_file is None:
         output.json_text(text)
     else:
-        named_file.write(Path(target_file), text + "\n")
+        output_file.write(Path(target_file), text + "\n")
 
 
 def rest(seen: SeenConversation) -> dict[str, Any]:

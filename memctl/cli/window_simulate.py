@@ -9,7 +9,7 @@ import click
 from memctl.cli import memory_access, output, token_counter
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
-from memctl.cli.source import lines
+from memctl.cli.text_input import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.tokens import model_windows
 from memctl.window import POLICIES

@@ -15,9 +15,9 @@ from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option, options
 from memctl.cli.quality import print_performance
-from memctl.cli.source import lines
+from memctl.cli.text_input import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.store import named_file
+from memctl.store import output_file
 from memctl.text.phrases import quantity
 from memctl.tokens import model_windows
 from memctl.tokens.count import Counter
@@ -164,7 +164,7 @@ def status_command(
         if picture == "-":
             output.text(drawn, newline=False)
             return
-        named_file.write(Path(picture), drawn)
+        output_file.write(Path(picture), drawn)
     if as_json:
         output.json("window_status", _data(source, seen, limit, found))
     else:

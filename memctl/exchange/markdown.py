@@ -26,7 +26,7 @@ from memctl.statements.statement import Statement, Unread
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.phrases import indefinite
-from memctl.text.similar import comparable
+from memctl.text.similarity import comparable
 from memctl.write.create import TASK_ID, Draft
 
 _SHOWN = 5  # places to name in one note

@@ -12,7 +12,7 @@ from memctl.git.repository import Repository
 _COMMIT_ENTRIES = ("commit: docs(memory)", "commit (initial): docs(memory)")
 _IMPORT_ENTRY = "fast-import"  # a whole reflog entry: it does not contain the commit's subject
 _MOST_BYTES = 8 * 1024 * 1024  # of one reflog, from its end
-_MOST_IMPORTED = 200  # commits that are looked at
+_MOST_COMMITS = 200  # of each kind, the latest ones, that are looked at
 _LAG = 60  # seconds at most between a commit's date and the move of its ref, which normally takes less than one
 
 
@@ -30,22 +30,40 @@ def was_in_use(repository: Repository) -> bool:
     installed = repository.shared / "installed"
     if '[merge "memctl-record"]' in repository.own_config() or (installed.is_dir() and any(installed.iterdir())):
         return True
+    made: list[str] = []
     imported: list[_Import] = []
     for line in _reflogs(repository):
         head, _, entry = line.partition("\t")
-        if entry.startswith(_COMMIT_ENTRIES):
-            return True
         fields = head.split(" ", 2)
-        if entry == _IMPORT_ENTRY and len(fields) == 3:  # the first line of a long reflog may be cut
-            before, after, identity = fields
+        if len(fields) < 3:  # the first line of a long reflog may be cut
+            continue
+        before, after, identity = fields
+        if entry.startswith(_COMMIT_ENTRIES):
+            made.append(after)
+        elif entry == _IMPORT_ENTRY:
             who, _, time = identity.rpartition("> ")
             seconds = time.partition(" ")[0]
             if seconds.isdecimal():
                 imported.append(_Import(before, after, f"{who}>", int(seconds)))
-    return _has_own_commit(repository, list(dict.fromkeys(imported))[-_MOST_IMPORTED:])
+    return _has_operation(repository, list(dict.fromkeys(made))[-_MOST_COMMITS:]) or _has_own_import(
+        repository, list(dict.fromkeys(imported))[-_MOST_COMMITS:]
+    )
 
 
-def _has_own_commit(repository: Repository, imported: list[_Import]) -> bool:
+def _has_operation(repository: Repository, made: list[str]) -> bool:
+    """Return whether the message of one of some commits names an operation of memctl's.
+
+    A subject with memctl's prefix is not enough: people and agents write it, too, when they commit an edit with Git.
+    """
+    if not made:
+        return False
+    from memctl.git import message
+
+    texts = [(found.data or b"").decode(errors="replace") for found in repository.objects.read(made) if found]
+    return any(message.parse(text.partition("\n\n")[2]).ops for text in texts)
+
+
+def _has_own_import(repository: Repository, imported: list[_Import]) -> bool:
     """Return whether memctl made one of some imported commits in this clone.
 
     Such a commit's parent is the former tip of its ref, its committer is the one who moved the ref, and both have the

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.git import hooks, private, trees
+from memctl.git import hooks, private_files, trees
 from memctl.git.repository import Repository
 
 _ACCEPTED = "accepted-hooks.json"  # blobs by path of hooks that differ from HEAD and that a person's commit ran
@@ -79,7 +79,7 @@ def accept(repository: Repository, head: str) -> None:
         return
     with suppress(OSError):  # the disk is full or read-only: an agent's commit waits for the next one of a person
         file = repository.shared / _ACCEPTED
-        with open(private.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
+        with open(private_files.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
             json.dump(differing, stream)
 
 

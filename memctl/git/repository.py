@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.git import git, private
+from memctl.git import git, private_files
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.light_typing import TYPE_CHECKING
 
@@ -389,5 +389,5 @@ def open_repository(start: Path) -> Repository:
         common = git_dir
     repository = Repository(top, git_dir.resolve(), common.resolve())
     for folder in {repository.private, repository.shared}:
-        private.make_private(folder)
+        private_files.make_private(folder)
     return repository

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 
-from memctl.git import git, private
+from memctl.git import git, private_files
 from memctl.git.repository import Repository
 
 _STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames")
@@ -137,7 +137,7 @@ class UntrackedNames:
                 folders.append(now + b" " + path)
                 waiting += self._folders_below(path, now)
             if folders and latest < asked - RACY:
-                private.replace_file(self.file, b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
+                private_files.replace_file(self.file, b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
 
     def _folders_below(self, path: bytes, now: bytes) -> list[bytes]:
         """Return the folders in a folder; they are known without reading it if its stamp `now` is the stored one."""

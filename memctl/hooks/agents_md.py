@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from memctl.errors import MemctlError
-from memctl.hooks.primer import GUIDE
+from memctl.hooks.guide import GUIDE
 
 BEGIN, END = "<!-- memctl: begin -->", "<!-- memctl: end -->"
 AGENTS, CLAUDE = "AGENTS.md", "CLAUDE.md"

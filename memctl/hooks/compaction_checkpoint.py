@@ -17,7 +17,7 @@ from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.store.session_dir import SessionDir
-from memctl.task import progress, versions
+from memctl.task import checkpoints, progress
 from memctl.write import task_state, transaction
 from memctl.write.task_state import SaveOptions
 
@@ -32,17 +32,17 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
     event already, no second one is saved.
     """
     state = session_state.read(folder) or SessionState()
-    checkpoints: list[Checkpoint] = []
+    new_checkpoints: list[Checkpoint] = []
 
     def plan(sequence: Sequence) -> Change:
         summary = session_end.change(memory, folder)
         snapshot = load.disk(memory)
-        workflow = versions.workflow_for(memory, snapshot, state.task.goal)
-        last = versions.newest_of(snapshot, workflow)
+        workflow = checkpoints.workflow_for(memory, snapshot, state.task.goal)
+        last = checkpoints.newest_of(snapshot, workflow)
         is_own = last is not None and _is_own(memory, state, last)
         task = _merge_task(state, last if is_own else None)
         saved = _saved_for(snapshot, workflow, state, event)
-        checkpoints.extend([saved] if saved else [])
+        new_checkpoints.extend([saved] if saved else [])
         if saved or not is_meaningful(task.goal):
             draft = draft_page.read(folder)
             is_worth = draft is not None and session_end.is_worth_keeping(memory, draft, state)
@@ -50,8 +50,8 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
         how = SaveOptions(workflow=workflow, window=_window(state, last, is_own), is_whole=True, knows_files=True)
         change = task_state.change(memory, snapshot, task, how)
         write = change.writes[0]
-        checkpoints.append(checkpoint.parse(write.text, write.path))
-        session_state.update(folder, saving=(event, checkpoints[-1].checkpoint_id), task=task)
+        new_checkpoints.append(checkpoint.parse(write.text, write.path))
+        session_state.update(folder, saving=(event, new_checkpoints[-1].checkpoint_id), task=task)
         if summary is None:
             return change
         return msgspec.structs.replace(change, writes=(*change.writes, *summary.writes), deletes=summary.deletes)
@@ -59,7 +59,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
     outcome = transaction.carry_out(memory, plan, session_end.write_options(memory))
     if not outcome.change.is_empty:
         draft_page.drop(folder)
-    for one in checkpoints:
+    for one in new_checkpoints:
         session_state.update(folder, checkpoint=one.checkpoint_id)
         if not any(event.checkpoint_id == one.checkpoint_id for event in event_stream.read(memory).events):
             task_state.note(memory, one)
@@ -69,7 +69,7 @@ def _saved_for(snapshot: Snapshot, workflow: str, state: SessionState, event: st
     """Return the checkpoint that a killed process has saved for this event, None if there is none."""
     if state.saving[0] != event:
         return None
-    found = versions.read(snapshot, workflow).checkpoints
+    found = checkpoints.read(snapshot, workflow).checkpoints
     return next((one for one in found if one.checkpoint_id == state.saving[1]), None)
 
 

@@ -19,7 +19,7 @@ from memctl.hooks import daemonize, event_payload, live_sessions, log
 from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, QUEUED_FIELDS, Payload, parse
 from memctl.hooks.hosts import AGENT, BEFORE, COMPACT, END, PROMPT, START, STOP, TOOL, Host
 from memctl.store import job_queue
-from memctl.store.place import FOLDER
+from memctl.store.memory_root import FOLDER
 from memctl.store.session_dir import SessionDir, find_root
 from memctl.text.light_typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -332,7 +332,7 @@ def _start(call: _EventCall) -> str:
         # Before the pack, which includes the results; if it takes longer, it goes on in its own process.
         daemonize.within(daemonize.seconds(call.environ) / 2, lambda: _finish_killed(call))
     memory = _open(call)
-    from memctl.hooks import primer, recall, session_start, session_state  # before the fork, which needs them, too
+    from memctl.hooks import guide, recall, session_start, session_state  # before the fork, which needs them, too
 
     text, is_given = _within(call, lambda: _start_context(call, memory), time.monotonic() - begun)
     state = session_state.read(call.folder)
@@ -341,7 +341,7 @@ def _start(call: _EventCall) -> str:
         _attempt(call, lambda: job_queue.run_locked(call.folder, note, _MOMENT))
         _attempt(call, lambda: recall.note(call.folder, text))
     else:  # the forked process may hold the session's lock for a while
-        text = f"{primer.GUIDE}\n{text}"
+        text = f"{guide.GUIDE}\n{text}"
         call.behind.append(lambda: _attempt(call, lambda: job_queue.run_locked(call.folder, note, _PATIENCE)))
     _attempt(call, lambda: session_start.name_the_session(call.host, call.folder, call.environ))
     return text

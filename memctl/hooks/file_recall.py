@@ -23,7 +23,7 @@ from memctl.git.repository import Repository
 from memctl.hooks.event_payload import Payload
 from memctl.store import file_records
 from memctl.store.file_records import PROPOSED, FileRecord
-from memctl.store.place import FOLDER
+from memctl.store.memory_root import FOLDER
 from memctl.store.session_dir import SessionDir
 
 SETTING = "memctl.guard"
@@ -35,7 +35,10 @@ _OTHERS = 3  # further records that are named by id
 _AT_ONCE = 3  # files in the answer to one call
 _NO_MARKUP = str.maketrans({"<": "\u2039", ">": "\u203a", "[": "(", "]": ")"})
 _BYTES = 64 * 1024  # of a record's file that are read
-_READERS = ("Read", "read_file")  # Claude Code's and Gemini CLI's; `session.calls`, which takes 10 ms, knows all tools
+_READERS = (
+    "Read",
+    "read_file",
+)  # Claude Code's and Gemini CLI's; `session.tool_calls`, which takes 10 ms, knows all tools
 _LOOKED_AT, _WORDS = 16 * 1024, 300  # characters and words of an argument that are searched for files
 _LONGEST_PATH = 4096
 _BETWEEN_WORDS = str.maketrans(dict.fromkeys("'\"`;|&()<>=,:", " "))
@@ -132,11 +135,11 @@ def _touched_files(top: Path, cwd: str, payload: Payload, named: Iterable[str]) 
     """Return the files of the repository that a call touches, each with whether the call writes it."""
     if payload.tool in _READERS:
         return dict.fromkeys(named, False)
-    from memctl.session import calls  # slow to import, and needed only for files with a record
+    from memctl.session import tool_calls  # slow to import, and needed only for files with a record
     from memctl.text.actions import READ
 
     files_touched: dict[str, bool] = {}
-    for one in calls.touched(payload._replace(cwd=cwd)):
+    for one in tool_calls.touched(payload._replace(cwd=cwd)):
         for name in _inside(top, [one.cwd], [one.path]):
             files_touched[name] = files_touched.get(name, False) or one.action != READ
     return files_touched

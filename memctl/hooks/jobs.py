@@ -14,7 +14,7 @@ from memctl.git import edited_hooks, hook_commits
 from memctl.hooks import live_sessions, log, summarize
 from memctl.hooks.event_payload import QUEUED_FIELDS, Payload
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
-from memctl.store import job_queue, place
+from memctl.store import job_queue, memory_root
 from memctl.store.memory import Memory, open_for_agent
 from memctl.store.session_dir import SessionDir
 
@@ -89,7 +89,7 @@ def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, 
         raise
     except Exception as error:
         log.fault(folder.root, payload.event, folder.key, error)
-        is_closed = memory is None and (Path(note.place) / place.FOLDER / place.CONFIG).is_file()
+        is_closed = memory is None and (Path(note.place) / memory_root.FOLDER / memory_root.CONFIG).is_file()
         is_closed |= isinstance(error, (hook_commits.UnknownValue, edited_hooks.EditedHook))
         if is_closed or (isinstance(error, OSError) and error.errno in _FULL):
             raise job_queue.NotNow from None

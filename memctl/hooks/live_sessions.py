@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from memctl.git import private
+from memctl.git import private_files
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.store.session_dir import SessionDir
@@ -51,9 +51,9 @@ def note(
     named = environ.get(host.process, "")
     process = (int(named) if named.isdecimal() else 0) if host.process else _caller()
     found = LiveSession(host.name, payload.transcript, str(place), process)
-    private.make_folder(folder.path)
+    private_files.make_folder(folder.path)
     hidden = file.with_name(f".{_FILE}-{os.getpid()}")
-    with open(private.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as stream:
+    with open(private_files.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as stream:
         stream.write(json.dumps(found))
     os.replace(hidden, file)
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memctl.git import private
+from memctl.git import private_files
 from memctl.text.light_typing import Any
 
 COMPACTIONS, FAULTS = "compactions.jsonl", "faults.jsonl"
@@ -21,12 +21,12 @@ def add(root: Path, name: str, entry: Mapping[str, Any]) -> None:
 
     `root` is the folder of the memory's hooks, which has the logs.
     """
-    private.make_folder(root)
+    private_files.make_folder(root)
     file = root / name
     if file.exists() and file.stat().st_size > _MOST_BYTES:
         os.replace(file, older(file))
     with open(
-        private.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab"
+        private_files.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab"
     ) as stream:  # one write, so that lines of several processes don't mix
         stream.write(json.dumps(entry, ensure_ascii=True).encode() + b"\n")
 

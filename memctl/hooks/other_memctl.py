@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memctl.errors import MemctlError
-from memctl.git import private
+from memctl.git import private_files
 from memctl.hooks import settings
 from memctl.hooks.hosts import Host
 from memctl.hooks.settings import SettingsFile
@@ -67,7 +67,7 @@ def line(host: Host, project: Path, root: Path, environ: Mapping[str, str]) -> s
     found = find(host, project, environ, least=2)
     if not found:
         return ""
-    private.make_file(root / _REPORTED)
+    private_files.make_file(root / _REPORTED)
     return f"Tell the user: {found[0].sentence(host)}. (memctl)\n"
 
 

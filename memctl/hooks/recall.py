@@ -95,7 +95,7 @@ def _pack(
         return None
     from memctl.pack import budget_fill
     from memctl.pack.draft import NOTICED, PackDraft, PackPart
-    from memctl.store import access
+    from memctl.store import retrieval_counts
 
     draft = PackDraft(
         project=snapshot.config.project,
@@ -106,7 +106,7 @@ def _pack(
     pack = budget_fill.fill(draft, "markdown", room, size)
     included = set(pack.included())
     counted = [one.record.memory_id for one in close if one.record is not None and one.id in included]
-    access.count(memory.repository.shared, counted, memory.now)
+    retrieval_counts.count(memory.repository.shared, counted, memory.now)
     return pack
 
 
@@ -147,9 +147,9 @@ def _items(
     made = list(filter(is_relevant, places))
     if not relevant:
         return made
-    from memctl.pack import supply
+    from memctl.pack import item_sources
 
-    known = supply.origins_of(memory, snapshot, relevant, None)
+    known = item_sources.origins_of(memory, snapshot, relevant, None)
     return [*(items.of_record(snapshot, record, known) for record in relevant), *made]
 
 

@@ -24,8 +24,8 @@ from memctl.errors import MemctlError
 from memctl.git import differences
 from memctl.hooks import session_state
 from memctl.hooks.event_payload import COMPACTED, Payload
+from memctl.hooks.guide import GUIDE
 from memctl.hooks.hosts import Host
-from memctl.hooks.primer import GUIDE
 from memctl.hooks.session_state import SessionState
 from memctl.record.kinds import CHECKPOINTS
 from memctl.session.active import Running
@@ -103,11 +103,11 @@ def _before_compaction(memory: Memory, state: SessionState | None) -> str:
     """Return the resume text of the checkpoint that was saved before the compaction, "" if there is none."""
     if state is None or not state.checkpoint:
         return ""
-    from memctl.task import versions
+    from memctl.task import checkpoints
 
     snapshot = agent_view.readable(memory, load.disk(memory))
     try:
-        return _resume_text(memory, snapshot, versions.resolve(snapshot, state.checkpoint, ""))
+        return _resume_text(memory, snapshot, checkpoints.resolve(snapshot, state.checkpoint, ""))
     except MemctlError:
         return ""  # the checkpoint is missing or broken; the pack still has the records
 
@@ -123,9 +123,9 @@ def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) ->
         return ""
     from memctl.hooks import live_sessions
     from memctl.pack import last_work
-    from memctl.task import versions
+    from memctl.task import checkpoints
 
-    saved = versions.newest_of(snapshot, versions.workflow_to_resume(memory, snapshot))
+    saved = checkpoints.newest_of(snapshot, checkpoints.workflow_to_resume(memory, snapshot))
     if saved is None or not last_work.is_pending(saved, last_work.sessions(snapshot)):
         return ""
     seconds = timestamps.days_between(saved.saved_at, memory.now) * 86_400
@@ -141,9 +141,9 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 
     It does not list what is missing to resume, because a hook can't ask the user.
     """
-    from memctl.task import environment, resume, versions
+    from memctl.task import checkpoints, environment, resume
 
-    saved, _ = versions.readable(snapshot, saved)
+    saved, _ = checkpoints.readable(snapshot, saved)
     drift = environment.drift(memory, snapshot, saved)
     return resume.text(memory, saved, drift, limit=_ROOM - length(_REST)).text
 
@@ -156,20 +156,20 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     `room` puts a resume text, which shows the checkpoint, into the rest; the pack then leaves out the checkpoint.
     """
     size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
-    from memctl.pack import budget_fill, last_work, rehydrate, supply
-    from memctl.store import access
+    from memctl.pack import budget_fill, item_sources, last_work, rehydrate
+    from memctl.store import retrieval_counts
 
     snapshot = agent_view.readable(memory, load.disk(memory))
     wanted = rehydrate.RehydrationRequest(since=since, is_resumed=room < _ROOM)
     work = last_work.room(room, _ROOM)
-    draft = rehydrate.draft(snapshot, memory.now, wanted, supply.sources(memory, snapshot, None), size, work)
+    draft = rehydrate.draft(snapshot, memory.now, wanted, item_sources.sources(memory, snapshot, None), size, work)
     if since and not draft.items() and not draft.others:
         return ""
     draft = replace(draft, lines=_LINES, least_lines=_LEAST_LINES)
     made = budget_fill.fill(draft, "markdown", room, size)
     included = set(made.included())
     with suppress(OSError):  # if the disk is full or read-only, retrievals are not counted
-        access.count(
+        retrieval_counts.count(
             memory.repository.shared, [one.memory_id for one in snapshot.open_records if one.id in included], memory.now
         )
     return made.text
@@ -192,7 +192,7 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     Returns "" if the clone has session pages on its own ref, if no remote seems to have any, or if the line was
     returned before. `root` is the folder of the memory's hooks, in which a file records that the line was returned.
     """
-    from memctl.git import hook_commits, private
+    from memctl.git import hook_commits, private_files
     from memctl.store import sessions_ref
 
     repository = memory.repository
@@ -209,5 +209,5 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     is_known = bool(repository.tip(sessions_ref.remote_ref(remote)))
     if not is_known and not are_kept_there:
         return ""
-    private.make_file(root / _ELSEWHERE)
+    private_files.make_file(root / _ELSEWHERE)
     return f"Pages of earlier sessions may be at {remote} and are not here yet: `memctl sync` fetches them. (memctl)\n"

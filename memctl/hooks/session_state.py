@@ -88,7 +88,7 @@ def read(folder: SessionDir) -> SessionState | None:
 
 def _from_older_version(values: dict[str, Any]) -> SessionState:
     """Return the session state of an older memctl, which had no `task`, in the current form."""
-    from memctl.session import progress, tasks
+    from memctl.session import progress, task_list
     from memctl.transcript.events import CALL, Event
 
     calls = [Event(CALL, tool=one["tool"], arguments=one["arguments"]) for one in values.get("task_calls", ())]
@@ -102,7 +102,7 @@ def _from_older_version(values: dict[str, Any]) -> SessionState:
     )
     lists = {name: tuple(values.get(old, ())) for name, old in _RENAMED.items()}
     task = msgspec.structs.replace(task, **lists)
-    created = [text for call in calls if (text := tasks.new_task(call)) is not None]
+    created = [text for call in calls if (text := task_list.new_task(call)) is not None]
     return msgspec.convert({**values, "task": msgspec.to_builtins(task), "created": created}, SessionState)
 
 
@@ -131,7 +131,7 @@ def progress_of(state: SessionState) -> Progress:
 
 
 def note_prompt(folder: SessionDir, prompt: str) -> None:
-    """Add a prompt without credentials to the session's task; the first prompt becomes its goal."""
+    """Add a prompt without credentials to the session's task; the first that names a task becomes its goal."""
     from memctl.session import progress
     from memctl.transcript.events import PROMPT, Event
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memctl.text import similar
+from memctl.text import similarity
 from memctl.text.phrases import quantity
 from memctl.text.program_output import LOG_LINE, TRACE_LINE
-from memctl.text.similar import consolidate
+from memctl.text.similarity import consolidate
 
 CountTokens = Callable[[str], int]
 
@@ -88,7 +88,7 @@ def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, leas
 
 def _duplicates(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
     """Return the blocks that a later block repeats; a protected block only if the later one is equal and protected."""
-    found = similar.duplicates([block.text for block in blocks])
+    found = similarity.duplicates([block.text for block in blocks])
     return [
         blocks[number]
         for number, later in found.items()

@@ -25,8 +25,8 @@ _USUAL = 2  # times the median: up to this length items come in the order of the
 class Candidate(NamedTuple):
     """An item that may be included: its key, and the tokens of the whole item (`cost`) and of its title (`title`).
 
-    `counted` and `shortest_first` are the fields of the item's `PackPart`. Items that are `is_leading` are titled
-    first.
+    `counted` and `shortest_first` are the fields of the item's `PackPart`. Titles come by `lead`, the greatest first:
+    it is the weight of an item that leads the pack, and 0 for others.
     """
 
     key: str
@@ -34,7 +34,7 @@ class Candidate(NamedTuple):
     title: int
     counted: bool
     shortest_first: bool
-    is_leading: bool
+    lead: int
 
 
 class Choice(NamedTuple):
@@ -74,7 +74,7 @@ def choose(ordered: Sequence[Candidate], room: float, alone: float, for_titles: 
             break
         number, spent, titles = number + 1, spent + one.cost, titles - one.title
     left = room - spent - min(for_titles, titles)
-    waiting = sorted(ordered[number:], key=lambda one: not one.is_leading)
+    waiting = sorted(ordered[number:], key=lambda one: (-one.lead, one.lead > 0 and not one.counted))
     named = list(_titled(waiting, for_titles))
     keys, fillers = {one.key for one in named}, list[str]()
     for one in ordered[number:]:

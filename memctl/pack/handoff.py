@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack import compaction, handoff_request, handoff_scope, items, phase, supply
+from memctl.pack import compaction, handoff_request, handoff_scope, item_sources, items, phase_summary
 from memctl.pack.budget_fill import CountTokens, Pack, fill
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
-from memctl.pack.handoff_request import CHANGED, CONTINUATION, EMERGENCY, FIELDS, SECTION, TASK, TYPES, HandoffRequest
+from memctl.pack.handoff_request import CHANGED, CONTINUATION, EMERGENCY, FIELDS, SECTION, TASK, HandoffRequest
 from memctl.pack.handoff_scope import Scope
 from memctl.pack.items import Sources
 from memctl.pack.last_work import PRIOR
@@ -42,8 +42,8 @@ from memctl.team.state import State, agent_name
 from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity, some
 from memctl.text.words import stems
-from memctl.write import create, transaction, two_phase
-from memctl.write.two_phase import StepResult
+from memctl.write import create, ownership_transaction, transaction
+from memctl.write.ownership_transaction import StepResult
 
 _SKILLS = 8  # most frequent tags, which count as required skills
 _LINES_SHARE = 0.5  # of the budget at most, for the titles of required items without room
@@ -191,7 +191,7 @@ def package(
     report = _report(asked, pack, scope, written, count)
     if report.is_chosen and asked.sections and asked.handoff_type != EMERGENCY:
         lacking = [f"- {check}" for check in report.checks if check.missing]
-        is_small = asked.budget < TYPES[asked.handoff_type].budget
+        is_small = asked.budget < asked.rules.budget
         larger = "give a larger --budget" if is_small else "choose a --type with a larger budget"
         raise MemctlError(
             "\n".join(["the budget is too small for what the package must contain:", *lacking]),
@@ -211,7 +211,7 @@ def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
     for name, (_, order) in _PARTS.items():
         if order == "task":
             groups[name].sort(key=scope.tasks.index)
-        elif order == "date" or not TYPES[asked.handoff_type].is_ranked:
+        elif order == "date" or not asked.rules.is_ranked:
             key, is_descending = ORDERS[order]
             groups[name].sort(key=key, reverse=is_descending)
     return groups
@@ -268,7 +268,7 @@ def _opening_notes(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple
     head += f", {', '.join(asked.sections)}" if asked.sections else ""
     head += f". `memctl handoff accept {asked.id}` takes it over."
     more = sum(record not in scope.records for record in scope.known)
-    if TYPES[asked.handoff_type].is_narrow and more:
+    if asked.rules.is_narrow and more:
         commands = "; ".join(f"`memctl list --section {one[1:]}`" for one in asked.sections) or "`memctl list`"
         head += f" The memory has {quantity(more, 'more record')}: {commands}."
     texts = [
@@ -314,11 +314,11 @@ def _report(
         before=before,
         after=after,
         reduction=round(1 - after / before, 4) if before else 0.0,
-        aim=TYPES[asked.handoff_type].aim,
+        aim=asked.rules.aim,
         removed=dict(Counter(left.why or "of no room" for left in pack.left_out)),
         tokens=pack.tokens,
         budget=pack.budget,
-        least=TYPES[asked.handoff_type].least,
+        least=asked.rules.least,
         checks=tuple(checks),
         is_chosen=any(check.missing for check in checks),
     )
@@ -373,7 +373,7 @@ def offer(
 
     state = ref_state.read(memory).state
     make(StateOutcome(plan(state), state))  # slow, and so done before the shared state is locked
-    done = two_phase.carry_out(memory, transaction.write, plan, make, options, remote)
+    done = ownership_transaction.carry_out(memory, transaction.write, plan, make, options, remote)
     _, whole, change = made[0]
     if options.dry_run:
         return OfferOutcome(done, whole)
@@ -393,7 +393,7 @@ def _validated(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
     over to itself, if the budget is too large, or if no record has the task's id.
     """
     source = agent_name(asked.from_agent_id) if asked.from_agent_id else memory.actor
-    target, most = agent_name(asked.to_agent_id), TYPES[asked.handoff_type].budget
+    target, most = agent_name(asked.to_agent_id), asked.rules.budget
     if source != memory.actor and asked.handoff_type != EMERGENCY:
         hint = "for an agent that failed, use --type emergency --reason WHY"
         raise MemctlError(f"only {source} can hand over its work", hint, USAGE)
@@ -427,9 +427,9 @@ def _packed(
 
     Raises InvalidFields if required fields are missing, and MemctlError if the package does not fit.
     """
-    sources = supply.sources(memory, snapshot, None)
+    sources = item_sources.sources(memory, snapshot, None)
     scope = handoff_scope.gather(snapshot, memory.now, asked, sources, count)
-    standing = phase.assess(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
+    standing = phase_summary.assess(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
     task = f"{one_line(scope.named.title)} [{scope.named.id}]" if scope.named is not None else asked.task
     changes = _changes(memory, snapshot, scope)
     asked = msgspec.structs.replace(asked, task=task, changes=changes, transfers=transfers)
@@ -446,7 +446,7 @@ def _changes(memory: Memory, snapshot: Snapshot, scope: Scope) -> tuple[tuple[st
     """
     globs = scope.globs
     if scope.sections and not globs:
-        records = phase.of_sections(snapshot, snapshot.open_records, scope.sections)
+        records = phase_summary.of_sections(snapshot, snapshot.open_records, scope.sections)
         globs = tuple(code_path(ref) for record in records for ref in record.code_refs)
         if not globs:
             return ()

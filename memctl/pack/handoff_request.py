@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from memctl.pack import phase
-from memctl.pack.budget_fill import CountTokens, whole_lines
+from memctl.pack import phase_summary
+from memctl.pack.budget_fill import CountTokens
 from memctl.pack.context_summary import BUDGET, DECISIONS
-from memctl.pack.phase import PhaseStatus
+from memctl.pack.phase_summary import PhaseStatus
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.handoff import HandoffType, Parties
 from memctl.record.kinds import HANDOFF
@@ -22,7 +22,7 @@ from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningf
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
 from memctl.text.actions import CREATED, MODIFIED
-from memctl.text.fit import cut
+from memctl.text.fit import cut, whole_lines
 from memctl.text.markdown import one_line
 from memctl.text.phrases import some
 
@@ -104,6 +104,11 @@ class HandoffRequest(Parties, frozen=True, kw_only=True):
     transfers: tuple[str, ...] = ()
 
     @property
+    def rules(self) -> TypeRules:
+        """The rules of the handoff's type."""
+        return TYPES[self.handoff_type]
+
+    @property
     def texts(self) -> dict[str, tuple[str, ...]]:
         """All texts of the giver as tuples by the field's name: reason, summary, task and the names of FIELDS."""
         single = {"reason": self.reason, "summary": self.summary, "task": self.task}
@@ -132,13 +137,13 @@ def complete(
     blocking = [r for r in known if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
     made = [one.path for one in state.files if one.action in (CREATED, MODIFIED)]
     read = [one.path for one in state.files if one.path not in made] or [path for path, _ in asked.changes]
-    binding = phase.binding_decisions(known)
+    binding = phase_summary.binding_decisions(known)
     if asked.handoff_type == SPECIALIST or not binding:  # packages of other types include the decisions themselves
         binds = [f"{one_line(record.title)} [{record.id}]" for record in binding]
     else:
         binds = [f"Binding decisions: {some([record.id for record in binding], _NAMED)}"]
     found: dict[str, Iterable[str]] = {
-        "immediate": of_task(state.next_actions or state.in_progress) or phase.next_actions(snapshot, blocking),
+        "immediate": of_task(state.next_actions or state.in_progress) or phase_summary.next_actions(snapshot, blocking),
         "success_criteria": of_task(state.success_criteria or (state.goal,)),
         "constraints": [*of_task(state.constraints), *binds] or (NONE_RECORDED,),
         "inputs": [*of_task(state.inputs), *read] or (NONE_RECORDED,),

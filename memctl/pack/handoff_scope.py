@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack import compaction, items, last_work, phase
+from memctl.pack import compaction, items, last_work, phase_summary
 from memctl.pack.budget_fill import CountTokens
 from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item, OmittedItem
@@ -45,11 +45,11 @@ from memctl.record.kinds import HANDOFF, KNOWLEDGE
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import RecordReference, TaskState
-from memctl.task import progress, versions
-from memctl.task import state as states
+from memctl.task import checkpoints, progress
+from memctl.task import state_record as states
 from memctl.text import timestamps
 from memctl.text.markdown import one_line
-from memctl.text.similar import terms
+from memctl.text.similarity import terms
 from memctl.text.words import stems
 
 if TYPE_CHECKING:
@@ -108,8 +108,9 @@ def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -
     found = subject_of(snapshot, now, HandoffRequest(**msgspec.structs.asdict(who)), sources)
     weighty = [record for record in found.known if _reason(snapshot, now, record) in (BINDING, ISSUE)]
     state, lists = found.state, {}
+    source = f" [{state.task_id}]"  # behind each line that `complete` took from the state
     for name, field in _STATE_FIELDS.items():
-        lists[field] = [line for line in given.get(name, ()) if line != NONE_RECORDED]
+        lists[field] = [line.removesuffix(source) for line in given.get(name, ()) if line != NONE_RECORDED]
     lists["next_actions"] += state.next_actions
     return msgspec.structs.replace(
         state,
@@ -128,7 +129,7 @@ def records_of(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str
     If the sections have no open task, the open tasks of the agent `giver` that belong to no section count as well.
     """
     known = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and not r.is_archived and not r.is_expired(now)]
-    return phase.of_sections(snapshot, known, sections, giver)
+    return phase_summary.of_sections(snapshot, known, sections, giver)
 
 
 def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sources) -> list[Record]:
@@ -162,7 +163,7 @@ def _state(
     saved = next((one for one in own if _is_of(one, snapshot, sections, record)), None)
     if saved is None or saved.is_finished:
         return state
-    saved, _ = versions.readable(snapshot, saved)
+    saved, _ = checkpoints.readable(snapshot, saved)
     if record is None:
         return saved
     is_older = saved.saved_at < sources.worked([record]).get(record.path, record.timestamp)
@@ -208,7 +209,7 @@ class Scope(Subject, frozen=True, kw_only=True):
 
 def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
     """Return the part of a memory that goes into the package of a handoff; `count` returns the tokens of a text."""
-    kind, subject = TYPES[asked.handoff_type], subject_of(snapshot, now, asked, sources)
+    kind, subject = asked.rules, subject_of(snapshot, now, asked, sources)
     task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
     ranked = items.search(snapshot, task, now) if kind.is_ranked else []
     bearing, places = _bearing(snapshot, ranked, count)
@@ -269,7 +270,7 @@ def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
         return ""
     if record.memory_type == "decision":
         is_recent = timestamps.days_between(record.timestamp, now) <= _RECENT_DAYS
-        if phase.binding_decisions([record]):
+        if phase_summary.binding_decisions([record]):
             return BINDING
         return RECENT if is_recent or record.importance >= _WEIGHTY else ""
     if record.memory_type == "issue":

@@ -147,13 +147,11 @@ def is_pending(saved: Checkpoint, ended: Sequence[EndedSession]) -> bool:
 
 def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:
     """Return the newest checkpoint of each workflow, the one saved last first."""
-    found = {version.workflow for path in snapshot.names(checkpoint.FOLDER) if (version := checkpoint.version_at(path))}
-    if not found:
+    if not any(map(checkpoint.version_at, snapshot.names(checkpoint.FOLDER))):
         return []
-    from memctl.task import versions  # most memories have none
+    from memctl.task import checkpoints  # most memories have none
 
-    saved = [one for workflow in found if (one := versions.newest_of(snapshot, workflow)) is not None]
-    return sorted(saved, key=lambda one: (one.saved_at, one.checkpoint_id), reverse=True)
+    return checkpoints.newest_of_each(snapshot)
 
 
 def by_last_work(states: Iterable[Record], worked: Mapping[str, str]) -> list[Record]:

@@ -15,9 +15,9 @@ from memctl.record.config import Config
 from memctl.record.errors import Fault
 from memctl.record.pages import Page
 from memctl.record.record import Record
+from memctl.record.restrictions import Withheld
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import Catalogue, Files, Texts
-from memctl.record.withheld import Withheld
 
 # From the markers of some sections, innermost first, to the reason why the reader may not read them, "" if it may. The
 # reason begins with a verb: "is read by ada only; …".

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import msgspec
 
 from memctl.pages import generated_header
-from memctl.pages.contents import BrokenTemplate
 from memctl.pages.links import EXECUTIVE, FOLDER, INDEX, SOURCES
 from memctl.pages.render import Renderer
+from memctl.pages.template_values import BrokenTemplate
 from memctl.record import ids, pages
 from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot

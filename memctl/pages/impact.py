@@ -23,7 +23,7 @@ from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
-from memctl.store.place import FOLDER
+from memctl.store.memory_root import FOLDER
 
 CODE, FIX, CONFIG, FEATURE, PROGRESS, DECISION = "code", "fix", "config", "feature", "progress", "decision"
 NOT = "-"  # the condition of a level that is never updated

@@ -13,7 +13,8 @@ from typing import overload
 
 import msgspec
 
-from memctl.pages.contents import (
+from memctl.pages.links import EXECUTIVE, SOURCES, Links, document_of
+from memctl.pages.template_values import (
     Estimate,
     FoldedHeadings,
     HeadedText,
@@ -24,7 +25,6 @@ from memctl.pages.contents import (
     ListEntry,
     SectionSummary,
 )
-from memctl.pages.links import EXECUTIVE, SOURCES, Links, document_of
 from memctl.record import content_fields, mentions, pages
 from memctl.record.kinds import DECISION, KNOWLEDGE
 from memctl.record.pages import Page

@@ -14,7 +14,7 @@ from memctl.record.mentions import MARKER
 from memctl.record.pages import Outline, Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store.place import DOCUMENTS
+from memctl.store.memory_root import DOCUMENTS
 from memctl.text import headings, markdown
 from memctl.text.lazy_regex import lazy_regex
 

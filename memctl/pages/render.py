@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from memctl import __version__
-from memctl.git import private
+from memctl.git import private_files
 from memctl.git.repository import Repository
 from memctl.pages import levels
-from memctl.pages.contents import BrokenTemplate, CountTokens, Estimate
 from memctl.pages.generated_header import LAYOUTS, seal
 from memctl.pages.links import EXECUTIVE, INDEX, SOURCES, Links, document_of
+from memctl.pages.template_values import BrokenTemplate, CountTokens, Estimate
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
@@ -183,7 +183,7 @@ class _CompiledTemplate:
         self._code, packed = code, marshal.dumps(code)
         if self._file is not None:
             with suppress(OSError):  # the clone belongs to another user, or can only be read
-                private.replace_file(self._file, self._made_from + _checksum(packed) + packed)
+                private_files.replace_file(self._file, self._made_from + _checksum(packed) + packed)
 
     def _stored_code(self) -> CodeType | None:
         with suppress(OSError):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import ids
-from memctl.store.place import FOLDER
+from memctl.store.memory_root import FOLDER
 
 _END = "\0"  # a character that no path has
 

@@ -29,8 +29,8 @@ from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from memctl.errors import MemctlError
-from memctl.git import private
-from memctl.pages.contents import BrokenTemplate
+from memctl.git import private_files
+from memctl.pages.template_values import BrokenTemplate
 from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
@@ -68,7 +68,7 @@ class Templates:
         cache = None
         if compiled is not None:
             with suppress(OSError):  # the clone belongs to another user, or can only be read
-                private.make_folder(compiled)
+                private_files.make_folder(compiled)
                 # Earlier versions of memctl left compiled templates without the ending `.bounded`.
                 cache = _Compiled(str(compiled), "%s.bounded")
         self._environment = Sandbox(loader=jinja2.FunctionLoader(self._source), bytecode_cache=cache)

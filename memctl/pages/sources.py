@@ -15,9 +15,9 @@ import msgspec
 from memctl.git.introductions import last_changes
 from memctl.git.repository import Repository
 from memctl.pages import freshness, levels, repository_paths
-from memctl.pages.contents import CountTokens, ListEntry
 from memctl.pages.generated_header import digest
 from memctl.pages.links import Links
+from memctl.pages.template_values import CountTokens, ListEntry
 from memctl.record import mentions
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot

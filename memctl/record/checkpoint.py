@@ -11,7 +11,7 @@ import re
 
 import msgspec
 
-from memctl.record import task_state_1
+from memctl.record import task_state_upgrade
 from memctl.record.errors import Fault, InvalidRecord, field_and_message
 from memctl.record.event import Tokens
 from memctl.record.kinds import CHECKPOINTS
@@ -21,7 +21,7 @@ from memctl.text import timestamps
 from memctl.text.lazy_regex import lazy_regex
 
 FOLDER = CHECKPOINTS
-FORMAT = 2  # `task_state_1` reads format 1
+FORMAT = 2  # `task_state_upgrade` reads format 1
 _WORKFLOW = r"(?P<workflow>[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?)"
 _NUMBERS = r"w(?P<window>[1-9]\d{0,5})-v(?P<version>[1-9]\d{0,5})-(?P<mark>[0-9a-f]{6})"
 _ID = lazy_regex(f"{_WORKFLOW}-{_NUMBERS}", re.ASCII)
@@ -154,7 +154,7 @@ def parse(text: str, path: str) -> Checkpoint:
     try:
         values = msgspec.json.decode(text)
         if isinstance(values, dict) and values.get("format") == 1:
-            values = task_state_1.current(values)
+            values = task_state_upgrade.current(values)
         found = msgspec.convert(values, Checkpoint)
     except msgspec.ValidationError as error:
         raise InvalidRecord([Fault(path, 1, *field_and_message(error))]) from None

@@ -70,6 +70,11 @@ class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         before, after = self.before_state.aws_size, self.after_state.aws_size
         return None if not before or after is None else round((before - after) / before * 100, 1)
 
+    @property
+    def about(self) -> str:
+        """What happened, in one text: the action, or else the mission or the deliverables."""
+        return self.action_taken or self.mission or "; ".join(self.deliverables)
+
     def texts(self) -> Iterator[tuple[str, str]]:
         """Yield every text of the event that is not empty, each with the name of its field first."""
         for name in ("target_agent", "phase", "action_taken", "mission"):

@@ -12,8 +12,8 @@ from memctl.record.record import Record
 
 if TYPE_CHECKING:
     from memctl.record.pages import Outline
+    from memctl.record.restrictions import Withheld
     from memctl.record.source import Catalogue, Files, Source, Texts
-    from memctl.record.withheld import Withheld
 
 
 def body_of(text: str, path: str) -> str:
@@ -43,7 +43,7 @@ class Snapshot:
     @cached_property
     def withheld(self) -> Withheld:
         """The records, pages and files that the reader of this snapshot may not see, by their owners' restrictions."""
-        from memctl.record.withheld import Withheld  # mostly nothing is withheld
+        from memctl.record.restrictions import Withheld  # mostly nothing is withheld
 
         return self._withheld or Withheld()
 

@@ -13,13 +13,14 @@ from functools import cache, lru_cache
 import msgspec
 
 from memctl.record.required_text import is_meaningful
-from memctl.session import calls, edits
+from memctl.session import edits, tool_calls
 from memctl.statements import cues, dialogue, labels, lines, plans, reader, sentences, titles, units, wishes
 from memctl.statements.dialogue import USER, FreeStatement, Topic, Turn
+from memctl.statements.records import without_percent
 from memctl.statements.statement import Statement
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
-from memctl.text.similar import comparable
+from memctl.text.similarity import comparable
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 
 _PHRASES = {
@@ -27,7 +28,7 @@ _PHRASES = {
     labels.ISSUE: re.compile(r"\b(?:BUG|ISSUE)-\d+\b"),
 }
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b(?:\([^()\n]*\))?[: ]*(.+)")
-_PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
+_PERCENT = re.compile(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
 # How a text under the label of a decision begins if nothing is decided yet.
 _UNDECIDED = re.compile(r"(?:whether|if|why|how|none|no) ", re.IGNORECASE)
 # What an agent says that it will do is a step, not a decision.
@@ -80,9 +81,10 @@ class Extract(msgspec.Struct, frozen=True):
 
     `label` is its kind, a constant of `statements.labels`. `explicit` says that the statement has a label in the
     transcript. `is_sure` says that the user made the statement, and that it was carried out or holds from now on.
-    `source` is the kind of the event (such as PROMPT), `moment` the event's time, and `line` its line in the
-    transcript. `path` is the file of a TODO comment. `statement` is the parsed statement under the label, None without
-    a label. `title` is a short title, "" if the text can serve as the title.
+    `source` is the kind of the event (such as PROMPT), `moment` the event's time, `line` its line in the transcript,
+    and `place` its index among the events that were read. `path` is the file of a TODO comment. `statement` is the
+    parsed statement under the label, None without a label. `title` is a short title, "" if the text can serve as the
+    title.
     """
 
     label: str
@@ -97,6 +99,7 @@ class Extract(msgspec.Struct, frozen=True):
     line: int = 0
     is_sure: bool = False
     title: str = ""
+    place: int = 0
 
     @property
     def with_reasons(self) -> str:
@@ -116,9 +119,10 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
     has_edits = False  # whether files were changed since the last prompt
     for place, event in enumerate(events):
         if not event.agent and event.kind in (PROMPT, CALL):
-            has_edits = event.kind == CALL and (has_edits or calls.is_edit(event))
+            has_edits = event.kind == CALL and (has_edits or tool_calls.is_edit(event))
         for one in _once(list(_of_event(event, has_edits=has_edits)), free.get(place, [])):
             key = (one.label, comparable(one.text))
+            one = msgspec.structs.replace(one, place=place)
             old = found.get(key)
             if old is None or (one.explicit and not old.explicit) or (one.reason and not old.reason):
                 found[key] = one
@@ -149,7 +153,7 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
     planned = {event.call for event in events if event.kind == CALL and event.tool == _PLAN}
     for place, event in enumerate(events):
         if event.agent:
-            if event.kind == CALL and calls.is_edit(event):
+            if event.kind == CALL and tool_calls.is_edit(event):
                 yield Turn(dialogue.EDIT, "", place)
         elif event.kind == PROMPT and not is_of_host(event.text):
             yield Turn(USER, event.text, place)
@@ -158,8 +162,14 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
         elif event.kind == CALL:
             result = results.get(event.call)
             is_done = result is None or not result.is_error
-            message = calls.commit_message(event.arguments) if is_done else ""
-            who = dialogue.COMMIT if message else dialogue.EDIT if is_done and calls.is_edit(event) else dialogue.ACTION
+            message = tool_calls.commit_message(event.arguments) if is_done else ""
+            who = (
+                dialogue.COMMIT
+                if message
+                else dialogue.EDIT
+                if is_done and tool_calls.is_edit(event)
+                else dialogue.ACTION
+            )
             yield Turn(who, message, place)
         elif event.kind == RESULT and event.call in planned and not event.is_error:
             yield Turn(USER, event.text, place)
@@ -310,11 +320,16 @@ def _of_state(made: Statement) -> Iterator[Extract]:
     for field in made.content:
         label = _OF_STATE.get(field, "") if field != "substeps_remaining" or not made.title else ""
         for text in map(one_line, made.items(field) if label else ()):
-            if label == labels.STATE and _PERCENT.fullmatch(text):
-                continue
+            if label == labels.STATE:
+                text = without_percent(text)
             # "none" says something about the state and the next actions, and nothing about blockers.
             if not is_nothing(text) if label == labels.BLOCKER else is_meaningful(text):
                 yield Extract(label, text, True)
+
+
+def percents_in(text: str) -> list[str]:
+    """Return the shares of the work that a text says are done, such as "40" for "it is 40% complete"."""
+    return _PERCENT.findall(text)
 
 
 def is_nothing(text: str) -> bool:

@@ -13,7 +13,7 @@ from functools import cache
 
 import msgspec
 
-from memctl.session import calls, steps
+from memctl.session import steps, tool_calls
 from memctl.text.fit import cut
 from memctl.transcript.events import CALL, RESULT, Event
 
@@ -218,7 +218,7 @@ def is_failure(result: Event, call: Event) -> bool:
     """
     if result.is_error:
         return not is_refused(result)
-    command = calls.command_of(call.arguments)
+    command = tool_calls.command_of(call.arguments)
     if not command:
         return False
     text = _looked_at(result.text)

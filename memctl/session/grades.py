@@ -26,7 +26,7 @@ from memctl.session.trail import Places
 from memctl.store.memory import Memory
 from memctl.text import timestamps, xml
 from memctl.text.characters import redacted_line
-from memctl.text.similar import comparable
+from memctl.text.similarity import comparable
 from memctl.transcript.events import PROMPT, Session
 
 EXACT = "exact"  # `Reply.by` of a comparison without a judge

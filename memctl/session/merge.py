@@ -24,7 +24,7 @@ from memctl.session.summary import SHORT_PROMPT
 from memctl.task.progress import after
 from memctl.text.actions import READ
 from memctl.text.characters import redacted_line
-from memctl.text.similar import comparable
+from memctl.text.similarity import comparable
 from memctl.tokens.count import Counter
 from memctl.write.merge import WHOLE, LostValue, MergeResult
 

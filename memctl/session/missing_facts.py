@@ -19,7 +19,7 @@ from memctl.session.page_builder import text
 from memctl.session.probes import ARTIFACT, Probe
 from memctl.session.trim import FittedPage
 from memctl.text.actions import MODIFIED, READ
-from memctl.text.similar import comparable
+from memctl.text.similarity import comparable
 
 _FILLED = ("Context awareness", "Artifact trail", "Completeness", "Continuity")
 

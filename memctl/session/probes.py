@@ -32,7 +32,7 @@ from memctl.text import headings
 from memctl.text.actions import CREATED, DELETED, MODIFIED
 from memctl.text.characters import redacted_line
 from memctl.text.credentials import redact
-from memctl.text.similar import comparable
+from memctl.text.similarity import comparable
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Session
 
 RECALL, ARTIFACT, CONTINUATION, DECISION = "recall", "artifact", "continuation", "decision"
@@ -100,8 +100,7 @@ def merge_probes(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
         if before is None:
             found[name] = one
         elif one.kind == ARTIFACT and one.action:
-            action = after(before.action, one.action) if before.action else one.action
-            found[name] = msgspec.structs.replace(one, action=action)
+            found[name] = msgspec.structs.replace(one, action=after(before.action, one.action))
     return list(found.values())
 
 

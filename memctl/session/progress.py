@@ -2,7 +2,8 @@
 
 A session is read in parts, and each part advances the state. A step is done if the agent's task list says so, if a
 commit names it, or if the step names a check that passed; if only a sentence says so, it is claimed. The newest next
-actions replace earlier ones. The goal is the first prompt since the last finished task list; earlier goals are listed.
+actions replace earlier ones. The goal is the first prompt since the last finished task list that names a task; earlier
+goals are listed.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import msgspec
 
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
-from memctl.session import steps, tasks
-from memctl.session.calls import commit_message
-from memctl.session.extraction import Extract
+from memctl.session import steps, task_list
+from memctl.session.extraction import Extract, percents_in
 from memctl.session.failures import Failure
-from memctl.statements import labels, reader, units, wishes
-from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, reach, take_list
+from memctl.session.tool_calls import commit_message
+from memctl.statements import labels, reader, titles, units, wishes
+from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, put_steps, reach
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
@@ -65,7 +66,7 @@ class Progress(msgspec.Struct, frozen=True):
 class Part(msgspec.Struct, frozen=True):
     """A part of a session: its events, and the extracts, failures, succeeded steps and files found in them.
 
-    `files` has the latest first.
+    The places of the extracts are indexes of `events`. `files` has the latest first.
     """
 
     events: Sequence[Event]
@@ -89,7 +90,7 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
     made = before
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
     ahead = _next_by_place(part.found)
-    for event in part.events:
+    for place, event in enumerate(part.events):
         if event.agent:
             continue
         if event.kind == PROMPT:
@@ -98,7 +99,7 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
             made = _after_call(made, event, results.get(event.call), by, line)
         elif event.kind == ANSWER:
             made = _after_answer(made, event, by, line)
-        if texts := ahead.get((event.moment, event.line)):
+        if texts := ahead.get(place):
             made = _next(made, [line(text, LONGEST_LINE) for text in texts])
     if not part.events:
         return made
@@ -106,12 +107,12 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
     return msgspec.structs.replace(made, state=_with_findings(state, part, line))
 
 
-def _next_by_place(found: Sequence[Extract]) -> Mapping[tuple[str, int], list[str]]:
-    """Return the stated next steps, by the time and the transcript's line of their message."""
-    by_place: dict[tuple[str, int], list[str]] = {}
+def _next_by_place(found: Sequence[Extract]) -> Mapping[int, list[str]]:
+    """Return the stated next steps by the place of their message among the events."""
+    by_place: dict[int, list[str]] = {}
     for one in found:
         if one.label == labels.NEXT and is_meaningful(one.text):
-            by_place.setdefault((one.moment, one.line), []).append(one.text)
+            by_place.setdefault(one.place, []).append(one.text)
     return by_place
 
 
@@ -125,9 +126,10 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
         said=newest(state.said, [prompt], MOST_SAID),
         constraints=newest(state.constraints, [line(one, LONGEST_LINE) for one in constraints_in(text)]),
     )
-    if state.goal and not (before.is_over and is_task(text)):
+    is_idle = state.goal in before.state.said and not state.steps and titles.is_chat(state.goal)
+    if state.goal and not (is_task(text) and (before.is_over or is_idle)):
         return msgspec.structs.replace(before, state=state)
-    earlier = [cut_at_word(state.goal, _LONGEST_GOAL)] if state.goal else []
+    earlier = [cut_at_word(state.goal, _LONGEST_GOAL)] if state.goal and not is_idle else []
     state = msgspec.structs.replace(
         state,
         goal=line(text, LONGEST_MISSION),
@@ -160,7 +162,7 @@ def constraints_in(prompt: str) -> list[str]:
 
 
 def _after_call(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
-    if tasks.is_of_tasks(event.tool):
+    if task_list.is_of_tasks(event.tool):
         return _after_task_call(before, event, by, line)
     made = _commit_of(event, result)
     if made is None:
@@ -175,25 +177,26 @@ def _after_call(before: Progress, event: Event, result: Event | None, by: str, l
 def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Progress:
     """Return the progress after a call that creates, updates or replaces the agent's tasks."""
     state, created = before.state, before.created
-    if tasks.is_list(event.tool):
-        given = tasks.task_list(event.arguments)
+    if task_list.is_list(event.tool):
+        given = task_list.task_list(event.arguments)
         if given is None:
             return before
         dated = [_listed_step(step, event, by, line) for step in given if is_meaningful(step.text)]
-        steps_now = take_list(state.steps, dated)
-    elif (subject := tasks.new_task(event)) is not None:
+        steps_now = put_steps(state.steps, dated, lambda step: step.evidence != TASK_LIST)
+    elif (subject := task_list.new_task(event)) is not None:
         text = line(subject, LONGEST_LINE)
         created = (*created, text)
         planned = Step(text, PLANNED, evidence=TASK_LIST)
         steps_now = reach(state.steps, planned) if is_meaningful(text) else state.steps
     else:
-        number, status = tasks.task_update(event)
+        number, status = task_list.task_update(event)
         text = created[number - 1] if 0 < number <= len(created) else ""
         if not text or status is None:
             return before
-        kept = tuple(one for one in state.steps if key(one.text) != key(text) or one.status == DONE)
-        step = _listed_step(Step(text, status), event, by, line) if status else None
-        steps_now = kept if step is None else _in_place(state.steps, step)
+        if status:
+            steps_now = reach(state.steps, _listed_step(Step(text, status), event, by, line), goes_back=True)
+        else:
+            steps_now = tuple(one for one in state.steps if key(one.text) != key(text) or one.status == DONE)
     state = msgspec.structs.replace(state, steps=limit_steps(steps_now))
     is_over = bool(state.steps) and all(step.status == DONE for step in state.steps)
     return Progress(_without_done(state), created, is_over)
@@ -203,15 +206,9 @@ def tasks_of(events: Sequence[Event]) -> list[Step]:
     """Return the main agent's tasks from its task list, or else from the last message that lists tasks."""
     made = Progress()
     for event in events:
-        if event.kind == CALL and not event.agent and tasks.is_of_tasks(event.tool):
+        if event.kind == CALL and not event.agent and task_list.is_of_tasks(event.tool):
             made = _after_task_call(made, event, "", plain_line)
-    return [*made.state.steps] or tasks.in_texts(events)
-
-
-def _in_place(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
-    """Return the steps with one step replaced in its place, or added at the end; a done step stays done."""
-    found = [step if key(one.text) == key(step.text) and one.status != DONE else one for one in before]
-    return tuple(found) if any(key(one.text) == key(step.text) for one in before) else (*found, step)
+    return [*made.state.steps] or task_list.in_texts(events)
 
 
 def _listed_step(step: Step, event: Event, by: str, line: Line) -> Step:
@@ -354,7 +351,7 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
     """Return the outcomes of the last turns: commits, and the agent's last message of each turn.
 
     What a message states under labels is in other lists of the state, and not repeated. Without steps, the last stated
-    percentage of completion is added.
+    percentage of completion is added, unless an outcome says it.
     """
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
     found, last = [], ""
@@ -368,8 +365,9 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
                 found.append(line(rest, LONGEST_LINE))
             last = ""
     percents = [one.text for one in part.found if one.label == labels.STATE and one.text.endswith("% complete")]
-    percent = [] if state.steps or percents[-1:] == ["100 % complete"] else percents[-1:]
-    before = [text for text in state.summary if not (text.endswith("% complete") and (percents or state.steps))]
+    repeated = {f"{number} % complete" for number in ("100", *percents_in("\n".join(found)))}
+    percent = [one for one in percents[-1:] if one not in repeated and not state.steps]
+    before = [text for text in state.summary if text.partition(" ")[2] != "% complete" or not (percents or state.steps)]
     return newest(before, [*found, *percent], MOST_OUTCOMES)
 
 

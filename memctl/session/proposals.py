@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
+from memctl.record.content_fields import content as content_of
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION, ISSUE, KINDS, LEARNING, STATE, Kind
-from memctl.record.record import Record
 from memctl.record.required_text import is_meaningful
+from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import DONE
+from memctl.session import progress
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
@@ -21,7 +25,7 @@ from memctl.text import phrases, timestamps
 from memctl.text.actions import CREATED, MODIFIED, READ
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
-from memctl.text.similar import comparable
+from memctl.text.similarity import comparable
 from memctl.transcript.events import CALL, DIGEST, PROMPT
 from memctl.write.create import Draft
 
@@ -33,6 +37,14 @@ _LABELLED, _IMPLIED = {True: 8, False: 7}, {True: 5, False: 4}
 _KEPT = ((8, ""), (5, "30d"), (1, "7d"))
 _TAKEN = ("timestamp", "agent_id", "importance", "tags", "severity", "status")  # fields that a labelled text may set
 _WRITTEN = (CALL, DIGEST)  # sources of labels that nobody said: comments in code, a compaction's summary
+# The field of a record's content that has what was stated, at its beginning.
+_STATED = {
+    DECISION.name: "decision",
+    ISSUE.name: "description",
+    LEARNING.name: "lesson",
+    STATE.name: "task_description",
+}
+_LOOKED_AT = 3  # short prompts after the first, of which one may name the task
 _MOST_FILES = 3  # that a proposal refers to
 _FILE = re.compile(r"[\w@+-][\w./@+-]*\.\w+")
 _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)\b", re.IGNORECASE)
@@ -43,7 +55,7 @@ class Proposal(msgspec.Struct, frozen=True):
 
     `explicit` says that the statement had a label. `is_sure` holds for labelled statements that somebody said, for firm
     statements of the user that were carried out or hold from now on, and for the state of the work. `record` is the id
-    of an existing record with this title, "" if there is none. `line` is the statement's line in the transcript, 0 if
+    of an existing record of this statement, "" if there is none. `line` is the statement's line in the transcript, 0 if
     there is no single one.
     """
 
@@ -62,15 +74,16 @@ class Proposal(msgspec.Struct, frozen=True):
         return Draft(kind=kinds[self.kind], values=values, content=dict(self.content))
 
 
-def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
+def propose(summary: SessionSummary, snapshot: Snapshot | None = None) -> list[Proposal]:
     """Return the records that a summary proposes, the sure ones first.
 
-    A proposal with the type and title of a `known` record has that record's id, and keeps its place in the list: people
-    name proposals by their numbers, which must not shift when one is accepted. Empty statements ("Decision: TBD") are
-    left out.
+    A proposal has the id of the record of the snapshot with its type and title, or else of the accepted proposal with
+    its statement, since people change titles, and so do later versions of memctl. It keeps its place in the list:
+    people name proposals by their numbers, which must not shift when one is accepted. Empty statements
+    ("Decision: TBD") are left out.
     """
-    made = {(record.memory_type, comparable(record.title)): record.id for record in known}
-    ids = set(made.values())
+    made = _recorded(snapshot) if snapshot else {}
+    ids = {"", *made.values()}
     where = f"Session {summary.id}"
     found = [_decision(one, where) for one in summary.having(labels.DECISION)]
     found += [_issue(one, where) for one in summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO)]
@@ -81,10 +94,27 @@ def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
     found = [_with_files(one, files) if one.kind != STATE.name else one for one in found]
     new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_meaningful(one.title)}
     proposals = [
-        msgspec.structs.replace(one, record=made.get(key) or (one.record if one.record in ids else ""))
+        msgspec.structs.replace(one, record=made.get(key) or made.get(_statement(one.kind, one.content)) or one.record)
         for key, one in reversed(new.items())
     ]
+    proposals = [one if one.record in ids else msgspec.structs.replace(one, record="") for one in proposals]
     return sorted(proposals, key=lambda one: (not one.is_sure, not one.explicit))
+
+
+def _recorded(snapshot: Snapshot) -> dict[tuple[str, str], str]:
+    """Return the ids of records by type and title, and those of accepted proposals by type and statement, too."""
+    found: dict[tuple[str, str], str] = {}
+    for record in snapshot.records:
+        if _TAG in record.tags and record.memory_type in _STATED:
+            with suppress(InvalidRecord, OSError):  # a record that can't be read still has its title
+                statement = _statement(record.memory_type, content_of(record.kind, snapshot.body(record)))
+                found[statement] = record.id if statement[1] else ""
+    return found | {(record.memory_type, comparable(record.title)): record.id for record in snapshot.records}
+
+
+def _statement(kind: str, content: Mapping[str, str | list[str]]) -> tuple[str, str]:
+    """Return type and statement of a record with this content: the first paragraph of what it records."""
+    return kind, comparable(str(content.get(_STATED[kind], "")).partition("\n\n")[0])
 
 
 def _with_files(proposal: Proposal, files: Sequence[str]) -> Proposal:
@@ -218,7 +248,7 @@ def _state(summary: SessionSummary) -> list[Proposal]:
         None,
     )
     said = _labelled(stated)[0] if stated else {}
-    goal = stated.statement.title if stated and stated.statement else summary.intent
+    goal = stated.statement.title if stated and stated.statement else _goal(summary)
     if not steps and not summary.tasks and summary.completion is None:
         return []
     remaining = [redacted_line(task.text) for task in summary.tasks if task.status != DONE]
@@ -235,6 +265,12 @@ def _state(summary: SessionSummary) -> list[Proposal]:
     values = _dated({"completion_percentage": summary.completion or 0}, summary.ended)
     title = _title(titles.goal_of(goal) if goal else f"Session {summary.id}")
     return [Proposal(STATE.name, title, values, given, bool(steps), is_sure=True)]
+
+
+def _goal(summary: SessionSummary) -> str:
+    """Return the first prompt that names a task, or else the first prompt."""
+    ahead = (text for text in summary.said[:_LOOKED_AT] if progress.is_task(text))
+    return next((text for text in (summary.intent, *ahead) if not titles.is_chat(text)), summary.intent)
 
 
 def _title(text: str) -> str:

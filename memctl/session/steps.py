@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from memctl.session import calls, shell
+from memctl.session import shell, tool_calls
 from memctl.session.shell import ShellCommand
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
@@ -59,9 +59,9 @@ def of_call(call: Event) -> str:
     Of a call with several commands, the step is the last command that checks something, because it tells most about the
     call: `lint` in `fmt && lint`. If no command checks anything, the step is the first one that does more than reading.
     """
-    command = calls.command_of(call.arguments)
+    command = tool_calls.command_of(call.arguments)
     if not command:
-        path = next((touch.path for touch in calls.touched(call)), "")
+        path = next((touch.path for touch in tool_calls.touched(call)), "")
         return f"{call.tool} {path}".strip()
     found = [simple for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE]
     doing = [simple for simple in found if not _is_reader(simple)]
@@ -75,7 +75,7 @@ def of_success(call: Event) -> frozenset[str]:
     For a shell text such as `a && b` these are the keys of all its commands. If the text hides the status of some
     commands, as a pipe does, the result has only the key of the call's step (`of_call`).
     """
-    command = calls.command_of(call.arguments)
+    command = tool_calls.command_of(call.arguments)
     if _PARTED.search(command):
         return frozenset({key(of_call(call))})
     found = (simple.text for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE)
@@ -105,7 +105,7 @@ def programs(call: Event) -> frozenset[str]:
     Tests of a compiled language include its build: `go test ./... && mypy src` gives {"go test", "go build", "mypy"}. A
     task named lint includes every linter.
     """
-    texts = (simple.text for simple in shell.commands(calls.command_of(call.arguments)) if simple.words)
+    texts = (simple.text for simple in shell.commands(tool_calls.command_of(call.arguments)) if simple.words)
     found = frozenset(filter(None, map(program, texts)))
     linters = _LINTERS if any(one.endswith(" lint") for one in found) else frozenset[str]()
     return found | linters | {_BUILT[one] for one in found if one in _BUILT}
@@ -113,7 +113,7 @@ def programs(call: Event) -> frozenset[str]:
 
 def is_doing(call: Event) -> bool:
     """Return whether a call runs a program that does more than showing text, unlike `cat` and `git log`."""
-    command = calls.command_of(call.arguments)
+    command = tool_calls.command_of(call.arguments)
     return any(
         not _is_reader(simple) for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE
     )

@@ -112,12 +112,12 @@ class SessionSummary(msgspec.Struct, frozen=True):
     def completion(self) -> int | None:
         """The completion of the work in percent: as it was last stated, else the share of tasks done; None if unknown.
 
-        If 100 % was stated and there is a task list, the share of its tasks that are done counts instead.
+        100 % is never given beside an unfinished task or a next step; then it is the share of tasks done, or None.
         """
-        counted = TaskState(steps=self.tasks).completion
+        counted = TaskState(steps=self.tasks, next_actions=tuple(self.next_steps)).completion
         said = [one.text for one in self.having(labels.STATE) if one.text.endswith("% complete")]
         stated = min(int(said[-1].split()[0]), 100) if said else None
-        return counted if stated is None or (stated == 100 and counted is not None) else stated
+        return counted if stated is None or (stated == 100 and self.next_steps) else stated
 
 
 def summarize(session: Session, trail: Trail, identifier: str, agent: str, root: str = "") -> SessionSummary:
@@ -181,7 +181,5 @@ def latest_changes(summary: SessionSummary, limit: int = 5) -> list[str]:
 
 
 def _last_said(steps: Sequence[Extract]) -> list[Extract]:
-    """Return the next steps of the last message that states any; the last ten if messages have no time."""
-    if not steps or not steps[-1].moment:
-        return list(steps[-10:])
-    return [step for step in steps if step.moment == steps[-1].moment]
+    """Return the next steps of the last message that states any."""
+    return [step for step in steps if step.place == steps[-1].place]

@@ -18,7 +18,7 @@ import msgspec
 from memctl.git import differences
 from memctl.git.differences import FileChange
 from memctl.record.task_state import TouchedFile
-from memctl.session import calls, edits, failures, file_actions
+from memctl.session import edits, failures, file_actions, tool_calls
 from memctl.session.file_actions import FileAction
 from memctl.statements import labels, reader
 from memctl.statements.statement import Statement
@@ -134,7 +134,7 @@ def of_session(session: Session, places: Places, base: Collection[str], changes:
     reasons = _reasons(session.events)
     for event, result in effective(session.events):
         fold.take(event, result, reasons.get(event.call, ""))
-        unknown += file_actions.unknown_words(calls.command_of(event.arguments))
+        unknown += file_actions.unknown_words(tool_calls.command_of(event.arguments))
     fold.take_git(changes)
     has_calls = session.count(CALL) > 0
     for event in session.events:
@@ -175,7 +175,7 @@ def _reasons(events: Sequence[Event]) -> dict[str, str]:
 
 def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
     """Yield what a call did to files, with paths as the call gives them; `result` is None if the call has none."""
-    return calls.touched(call, failed=result is not None and failures.is_failure(result, call))
+    return tool_calls.touched(call, failed=result is not None and failures.is_failure(result, call))
 
 
 def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list[TouchedFile]:
@@ -189,7 +189,7 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
         for touch in reversed(list(touches(event, result))):
             path, is_inside = places.locate(touch.path, touch.cwd)
             action = actions.get(path)
-            is_pattern = bool(calls.command_of(event.arguments) and _PATTERN.search(touch.path))
+            is_pattern = bool(tool_calls.command_of(event.arguments) and _PATTERN.search(touch.path))
             if action is not None and not is_pattern:  # folders are not in the trail
                 shown = path if is_inside else _HOME.sub("~/", path)
                 found.setdefault(shown, TouchedFile(shown, action))
@@ -204,7 +204,7 @@ def is_without_effect(call: Event, result: Event | None) -> bool:
     if result is None or not result.is_error:
         return False
     was_not_made = failures.is_refused(result) or "<tool_use_error>" in result.text[:_LOOKED_AT]
-    return was_not_made or not calls.command_of(call.arguments)
+    return was_not_made or not tool_calls.command_of(call.arguments)
 
 
 class _Fold:

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record.snapshot import Snapshot
-from memctl.sources import facts, ignore, task
+from memctl.sources import facts, ignore, task_files
 from memctl.sources.facts import Content, Progress
 from memctl.sources.score import RELEVANCE, FileKnowledge, by_task
 from memctl.store import file_texts, load, source_facts
@@ -88,14 +88,17 @@ def matches(memory: Memory, sources: FileSources[_Files], query: str, progress: 
 
 def mentions(
     snapshot: Snapshot, sources: FileSources[_Files], query: str, now: str, likely: Collection[str]
-) -> task.Mentions:
+) -> task_files.Mentions:
     """Return the files that a query names, and the files to which records or sections matching the query refer.
 
     The result has one mention by the path of each file: the strongest. `now` is canonical UTC. `likely` are the paths
-    of files that match the query by their text; they decide what a very common word counts for (see `task.mentions`).
+    of files that match the query by their text; they decide what a very common word counts for (see
+    `task_files.mentions`).
     """
     names = frozenset(sources.contents)
-    return task.strongest(task.mentions(query, sources.contents, likely), task.from_memory(snapshot, query, names, now))
+    return task_files.strongest(
+        task_files.mentions(query, sources.contents, likely), task_files.from_memory(snapshot, query, names, now)
+    )
 
 
 def search(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import nsmallest
 from pathlib import Path
 
@@ -14,14 +14,14 @@ from memctl.pages import freshness, repository_paths
 from memctl.pages.repository_paths import file_named
 from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
-from memctl.sources import file_search, recency, task
+from memctl.sources import file_search, recency, task_files
 from memctl.sources.facts import Progress
 from memctl.sources.generated_files import GeneratedFiles
 from memctl.sources.load_plan import Choice, LoadBudget, ScoredFile, choose
 from memctl.sources.nearness import nearness
 from memctl.sources.score import RELEVANCE, FileKnowledge, Score, by_task, score
 from memctl.sources.sizes import TokenSizes
-from memctl.sources.task import FileMention
+from memctl.sources.task_files import FileMention
 from memctl.store.file_texts import FileMatches
 from memctl.store.memory import Memory
 from memctl.text.globs import is_pattern
@@ -93,22 +93,13 @@ def priorities(
     if request.task:
         texts = file_search.matches(memory, sources, request.task, progress)
         named = file_search.mentions(snapshot, sources, request.task, now, late.union(texts.best))
-    meant = {path for path, mention in named.items() if mention.share >= task.ACTIVE}
+    meant = {path for path, mention in named.items() if mention.share >= task_files.ACTIVE}
     given = _active_files(request, memory, contents, sources.refusals)
     active = dirty | meant | given
     issues = _issues(snapshot, frozenset(contents))
     found = contents.keys() & late.union(texts.best, named, active)
     known = {
-        path: FileKnowledge(
-            match=texts.shares.get(path, 0.0),
-            words=tuple(texts.words.get(path, ())),
-            mention=named.get(path),
-            changed=lately.moments.get(path, ""),
-            is_modified=path in lately.operations,
-            ago=lately.ago.get(path),
-            todos=contents[path].facts.todos,
-            issues=tuple(issues.get(path, ())),
-        )
+        path: _knowledge(path, texts, named.get(path), lately, contents[path].facts.todos, issues.get(path, ()))
         for path in (found if request.task else contents)
     }
     near = nearness(contents, active, given, _likely(known) if request.task else {})
@@ -130,6 +121,27 @@ def priorities(
     refusals = tuple(sorted(sources.refusals.items()))
     unsearched = tuple(sorted(texts.left_out.items()))
     return Priorities(choices, tuple(sorted(active)), refusals, unsearched, unlisted)
+
+
+def _knowledge(
+    path: str,
+    texts: FileMatches,
+    mention: FileMention | None,
+    lately: recency.RecentChanges,
+    todos: int,
+    issues: Iterable[str],
+) -> FileKnowledge:
+    """Return what is known of a file: how well it matches the task, who mentions it, and what changed of late."""
+    return FileKnowledge(
+        match=texts.shares.get(path, 0.0),
+        words=tuple(texts.words.get(path, ())),
+        mention=mention,
+        changed=lately.moments.get(path, ""),
+        is_modified=path in lately.operations,
+        ago=lately.ago.get(path),
+        todos=todos,
+        issues=tuple(issues),
+    )
 
 
 def _only_changed(ago: int | None) -> FileKnowledge:

@@ -11,7 +11,7 @@ import msgspec
 from memctl.git import differences, history
 from memctl.git.repository import Repository
 from memctl.pages import repository_paths
-from memctl.store.place import FOLDER
+from memctl.store.memory_root import FOLDER
 from memctl.text import timestamps
 
 OPERATIONS = 5  # the latest operations, whose changes give points; rules.md#files-for-a-task

@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from memctl.sources.nearness import Nearness
-from memctl.sources.task import FileMention
+from memctl.sources.task_files import FileMention
 from memctl.text import timestamps
 
 RELEVANCE, RECENCY, DEPENDENCY = 50, 30, 20  # points at most

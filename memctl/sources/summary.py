@@ -14,9 +14,9 @@ from memctl.errors import USAGE, MemctlError
 from memctl.pages import outline
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.snapshot import Snapshot
-from memctl.sources import views
+from memctl.sources import summary_lines
 from memctl.sources.load_plan import OUTLINE
-from memctl.sources.views import ViewRow
+from memctl.sources.summary_lines import ViewRow
 from memctl.text import sensitive_files
 from memctl.text.fit import most
 from memctl.text.phrases import quantity
@@ -113,4 +113,4 @@ def _page(path: str, text: str, size: int, of_file: Count, for_agent: bool) -> _
     lines = text.count("\n") + (not text.endswith("\n") and text != "")
     about = "" if outline.suffix_of(path) in outline.MARKDOWN else outline.purpose(path, text)
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in path)
-    return _Page(shown, about, views.rows(path, text), size, lines, of_file, for_agent)
+    return _Page(shown, about, summary_lines.rows(path, text), size, lines, of_file, for_agent)

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
-from memctl.statements import commit_text, findings, plans, replies, wishes
+from memctl.statements import commit_text, plans, problems, replies, wishes
 from memctl.statements.sentences import DECISION, Choice
 from memctl.statements.wishes import CONSTRAINT
 from memctl.text.lazy_regex import lazy_regex
@@ -176,13 +176,13 @@ class _DialogueReader:
             self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number))
 
     def _take_message(self, turn: Turn) -> None:
-        if findings.is_retraction(turn.text):
+        if problems.is_retraction(turn.text):
             self._take_back()
-        if cause := findings.cause(turn.text):
+        if cause := problems.cause(turn.text):
             self._add(FreeStatement(LEARNING, cause, AGENT, turn.number))
-        if findings.is_settled(turn.text):
+        if problems.is_settled(turn.text):
             self._drop_symptoms()
-        if issue := findings.open_issue(turn.text):
+        if issue := problems.open_issue(turn.text):
             self._add(FreeStatement(ISSUE, issue, AGENT, turn.number))
         is_open = not self._is_decided and (self._requested is None or self._requested.by == AGENT)
         if is_open and (agreed := replies.agreement(turn.text)):

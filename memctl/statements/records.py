@@ -31,6 +31,7 @@ _VALUES = {
 _STATUSES = {labels.ISSUE: ("open", "in-progress", "resolved", "wontfix"), labels.STATE: ("active", "done")}
 _OF_ALL = (labels.AGENT, labels.IMPORTANCE, labels.TAGS, labels.MOMENT, labels.PROJECT, labels.SECTION)
 _PERCENT = lazy_regex(r"\d{1,3} ?%(?: complete| completed| done)?")
+_LEADING_PERCENT = lazy_regex(r"(?i)\W*\d{1,3} ?% (?:complete|completed|done|finished)\b[\s.,;:\u2013\u2014-]*")
 _CRITICAL = 8  # of what is called critical: the least that is kept for ever (rules.md#importance)
 
 
@@ -94,7 +95,14 @@ def _of_detail(made: Statement) -> dict[str, str | list[str]]:
 def _with_standing(made: Statement) -> dict[str, str | list[str]]:
     """Return the description of a task with the remarks on its status and phase, without a bare percentage."""
     told = (*_STATUSES[labels.STATE], "")  # which a value says
-    said = [line for line in made.items("status") if _PERCENT.sub("", line.lower()).strip(" .") not in told]
+    stated = (line for line in made.items("status") if _PERCENT.sub("", line.lower()).strip(" .") not in told)
+    said = [without_percent(line) for line in stated]
     said += [f"Phase: {one}" for one in made.items("phase")]
     text = "\n\n".join(filter(None, (made.text("task_description"), *said)))
     return {"task_description": text} if text else {}
+
+
+def without_percent(status: str) -> str:
+    """Return a status without the percentage at its beginning: "40% complete. GET works." gives "GET works."."""
+    match = _LEADING_PERCENT.match(status)
+    return status[match.end() :] if match else status

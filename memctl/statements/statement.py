@@ -17,7 +17,11 @@ from memctl.text.words import nearest
 Values = dict[str, str | int | tuple[str, ...]]
 Content = dict[str, str | tuple[str, ...]]
 _VERDICT = lazy_regex(r"[*_`\"]*(?:(PROCEED|STOP|CLARIFY)\b|((?i:proceed|stop|clarify))(?=[*_`\".,;:!]|$))")
-_PERCENT = lazy_regex(r"\b(\d{1,3}) ?%")
+# How much is done: "40 %" at the beginning, in brackets or behind a comma, or "40 % complete".
+_COMPLETION = lazy_regex(
+    r"(?:^\W*(?:about |roughly )?|\(|[,;] | [\u2013\u2014-] "
+    r"|(?<![\d.,])(?=[\d.]+ ?% (?:complete|completed|done|finished)\b))(\d{1,3})(?:\.\d+)? ?%"
+)
 _BLOCKED = lazy_regex(r"\[(?i:blocked):? ([^\[\]]+)\]")
 _REFERENCE = lazy_regex(r" \[(DEC-\d[\w-]+)\]$")
 _IMPORTANCE = lazy_regex(r"(10|[1-9])(?: ?/ ?10)?")
@@ -231,7 +235,8 @@ def _complete_state(found: OpenStatement, content: Content, values: Values) -> N
     ahead = " ".join([*_items(content.get("next_actions", ())), *_items(content.get("substeps_remaining", ()))])
     if blocked := _BLOCKED.findall(ahead):
         content["blockers"] = (*_items(content.get("blockers", ())), *blocked)
-    match = _PERCENT.search(" ".join(_items(content.get("status", ()))))
+    matches = map(_COMPLETION.search, _items(content.get("status", ())))
+    match = next(filter(None, matches), None)
     if match and int(match[1]) <= 100:
         values["completion_percentage"] = int(match[1])
 

@@ -23,19 +23,25 @@ _CALLS_BACK = r"if we(?:'re| are) going to do (?:that|this|it)"
 _BELIEF = r"i(?:'m| am)? (?:also )?(?:think|thinking|guess|believe|feel)(?: that)?"
 # Words that say nothing if a mark or a request follows: "no, keep both", not "no retries".
 _OPENING = (
-    r"well|yes|no|thanks|thank you|sure|right|great|good|perfect|nice|cool|fine|agreed|exactly|first|next|finally"
+    r"(?:hi|hello|hey|good (?:morning|afternoon|evening))(?: (?:there|again|all|team|everyone|claude|codex|gemini))?"
+    r"|well|yes|no|thanks|thank you|sure|right|great|good|perfect|nice|cool|fine|agreed|exactly|first|next|finally"
     r"|instead|actually|meanwhile|alternatively|(?:right |for )?now|one more thing|on top of that|in that case"
     r"|that said|to be clear"
     r"|(?:we|i|it)(?:'re| are|'m| am|'s| is) (?:back|done|good|fine)"
     r"|if (?:that'?s|that is|this is) the case|if so|you(?:'re| are) (?:\w+ )?right|sorry[^,.;:!?]{0,40}"
     r"|(?:fair|good|great|excellent|valid) (?:point|enough|catch|call|question)"
 )
+# Behind these a bare verb is a request, too: "thanks now add a limit".
+_TURNS = r"(?:(?:right |for )?now|thanks|thank you)"
+_VERBS = (
+    r"(?:now|add|change|check|create|delete|do|explain|fix|make|move|refactor|remove|rename|replace|run|show|write)"
+)
 _REQUESTED = (
     r"(?:don'?t|do not|never|let'?s|let me|can|could|should|we|i|you|please|it|there|what|implement|keep|leave|use)"
 )
 _LEAD = lazy_regex(
     rf"(?i)[\s,.:;!?…·\u2013\u2014-]*(?:(?:{_EMPTY}|{_CALLS_BACK}|{_BELIEF})\b"
-    rf"|(?:{_OPENING})(?=\s*[,.:;!…]|\s+[\u2013\u2014-]\s|\s+{_REQUESTED}\b))"
+    rf"|(?:{_OPENING})(?=\s*[,.:;!…]|\s+[\u2013\u2014-]\s|\s+{_REQUESTED}\b)|{_TURNS}(?=\s+{_VERBS}\b))"
     r"[\s,.:;!?…\u2013\u2014-]*"
 )
 _SOFT = (
@@ -63,6 +69,7 @@ _EMBEDS = lazy_regex(
     r"(?i)(?:n't|\b(?:not|never|no|doubt|sure|think|know|say|said|reason|why|agree|that|what|how|whether|if|because|which"
     r"|where|when|who|than|as|like))\b[^,;:.!?]*$"
 )
+_HELP = lazy_regex(r"(?i)\Ahelp (?:me|us) (?:to )?(?!with\b|out\b)(?=\w)")
 _CLAUSE_END = lazy_regex(r"[,;:.!?)\u2013\u2014-]\s*$")
 _QUESTION = lazy_regex(r"(?i)(?:let|can|could|should|would|will)")
 _FORBIDS = lazy_regex(rf"(?i){_NOT}{_SOFT}")
@@ -76,6 +83,12 @@ _CONDITION = lazy_regex(
 _NAMES_NOTHING = lazy_regex(
     r"(?i)(?:do not |don't )?\w+ (?:\w+ ){0,2}?(?:it|this|that|them|these|those)\b(?! (?:is|are|was|were|to)\b)"
 )
+# A request that is nothing without what it points to, such as "take a look at this".
+_POINTS = lazy_regex(
+    r"(?i)(?:[\w']+ ){1,4}(?:it|this|that|them|these|those|both)(?: (?:together|now|again|first|too|here|for me))?"
+)
+# A prompt for the agent's program, such as `/review`, and a question about the agent itself.
+_TO_AGENT = lazy_regex(r"(?i)/[\w:.-]+|(?:do you have (?:access|an?)|can you access|are you (?:there|ready|up))\b.*")
 # What stands behind a statement and says nothing of it.
 _TRAILS = lazy_regex(
     r"(?i)(?:[\s,.:;!?\u2013\u2014-]|\u2026|\bplease\b|, (?:right|no|ok(?:ay)?|yes)(?=\?)"
@@ -83,7 +96,7 @@ _TRAILS = lazy_regex(
 )
 _ADDRESS = lazy_regex(r"\s*(?:https?://|@/)\S+")
 _SMILEY = lazy_regex("[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]+ *|(?<=\\s)[:;]-?[()DP](?=\\s|$)")
-_SENTENCE_END = lazy_regex(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)(?<!like\.)\s+(?=\S)")
+_SENTENCE_END = lazy_regex(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)(?<!like\.)(?<! \d\.)\s+(?=\S)")
 _ASIDE = lazy_regex(r"\s+[\u2013\u2014-]\s+|; ")
 _PLAIN_WORD = lazy_regex(r"[a-z]+(?:['\u2019-][a-z]+)*(?=[\s,:;]|$)")
 _TITLE_OF_TEXT = lazy_regex(r"#{1,6} +(?P<title>.+?)(?= +#{1,6} |\s*\n|$)")
@@ -102,9 +115,9 @@ def title_of(said: str) -> str:
         "", _SMILEY.sub("", one_line(said[:_LOOKED_AT]).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
     )
     each = _SENTENCE_END.split(text.strip())
-    telling = [one for one in each if wishes.has_object(_after_lead(one))]
+    telling = [one for one in each if _is_telling(one)]
     chosen = next(chain(_asking(telling), (one for one in telling if not one.endswith("?")), _asking(each), each))
-    title = _as_request(_TRAILS.sub("", _after_lead(chosen)))
+    title = _HELP.sub("", _as_request(_TRAILS.sub("", _after_lead(chosen))), count=1)
     return capitalized(shortened(title) or one_line(said))
 
 
@@ -141,9 +154,24 @@ def goal_of(intent: str) -> str:
     return title_of(text)
 
 
+def is_chat(prompt: str) -> bool:
+    """Return whether a prompt names no task: "hello", "do both please", "do you have access to the tracker?"."""
+    said = one_line(prompt)
+    if len(said) > _LOOKED_AT or _TITLE_OF_TEXT.match(said):
+        return False
+    each = [_after_lead(one) for one in _SENTENCE_END.split(said)]
+    return not any(_is_telling(one) and not _TO_AGENT.fullmatch(one) for one in each)
+
+
 def capitalized(text: str) -> str:
     """Return a text whose first word, unless it is a name such as `read_all` or docs/api, begins with a capital."""
     return text[:1].upper() + text[1:] if _PLAIN_WORD.match(text) else text
+
+
+def _is_telling(sentence: str) -> bool:
+    """Return whether a sentence says what it is about, unlike a request that only points to something."""
+    text = _after_lead(sentence)
+    return wishes.has_object(text) and not _POINTS.fullmatch(_TRAILS.sub("", _bare_request(text)))
 
 
 def _asking(each: Sequence[str]) -> Iterator[str]:

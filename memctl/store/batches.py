@@ -22,7 +22,7 @@ from memctl.errors import MemctlError
 from memctl.git import git
 from memctl.record.config import BATCH, COMMITS_HINT, EACH
 from memctl.store.memory import Memory
-from memctl.store.place import FOLDER
+from memctl.store.memory_root import FOLDER
 
 if TYPE_CHECKING:  # most commands only ask whether there is a batch
     from memctl.git import message

@@ -19,7 +19,7 @@ import msgspec
 
 from memctl import __version__
 from memctl.errors import MemctlError
-from memctl.git import private
+from memctl.git import private_files
 from memctl.record.errors import Fault
 from memctl.record.kinds import KINDS
 from memctl.record.record import Record
@@ -111,7 +111,7 @@ class Cache:
             for _ in range(2):
                 try:
                     if not file.exists():
-                        private.make_file(file)
+                        private_files.make_file(file)
                     return cls(connect(file, _prepare))
                 except sqlite3.DatabaseError as error:
                     if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):

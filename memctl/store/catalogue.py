@@ -16,7 +16,7 @@ from memctl.record import ids
 from memctl.record.errors import Fault
 from memctl.record.kinds import HANDOFF, SEVERITIES
 from memctl.record.record import Record
-from memctl.store import access
+from memctl.store import retrieval_counts
 from memctl.store.cache import Cache, Undecodable, discard_undecodable
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class StoredCatalogue:
         condition, values = _where(conditions)
         if order == "access":  # the cache has no retrieval counts
             key, large_first = ORDERS[order]
-            found = access.with_counts(self._counts, self._records(f"{condition} ORDER BY path", *values))
+            found = retrieval_counts.with_counts(self._counts, self._records(f"{condition} ORDER BY path", *values))
             found.sort(key=key, reverse=large_first != reverse)
             return found[: limit or None], len(found)
         if order == "title":
@@ -111,14 +111,14 @@ class StoredCatalogue:
         number = len(found)
         if number == limit:
             number = self._database.execute(f"SELECT count(*) FROM records WHERE {condition}", values).fetchone()[0]
-        return access.with_counts(self._counts, found), number
+        return retrieval_counts.with_counts(self._counts, found), number
 
     def with_id(self, identifier: str) -> list[Record]:
-        return access.with_counts(self._counts, self._with_id(identifier))
+        return retrieval_counts.with_counts(self._counts, self._with_id(identifier))
 
     def with_alias(self, identifier: str) -> list[Record]:
         query = "aliases <> '' AND instr(aliases, ?) AND id <> ? ORDER BY path"
-        return access.with_counts(self._counts, self._records(query, f",{identifier},", identifier))
+        return retrieval_counts.with_counts(self._counts, self._records(query, f",{identifier},", identifier))
 
     def find(self, identifier: str) -> Record | None:
         return next(iter(self._with_id(identifier)), None)
@@ -132,11 +132,11 @@ class StoredCatalogue:
 
     def at(self, paths: Iterable[str]) -> list[Record]:
         query = f"{_AT_PATHS} AND record NOT NULL ORDER BY path"
-        return access.with_counts(self._counts, self._records(query, encode(list(paths)).decode()))
+        return retrieval_counts.with_counts(self._counts, self._records(query, encode(list(paths)).decode()))
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         query = "path IN (SELECT path FROM code_refs WHERE file IN (SELECT value FROM json_each(?))) ORDER BY path"
-        return access.with_counts(self._counts, self._records(query, encode(list(files)).decode()))
+        return retrieval_counts.with_counts(self._counts, self._records(query, encode(list(files)).decode()))
 
     def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
         wanted, found = set(among), set[str]()

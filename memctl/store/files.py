@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
-from memctl.git import private
+from memctl.git import private_files
 from memctl.record.errors import Fault, InvalidRecord, NotRegularFile
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.kinds import BY_FOLDER, CHECKPOINTS, SESSIONS
@@ -199,7 +199,7 @@ def write_temporary(file: Path, text: str, *, is_private: bool = False) -> Path:
     temporary.unlink(missing_ok=True)
     # O_EXCL: a repository may contain links under these names.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = private.open_file(temporary, flags) if is_private else os.open(temporary, flags, 0o666)
+    descriptor = private_files.open_file(temporary, flags) if is_private else os.open(temporary, flags, 0o666)
     try:
         with open(descriptor, "wb") as stream:
             stream.write(data)
@@ -259,7 +259,7 @@ def append_line(file: Path, line: bytes, *, is_private: bool = False) -> None:
 
 
 def _open_private(file: str, flags: int) -> int:
-    return private.open_file(Path(file), flags)
+    return private_files.open_file(Path(file), flags)
 
 
 def remove_leftovers(folder: Path) -> None:

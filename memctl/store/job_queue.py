@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.git import private
-from memctl.store.place import JOBS
+from memctl.git import private_files
+from memctl.store.memory_root import JOBS
 from memctl.store.session_dir import SessionDir
 from memctl.text.light_typing import Any, NamedTuple
 
@@ -52,7 +52,7 @@ def add(folder: SessionDir, entry: Mapping[str, Any]) -> None:
     import json  # every command imports this module, and few need JSON
 
     try:
-        with open(private.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
+        with open(private_files.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
             stream.write(json.dumps(entry).encode())
         os.replace(hidden, place / name)
     except OSError:
@@ -85,9 +85,9 @@ def acquire_lock(folder: SessionDir, patience: float = 0.0) -> int | None:
 
     Raises OSError.
     """
-    descriptor = private.open_file(folder.path / _LOCK, os.O_RDWR | os.O_CREAT)
+    descriptor = private_files.open_file(folder.path / _LOCK, os.O_RDWR | os.O_CREAT)
     deadline = time.monotonic() + patience
-    while not private.try_lock(descriptor):
+    while not private_files.try_lock(descriptor):
         if time.monotonic() >= deadline:
             os.close(descriptor)
             return None

@@ -7,7 +7,7 @@ kinds:
   finish the write, which `write.recovery` does. `….pending.json` waits for a commit that could not be made, and has its
   message; `….held.json` waits because the user asked for no commit. The entry has the whole texts of the files before
   and after the change, so that memctl can see whether the change is still there, and write it again.
-- A two-phase step (`intents/`), which moves ownership and writes a record: `write.two_phase`.
+- A two-phase step (`intents/`), which moves ownership and writes a record: `write.ownership_transaction`.
 - A move of the worktree to another commit (`move.json`): `write.checkout_log`.
 - A job of a hook (`undone/`): `store.job_queue`. It does not import this module, since a host waits for it.
 

@@ -1,4 +1,4 @@
-"""Reading Snapshots: from the disk through the cache, and through `objects` from the index or a revision.
+"""Reading Snapshots: from the disk through the cache, and through `git_source` from the index or a revision.
 
 The cache describes the files of HEAD, and `git status` names the files that differ from HEAD. Git takes 20 ms for that
 with 10,000 records, but runs while Python imports modules; a stat of each file from Python would take 30 ms more.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from memctl.record.errors import Fault
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, files, sessions_ref
+from memctl.store import files, retrieval_counts, sessions_ref
 from memctl.store.cache import FILE, Cache, CacheState
 from memctl.store.memory import Memory
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memctl.record.source import Catalogue, Files, Texts
     from memctl.store.cache_update import Progress
     from memctl.store.catalogue import StoredCatalogue
-    from memctl.store.objects import InGit, Overlay
+    from memctl.store.git_source import InGit, Overlay
     from memctl.store.repository_files import FilesOnDisk
     from memctl.store.search_views import SearchSource
 
@@ -39,51 +39,62 @@ _TRIES = 3  # attempts to update the cache before a temporary one in memory is u
 
 def sparse_note(memory: Memory) -> str:
     """Return how many records and pages a sparse checkout leaves out of the worktree, as a sentence; "" if none."""
-    if not (memory.repository.git_dir / "info" / "sparse-checkout").exists():
+    paths = _sparse_paths(memory)
+    if not paths:
         return ""
-    from memctl.git import index
     from memctl.record.pages import kind_at
 
-    start = len(memory.prefix) + 1
-    paths = [path[start:] for path in index.sparse_paths(memory.repository, memory.prefix)]
     number = sum(files.is_record_path(path, BY_FOLDER) or kind_at(path) is not None for path in paths)
     what = "record or page of HEAD is" if number == 1 else "records and pages of HEAD are"
     return f"{number:,} {what} not checked out (sparse checkout)" if number else ""
+
+
+def _sparse_paths(memory: Memory) -> list[str]:
+    """Return the paths below `.memory/` of the files that a sparse checkout leaves out of the worktree."""
+    if not (memory.repository.git_dir / "info" / "sparse-checkout").exists():
+        return []
+    from memctl.git import index
+
+    return [path[len(memory.prefix) + 1 :] for path in index.sparse_paths(memory.repository, memory.prefix)]
 
 
 def disk(
     memory: Memory,
     progress: Progress | None = None,
     *,
-    written: Iterable[str] = (),
+    written: Collection[str] = (),
     instead: Mapping[str, str | None] | None = None,
+    whole: bool = False,
 ) -> Snapshot:
     """Return the memory in the worktree, with the retrieval counts of this clone.
 
     `progress` is called while files are parsed. `written` are paths below `.memory/` that changed after the start of
     the `git status` whose answer is used. `instead` maps paths to texts that the snapshot has in place of the texts on
-    the disk; None leaves the file out.
+    the disk; None leaves the file out. With `whole` the snapshot also has the files that a sparse checkout leaves out,
+    as the index has them; searches do not find them.
     """
     source = _Disk(memory, progress, tuple(written))
-    if not instead:
+    absent = [path for path in _sparse_paths(memory) if path not in written] if whole else []
+    if not instead and not absent:
         return Snapshot(_WithSessions(memory, source))
-    from memctl.store.objects import Overlay  # only documents beside uncommitted edits need it
+    from memctl.store import git_source  # only a sparse checkout and documents beside uncommitted edits need it
 
-    return Snapshot(_WithSessions(memory, Overlay(source, instead)))
+    texts = {**git_source.index_texts(memory, absent), **(instead or {})}
+    return Snapshot(_WithSessions(memory, git_source.Overlay(source, texts)))
 
 
 def index(memory: Memory) -> Snapshot:
     """Return the memory that is staged in Git's index."""
-    from memctl.store import objects
+    from memctl.store import git_source
 
-    return Snapshot(objects.from_index(memory, lambda: _differing_from_index(memory)))
+    return Snapshot(git_source.from_index(memory, lambda: _differing_from_index(memory)))
 
 
 def revision(memory: Memory, name: str) -> Snapshot:
     """Return the memory at a revision; raises MemctlError if there is no such revision."""
-    from memctl.store import objects
+    from memctl.store import git_source
 
-    return Snapshot(_WithSessions(memory, objects.at_revision(memory, name), name))
+    return Snapshot(_WithSessions(memory, git_source.at_revision(memory, name), name))
 
 
 def open_cache(memory: Memory) -> Cache:
@@ -115,7 +126,7 @@ class _Disk:
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
         found = _read(self._memory, self._cache, self._progress, self._written, only_open=only_open)
         self._cache, (records, faults) = found
-        return access.with_counts(self._memory.repository.shared, records), faults
+        return retrieval_counts.with_counts(self._memory.repository.shared, records), faults
 
     def names(self, folder: str) -> list[str]:
         return files.names(files.list_files(self._memory.folder, folder) if folder else self._file_names)
@@ -179,7 +190,7 @@ class _WithSessions:
         return self._source.records(only_open=only_open)
 
     def texts(self) -> Texts:
-        from memctl.store.stored_texts import StoredTexts
+        from memctl.store.text_search import StoredTexts
 
         return StoredTexts(self._memory, self._searched())
 
@@ -241,10 +252,10 @@ class _WithSessions:
     def _sessions(self) -> InGit | None:
         if not self._commit:
             return None
-        from memctl.store import objects  # which imports the cache
+        from memctl.store import git_source  # which imports the cache
 
         try:
-            return objects.at(self._memory, sessions_ref.REF, self._commit, objects.empty_cache)
+            return git_source.at(self._memory, sessions_ref.REF, self._commit, git_source.empty_cache)
         except MemctlError as error:
             self._warn(error)
             return None

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.git import git, private
+from memctl.git import git, private_files
 
 _PERMISSION_ERRORS = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
@@ -89,10 +89,10 @@ def hold_temporary(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
 
 def _acquire(file: Path, patience: float) -> int:
     """Lock a file, and return its descriptor."""
-    descriptor = private.open_file(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
+    descriptor = private_files.open_file(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
     begun = time.monotonic()
     pause, is_announced = 0.002, announce is None
-    while not private.try_lock(descriptor):
+    while not private_files.try_lock(descriptor):
         waited = time.monotonic() - begun
         if waited > patience:
             owner = _owner(descriptor)

@@ -16,8 +16,8 @@ from memctl.git.status import StatusProcess
 from memctl.record import config as configuration
 from memctl.record import ids
 from memctl.record.config import Config
-from memctl.store import files, place
-from memctl.store.place import CONFIG, JOBS
+from memctl.store import files, memory_root
+from memctl.store.memory_root import CONFIG, JOBS
 
 
 class Memory:
@@ -125,14 +125,15 @@ class Memory:
         """Whether hooks may write in this clone and show its records."""
         return self.trust == trust.TRUSTED
 
-    def refuse_untrusted_agent(self) -> None:
-        """Raise MemctlError if an agent wants to write into a clone whose trust is unknown.
+    def refuse_untrusted_agent(self, action: str = "write into its memory") -> None:
+        """Raise MemctlError if an agent wants to write or install something in a clone whose trust is unknown.
 
-        Agents write without asking the user, and a text in the clone might have told them to.
+        Agents do that without asking the user, and a text in the clone might have told them to. `action` says in the
+        message what the agent may not do.
         """
         if self.by_agent and self.trust == trust.UNKNOWN:
             raise MemctlError(
-                "this clone is not trusted, so an agent may not write into its memory",
+                f"this clone is not trusted, so an agent may not {action}",
                 f"the user can trust it: `{trust.COMMAND}`",
             )
 
@@ -156,9 +157,7 @@ class Memory:
             return
         self.trust = trust.TRUSTED
         if lasting == trust.UNKNOWN:
-            self.remarks.append(
-                f"this clone is trusted from now on: hooks of agents may write here (`git config {trust.SETTING}`)"
-            )
+            self.remarks.append(trust.NOTICE)
 
     @cached_property
     def private(self) -> Path:
@@ -222,7 +221,7 @@ def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | 
     search from `start`.
     """
     if asked is None:
-        _, folder = place.find(start)
+        _, folder = memory_root.find(start)
         repository = open_repository(folder.parent)
     else:
         repository, folder = asked.repository, asked.repository.top / asked.prefix

@@ -15,7 +15,7 @@ from memctl.git.status import marks
 from memctl.git.trees import TreeEntry
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.store.place import FOLDER
+from memctl.store.memory_root import FOLDER
 
 _TICK = 10_000_000  # ns by which the clock of a file system may be behind
 _LARGE = 1_000_000  # bytes of a file from which on Git is faster than hashing here, which takes 3 ms

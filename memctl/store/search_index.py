@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from zlib import crc32
 
-from memctl.git import private
+from memctl.git import private_files
 from memctl.store.cache import connect, discard
 from memctl.store.memory import Memory
 
@@ -63,7 +63,7 @@ class SearchIndex:
         file = memory.repository.shared / NAME
         try:
             for _ in range(2):
-                private.make_file(file)
+                private_files.make_file(file)
                 try:
                     return cls(connect(file, _prepare))
                 except _Newer:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.git import private
+from memctl.git import private_files
 from memctl.text.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class SessionDir:
 
     def count(self) -> int:
         """Count a tool call, and return its number since the last compaction."""
-        descriptor = private.open_file(self.path / _CALLS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        descriptor = private_files.open_file(self.path / _CALLS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             os.write(descriptor, b".")
             return os.lseek(descriptor, 0, os.SEEK_CUR)
@@ -67,7 +67,7 @@ class SessionDir:
     def create_marker(self, name: str) -> bool:
         """Create an empty marker file, and return whether it did not exist yet in this session."""
         try:
-            os.close(private.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            os.close(private_files.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
             return True
         except FileExistsError:
             return False
@@ -98,9 +98,9 @@ class SessionDir:
 
     def _renew_marker(self, marker: Path) -> bool:
         """Set an old marker's time to now; return False if it is not old, or another process has just renewed it."""
-        descriptor = private.open_file(marker, os.O_RDWR)
+        descriptor = private_files.open_file(marker, os.O_RDWR)
         try:
-            if not private.try_lock(descriptor) or time.time() - os.fstat(descriptor).st_mtime < _SAME_EVENT:
+            if not private_files.try_lock(descriptor) or time.time() - os.fstat(descriptor).st_mtime < _SAME_EVENT:
                 return False
             os.utime(marker)
             return True
@@ -116,7 +116,7 @@ class SessionDir:
 
     def note_offset(self, name: str, offset: int) -> None:
         """Store how many bytes of a transcript were read for the purpose `name`. Raises OSError."""
-        with open(private.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
+        with open(private_files.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
             stream.write(str(offset))
 
     def hints(self) -> list[str]:
@@ -166,10 +166,10 @@ def find_root(start: Path) -> tuple[Repository, Path, Path] | None:
     (`SessionDir.root`). The memory is not opened, since that takes time and fails if it is broken.
     """
     from memctl.git.repository import open_repository
-    from memctl.store import place
+    from memctl.store import memory_root
 
     try:
-        top, memory = place.find(start)
+        top, memory = memory_root.find(start)
         name = memory.relative_to(top).as_posix().replace("%", "%25").replace("/", "%2F")  # as Memory.hooks has it
         repository = open_repository(top)
         return repository, memory.parent, repository.shared / "hooks" / name

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import private
+from memctl.git import private_files
 
 _FILE = "observations.db"
 MOST_KEPT = 1_000  # samples of a model; with a smoothing rate of .2 older ones would have no weight
@@ -47,7 +47,7 @@ def add(folder: Path, model: str, found: Iterable[TokenSample]) -> int:
     """
     rows = [(model, one.digest, one.kinds, one.estimate, one.reported) for one in found]
     try:
-        private.make_file(folder / _FILE)
+        private_files.make_file(folder / _FILE)
         database = sqlite3.connect(folder / _FILE, timeout=5)
         try:
             with database:

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
 from memctl.git import trees
-from memctl.git.authorship import Origin
+from memctl.git.first_commits import Origin
 from memctl.git.tree_merge import Leaf, store
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, frontmatter, handoff, ids, pages

@@ -15,10 +15,10 @@ from memctl.pages.links import FOLDER, SOURCES
 from memctl.record.change import Change, RecordAction
 from memctl.record.config import parse as parse_config
 from memctl.record.snapshot import Snapshot
-from memctl.store import commit_message, load, objects
+from memctl.store import commit_message, git_source, load
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 from memctl.sync import collisions, merge_tree
 from memctl.sync.merge_tree import LostInFile, MergedTree
 from memctl.write import autofix, documents
@@ -211,7 +211,7 @@ def near_worktree(memory: Memory, commit: str) -> Snapshot:
 
     Files that are equal in the worktree are taken from the cache, which is faster than reading them from Git.
     """
-    return Snapshot(objects.at(memory, commit, commit, lambda: _unlike_revision(memory, commit)))
+    return Snapshot(git_source.at(memory, commit, commit, lambda: _unlike_revision(memory, commit)))
 
 
 def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:

@@ -14,7 +14,7 @@ from memctl.git.tree_merge import Leaf
 from memctl.record.change import Change, Write
 from memctl.store import commit_message, files, lock, sessions_ref
 from memctl.store.memory import Memory
-from memctl.store.place import FOLDER
+from memctl.store.memory_root import FOLDER
 from memctl.store.sessions_ref import REF
 from memctl.sync import merge_tree
 from memctl.sync.result import SyncResult

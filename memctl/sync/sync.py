@@ -19,15 +19,15 @@ from shlex import quote
 import msgspec
 
 from memctl.check import run
+from memctl.check.cached_renderer import CachedRenderer
 from memctl.check.findings import Finding, Subject
-from memctl.check.render_digest import CachedRenderer
 from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
 from memctl.git.remotes import SyncTurn, Upstream
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, entry_state, lock, sessions_ref
+from memctl.store import batches, lock, pending_state, sessions_ref
 from memctl.store.memory import Memory
 from memctl.sync import batch_changes, merge_commit, reconcile_ownership, result, session_pages
 from memctl.sync.result import SyncResult
@@ -156,7 +156,7 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
     The caller holds the write lock, so that what another process is writing does not count as waiting.
     """
     if dry_run:
-        waiting = [entry.change for entry in entry_state.open_entries(memory) if not (entry.held or entry.undone)]
+        waiting = [entry.change for entry in pending_state.open_entries(memory) if not (entry.held or entry.undone)]
         memory.remarks += [
             f"{one.op} {one.title} waits for its commit: `memctl sync` makes it first" for one in waiting
         ]

@@ -134,9 +134,7 @@ def since_checkpoint(events: Sequence[WorkflowEvent], workflow: str) -> list[Wor
 
 def lines(events: Sequence[WorkflowEvent]) -> tuple[str, ...]:
     """Return each event as one line: its type and what happened."""
-    abouts = ((event, event.action_taken or event.mission or "; ".join(event.deliverables)) for event in events)
-    lines = [f"{event.event_type}: {about}" for event, about in abouts]
-    return tuple(cut(line, LONGEST_LINE) for line in lines)
+    return tuple(cut(f"{event.event_type}: {event.about}", LONGEST_LINE) for event in events)
 
 
 def is_due(events: list[WorkflowEvent]) -> bool:

@@ -1,6 +1,6 @@
 """The parts of a task's state, such as its constraints or open errors: where each is in the state, and how it is shown.
 
-`progress` merges states by the table, `forms` writes the parts as Markdown and XML, and `resume` writes the text
+`progress` merges states by the table, `formats` writes the parts as Markdown and XML, and `resume` writes the text
 from which work is resumed.
 """
 
@@ -62,8 +62,10 @@ class Part(NamedTuple):
         return ("[x] " if self.tag == DONE else "[ ] ") if self.item == "step" else ""
 
 
-# The most important first: what is good to know comes last.
+# The most important first: what is good to know comes last. The parts without a tag are of a text from which a task is
+# resumed, and not of the state.
 PARTS = (
+    Part("Missing, ask for it", field="missing"),
     Part("Constraints", "active_constraints", "constraint", "constraints"),
     Part("Done when", "expected_outputs", "output", "success_criteria"),
     Part("In progress, begun and not finished", IN_PROGRESS, "step"),
@@ -73,6 +75,7 @@ PARTS = (
     Part("The user said, the latest last", "user_messages", "message", "said", from_end=True, grows=True),
     Part("Open errors", "open_errors", "error", "errors", from_end=True, open_until_none=True),
     Part("Blockers", "blockers", "blocker", "blockers", open_until_none=True),
+    Part("Drift, what has changed around the work", field="drift"),
     Part("Decisions", "critical_decisions", "decision", "decisions", "DEC", from_end=True, grows=True),
     Part("Files of this work, the latest first", "files_touched", "file", sure=FILES),
     Part("Open issues", "open_issues", "issue", "issues", "ISS", open_until_none=True),
@@ -82,15 +85,23 @@ PARTS = (
     Part("Learned", "learnings", "learning", "lessons", "LRN", from_end=True, grows=True),
     Part("Results of the last turns", "summary", "line", "summary", from_end=True),
     Part("Since the previous checkpoint", "event_stream_summary", "event", "event_stream_summary"),
+    Part("The user said before that", field="said_before", from_end=True),
     Part("", field="phases", grows=True),  # shown in the head of a text
 )
 # The parts that are lists of texts of a state, by field.
 LISTS = {part.field: part for part in PARTS if part.field in TaskState.__struct_fields__}
 
 
-def parts(state: TaskState) -> list[Part]:
-    """Return the parts of a state that have a title and lines, the most important first."""
-    found = (part._replace(lines=[*_lines(state, part)]) for part in PARTS if part.title)
+def parts(state: TaskState, **more: Sequence[str]) -> list[Part]:
+    """Return the parts that have a title and lines, the most important first.
+
+    Their lines are those of a state, and `more` has those of further parts by field.
+    """
+    found = (
+        part._replace(lines=[*_lines(state, part), *map(Line, more.get(part.field, ()))])
+        for part in PARTS
+        if part.title
+    )
     return [part for part in found if part.lines]
 
 

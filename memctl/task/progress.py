@@ -118,22 +118,16 @@ def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
     return tuple(step for number, step in enumerate(steps) if number not in set(oldest))[:MOST_LINES]
 
 
-def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps `before` after the complete task list `given` has replaced an earlier task list.
-
-    Done steps stay done. A step that `given` does not name stays only if it is done or did not come from a task list.
-    """
-    return put_steps(before, given, lambda step: step.evidence != TASK_LIST)
-
-
-def reach(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
+def reach(before: Sequence[Step], step: Step, *, goes_back: bool = False) -> tuple[Step, ...]:
     """Return the steps `before` with `step`: the step that has its text gets its status, or `step` is added.
 
-    A step whose status is already more advanced keeps this status. The order is planned, in progress, claimed, done.
+    A step whose status is already more advanced keeps this status, or with `goes_back` only a done step. The order is
+    planned, in progress, claimed, done.
     """
     found = _by_key(before)
     old = found.get(key(step.text))
-    if old is None or PROGRESS.index(step.status) > PROGRESS.index(old.status):
+    is_lower = old is not None and PROGRESS.index(step.status) <= PROGRESS.index(old.status)
+    if old is None or not is_lower or (goes_back and old.status != DONE):
         found[key(step.text)] = msgspec.structs.replace(step, text=old.text if old else step.text)
     return limit_steps(found.values())
 
@@ -190,11 +184,9 @@ def newest_files(new: Iterable[TouchedFile], old: Iterable[TouchedFile]) -> tupl
     known = {one.path: one for one in old}
     found: dict[str, TouchedFile] = {}
     for one in new:
-        before = known.get(one.path)
-        action = after(before.action, one.action) if before else one.action
-        found.setdefault(one.path, TouchedFile(one.path, action))
-    rest = {path: one for path, one in known.items() if path not in found}
-    return tuple({**found, **rest}.values())[:MOST_FILES]
+        before = known.get(one.path, TouchedFile(one.path))
+        found.setdefault(one.path, TouchedFile(one.path, after(before.action, one.action)))
+    return tuple({**found, **{path: one for path, one in known.items() if path not in found}}.values())[:MOST_FILES]
 
 
 def after(before: str, action: str) -> str:

@@ -94,22 +94,10 @@ def _head(state: TaskState, *, is_trusted: bool) -> list[str]:
 
 def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of the text: those of the state, shortened, with the drift and what is missing among them."""
-    yield Part("Missing, ask for it", lines=[*map(Line, missing)])
-    early: list[Line] = []
-    for part in parts(state):
-        if part.tag == "user_messages":
-            said = [Line(cut_at_word(one_line(line.text), SAID_LENGTH)) for line in part.lines]
-            part, early = part._replace(lines=said[-SAID:]), said[:-SAID]
-        elif part.item == "file":
-            part = part._replace(lines=part.lines[:FILES])
-        elif part.item == "step":
-            part = part._replace(lines=[_step_line(line) for line in part.lines])
-        elif part.tag == "critical_decisions":
-            yield Part("Drift, what has changed around the work", lines=[*map(Line, drift)])
-            drift = ()
-        yield part
-    yield Part("Drift, what has changed around the work", lines=[*map(Line, drift)])
-    yield Part("The user said before that", lines=early, from_end=True)
+    said = [cut_at_word(one_line(text), SAID_LENGTH) for text in state.said]
+    state = msgspec.structs.replace(state, said=tuple(said[-SAID:]), files=state.files[:FILES])
+    for part in parts(state, drift=drift, missing=missing, said_before=said[:-SAID]):
+        yield part._replace(lines=[_step_line(line) for line in part.lines]) if part.item == "step" else part
 
 
 def _step_line(line: Line) -> Line:
@@ -274,11 +262,11 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
     then are its twins looked for: checkpoints that other clones saved with the same version. Raises MemctlError if
     there is no such checkpoint, or if it can't be read.
     """
-    from memctl.task import environment, versions
+    from memctl.task import checkpoints, environment
 
-    saved, withheld = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
-    twins = [] if reference else versions.read(snapshot, workflow).twins
-    known = versions.all_versions(memory, snapshot, saved.workflow_id)
+    saved, withheld = checkpoints.readable(snapshot, checkpoints.find(memory, snapshot, reference, workflow))
+    twins = [] if reference else checkpoints.read(snapshot, workflow).twins
+    known = checkpoints.all_versions(memory, snapshot, saved.workflow_id)
     drift = [*environment.drift(memory, snapshot, saved)]
     return Resumption(
         checkpoint=saved,

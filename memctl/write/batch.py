@@ -14,10 +14,10 @@ from memctl.git import commits, differences, git, index, refs, tree_merge, trees
 from memctl.git.commits import AllPending, Preparation
 from memctl.git.repository import Repository
 from memctl.record.change import Write
-from memctl.store import batches, commit_message, entry_state, files
+from memctl.store import batches, commit_message, files, pending_state
 from memctl.store.batches import Batch
 from memctl.store.memory import Memory
-from memctl.store.place import DOCUMENTS
+from memctl.store.memory_root import DOCUMENTS
 from memctl.text.phrases import quantity, some
 from memctl.write import merge
 
@@ -94,7 +94,7 @@ def restore_files(memory: Memory, batch: Batch) -> None:
     conflict, the file is left alone, and a remark says so.
     """
     repository = memory.repository
-    clean = sorted(set(batches.paths(memory, batch)) - set(entry_state.differing_from_head(memory, ignored=True)))
+    clean = sorted(set(batches.paths(memory, batch)) - set(pending_state.differing_from_head(memory, ignored=True)))
     tracked = [memory.tracked(path) for path in clean]
     sides = [trees.blob_ids(repository, one, tracked) for one in (batch.base, "HEAD", batch.tip)] if clean else []
     writes, deletes, stuck = [], [], []

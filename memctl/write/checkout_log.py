@@ -16,7 +16,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import checkout, git, index, locks, refs
-from memctl.store import journal, place
+from memctl.store import journal, memory_root
 from memctl.store.memory import Memory
 from memctl.team.state import Ownership
 
@@ -136,4 +136,4 @@ def _path_lines(paths: Sequence[str]) -> list[str]:
 
 
 def _file(memory: Memory) -> Path:
-    return memory.repository.private / place.MOVE
+    return memory.repository.private / memory_root.MOVE

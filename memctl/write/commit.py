@@ -14,11 +14,11 @@ from memctl.git.commits import Preparation, Variables
 from memctl.pages.links import FOLDER, INDEX
 from memctl.record import ids
 from memctl.record.change import Change, Write
-from memctl.store import batches, cache_update, commit_message, entry_state, files, journal, lock
+from memctl.store import batches, cache_update, commit_message, files, journal, lock, pending_state
 from memctl.store.batches import Batch
 from memctl.store.journal import HELD, PendingEntry
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 from memctl.write import credentials, documents, manual_edits, recovery
 
 _DETACHED = (
@@ -82,7 +82,7 @@ def commit_all(
     With `dry_run` nothing is committed.
     """
     with lock.hold(memory.repository.shared / "lock"):
-        entries = entry_state.open_entries(memory) if dry_run else recovery.recover(memory, remark=False)
+        entries = pending_state.open_entries(memory) if dry_run else recovery.recover(memory, remark=False)
         if not dry_run:
             files.remove_leftovers(memory.folder)
             memory.grant_trust() if entries else None
@@ -99,11 +99,11 @@ def commit_all(
                 outcomes.append(outcome)
         is_stuck = any(outcome.pending for outcome in outcomes) and not dry_run
         undone = [entry for entry in entries if entry.undone]
-        outcomes += [Outcome(one.change, pending=entry_state.WHY, hint=entry_state.AGAIN) for one in undone]
+        outcomes += [Outcome(one.change, pending=pending_state.WHY, hint=pending_state.AGAIN) for one in undone]
         if is_stuck:
             return outcomes
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
-        differing = entry_state.uncommitted(memory).items()
+        differing = pending_state.uncommitted(memory).items()
         edited = [path for path, code in differing if path not in handled and manual_edits.is_ours(path, code)]
         odd = {path: found for path in edited if (found := manual_edits.objection(memory, path, **allowed))}
         rest = [path for path in edited if path not in odd]
@@ -285,7 +285,7 @@ def commit_paths(
         )
     from memctl.write import batch  # most memories commit each change
 
-    differing = set(paths) if is_fresh else set(paths) & set(entry_state.uncommitted(memory, ignored=True))
+    differing = set(paths) if is_fresh else set(paths) & set(pending_state.uncommitted(memory, ignored=True))
     _refuse_hidden(memory, set(least) - differing)
     if differing.isdisjoint(least or paths):
         return ""
@@ -306,7 +306,9 @@ def _commit_on_branch(
 ) -> str:
     """Commit some paths as they are on disk to the branch; try again if another process moves it."""
     for left in reversed(range(_TRIES)):
-        differing = set(paths) if is_fresh else set(paths) & set(entry_state.differing_from_head(memory, ignored=True))
+        differing = (
+            set(paths) if is_fresh else set(paths) & set(pending_state.differing_from_head(memory, ignored=True))
+        )
         _refuse_hidden(memory, set(least) - differing)
         if differing.isdisjoint(least or paths):
             return ""
@@ -443,7 +445,7 @@ _ALL = [Change(op="", title="", writes=(Write(CONFIG, "", ""),))]  # what makes 
 
 def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
     """Raise CommitPending if a path only looks unchanged because Git was told to take it for unchanged."""
-    for path, option in entry_state.hidden(memory, paths).items():
+    for path, option in pending_state.hidden(memory, paths).items():
         name = memory.tracked(path)
         raise commits.CommitPending(
             f"Git is told to treat {name} as unchanged ({option.replace('--no-', '--')})",

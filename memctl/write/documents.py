@@ -16,10 +16,10 @@ from memctl.errors import MemctlError
 from memctl.git import trees, trust
 from memctl.git.git import GitFailed
 from memctl.pages import documents
-from memctl.pages.contents import BrokenTemplate
 from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, INDEX, NEVER_SHOWN, SOURCES, UNTRACKED
 from memctl.pages.render import Renderer, touched
+from memctl.pages.template_values import BrokenTemplate
 from memctl.record import errors, pages
 from memctl.record.change import Change
 from memctl.record.config import DEFAULT_BRANCH, Config
@@ -27,9 +27,9 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER, KINDS, Kind
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, entry_state, files, load
+from memctl.store import batches, files, load, pending_state
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -83,7 +83,7 @@ def affected_by(
     documents show them in place of what the disk has (None: as if the file did not exist). With `docs: default-branch`
     all documents are affected: a merge on the hosting site may have left any of them outdated.
     """
-    snapshot = load.disk(memory, written=written, instead=instead)
+    snapshot = load.disk(memory, written=written, instead=instead, whole=True)
     making = renderer(memory, snapshot)
     places = _places(changes)
     are_in_step = memory.config.docs != DEFAULT_BRANCH and (memory.folder / FOLDER / INDEX).exists()
@@ -335,7 +335,7 @@ def committed_texts(memory: Memory, committed: Collection[str]) -> dict[str, str
         return {}
     if not memory.config.docs or memory.repository.under_way():  # a merge will commit what it has brought
         return {}
-    edited = files.names(path for path in entry_state.uncommitted(memory) if _is_shown(path))
+    edited = files.names(path for path in pending_state.uncommitted(memory) if _is_shown(path))
     edited = [path for path in edited if path not in committed]
     tip = batches.head(memory) or "HEAD"
     try:

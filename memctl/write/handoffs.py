@@ -16,13 +16,13 @@ from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handof
 from memctl.record.kinds import HANDOFF
 from memctl.record.required_text import LONGEST_LINE, is_meaningful
 from memctl.record.snapshot import Snapshot
-from memctl.store import load, objects
+from memctl.store import git_source, load
 from memctl.store.memory import Memory
 from memctl.team import handoffs, remote_state
 from memctl.team.ref_state import Terms
 from memctl.text.characters import printable_line
-from memctl.write import edit, transaction, two_phase
-from memctl.write.two_phase import StepResult
+from memctl.write import edit, ownership_transaction, transaction
+from memctl.write.ownership_transaction import StepResult
 
 _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
 
@@ -51,7 +51,7 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool
     if everywhere and ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
         folder = memory.tracked(f"{HANDOFF.folder}/{wanted[4:11]}")
         paths = history.paths_ever(memory.repository, folder, everywhere=True)
-        there = objects.newest_with(memory, [path for path in paths if ids.id_in_path(path) == wanted])
+        there = git_source.newest_with(memory, [path for path in paths if ids.id_in_path(path) == wanted])
         if there and (record := there.find(wanted)):
             return there, handoff.from_record(there, record)
     return snapshot, handoff.from_record(snapshot, snapshot.resolve(reference))
@@ -75,7 +75,7 @@ def answer(
     this one with its answer. With `remote` ownership changes there, too. Raises MemctlError if the handoff is answered
     already.
     """
-    two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
+    ownership_transaction.recover(memory, transaction.write, ask_remote=bool(remote))
     where, one = find(memory, load.disk(memory), reference)
     who = one.parties
     _refuse(memory, one, status, options, force, declined)
@@ -100,7 +100,7 @@ def answer(
         title = f"{one.record.id} {one.record.title}" + (f" without {', '.join(declined)}" if declined else "")
         return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=tuple(writes))
 
-    done = two_phase.carry_out(memory, transaction.write, plan, make, options, remote)
+    done = ownership_transaction.carry_out(memory, transaction.write, plan, make, options, remote)
     back = declined if status == ACCEPTED else who.sections
     stays = handoffs.moved_elsewhere(done.agreed.before, given, back)
     return HandoffAnswer(done, one, where, tuple(held.description for held in stays))

@@ -15,7 +15,7 @@ from itertools import count, pairwise
 
 import msgspec
 
-from memctl.git.authorship import History, Origin
+from memctl.git.first_commits import History, Origin
 from memctl.record import ids, pages
 from memctl.record.handoff import package_path
 from memctl.record.kinds import HANDOFF

@@ -31,7 +31,7 @@ from memctl.record.kinds import OTHER_END
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, access_folding, entry_state, load, lock, sequence
+from memctl.store import load, lock, pending_state, retrieval_counts, retrieval_folding, sequence
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.team import guard
@@ -94,7 +94,7 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
 
     outcome = transaction.carry_out(memory, plan, options)
     if folding.counts and not options.dry_run:
-        access_folding.finish(memory.repository.shared, folding.totals)
+        retrieval_folding.finish(memory.repository.shared, folding.totals)
     if outcome.change.is_empty and _has_pending_change(memory):
         outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` makes it")
     return MaintenanceResult(outcome, judged, len(folding.counts), tuple(one for one in old if one.kept))
@@ -103,13 +103,13 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
 def _has_pending_change(memory: Memory) -> bool:
     """Return whether a change waits for its commit. The lock excludes changes that another process writes now."""
     with lock.hold(memory.repository.shared / "lock"):
-        return any(entry.stage == PENDING and not entry.undone for entry in entry_state.open_entries(memory))
+        return any(entry.stage == PENDING and not entry.undone for entry in pending_state.open_entries(memory))
 
 
 def _untouchable(memory: Memory, snapshot: Snapshot, options: WriteOptions) -> dict[str, str]:
     """Return the paths of files that are left alone, each with why."""
     owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot.records)
-    return owned | dict.fromkeys(entry_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
+    return owned | dict.fromkeys(pending_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
 
 
 def change(
@@ -174,7 +174,7 @@ def _fold(memory: Memory, snapshot: Snapshot, skipped: Collection[str], *, dry_r
     if not dry_run:
         _settle(memory, snapshot, by_memory_id)
     folding = _Folding({}, {})
-    for memory_id, (count, last) in access.counts(shared).items():
+    for memory_id, (count, last) in retrieval_counts.counts(shared).items():
         record = by_memory_id.get(memory_id)
         if record is None or record.path in skipped:
             continue
@@ -183,14 +183,14 @@ def _fold(memory: Memory, snapshot: Snapshot, skipped: Collection[str], *, dry_r
         folding.counts[memory_id] = (count, total)
         latest = max(last, stored.last_accessed or "")
         folding.values[record.path] = {"access_count": total, "last_accessed": latest}
-    if folding.counts and not dry_run and not access_folding.start(shared, folding.counts):
+    if folding.counts and not dry_run and not retrieval_folding.start(shared, folding.counts):
         return _Folding()  # the counters can't be written now; they stay as they are
     return folding
 
 
 def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Record]) -> None:
     """Finish a folding that was interrupted; the caller has finished interrupted writes."""
-    begun = access_folding.unfinished(memory.repository.shared)
+    begun = retrieval_folding.unfinished(memory.repository.shared)
     known = {name: total for name, total in begun.items() if name in by_memory_id}
     written = {
         name: total
@@ -198,7 +198,7 @@ def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Recor
         if _record_in_file(snapshot, by_memory_id[name]).access_count >= total
     }
     if begun:
-        access_folding.finish(memory.repository.shared, written, forget_rest=True)
+        retrieval_folding.finish(memory.repository.shared, written, forget_rest=True)
 
 
 def _record_in_file(snapshot: Snapshot, record: Record) -> Record:

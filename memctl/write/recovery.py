@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.store import entry_state, files, journal, place
+from memctl.store import files, journal, memory_root, pending_state
 from memctl.store.journal import WRITING, PendingEntry
 from memctl.store.memory import Memory
 
@@ -14,7 +14,7 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
     journal entry of a change that is already committed is deleted. Changes undone outside memctl are marked, and with
     `remark` reported once. Raises MemctlError if a move can't be finished.
     """
-    if (memory.repository.private / place.MOVE).exists():
+    if (memory.repository.private / memory_root.MOVE).exists():
         from memctl.write import checkout_log  # seldom needed
 
         checkout_log.finish(memory)
@@ -27,14 +27,14 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
         finished = (_finish(memory, entry) for entry in entries)
         entries = drop_replaced([entry for entry in finished if entry])
     waiting = []
-    for entry, state in entry_state.states(memory, entries):
-        if state == entry_state.DONE:
+    for entry, state in pending_state.states(memory, entries):
+        if state == pending_state.DONE:
             journal.drop(entry)
             continue
-        is_undone = state == entry_state.UNDONE
+        is_undone = state == pending_state.UNDONE
         announced = is_undone and (entry.announced or memory.by_hand)
         if remark and announced and not entry.announced:
-            memory.remarks.append(f"{entry_state.describe(entry)} was {entry_state.WHY}; {entry_state.AGAIN}")
+            memory.remarks.append(f"{pending_state.describe(entry)} was {pending_state.WHY}; {pending_state.AGAIN}")
         if (entry.undone, entry.announced) != (is_undone, announced):
             entry = journal.update(entry, undone=is_undone, announced=announced)
         waiting.append(entry)
@@ -46,7 +46,7 @@ def drop_replaced(entries: list[PendingEntry]) -> list[PendingEntry]:
     rest = []
     for number, entry in enumerate(entries):
         later = (one.change for one in entries[number + 1 :] if not one.undone)
-        if entry.undone and any(entry_state.is_replaced(entry, change) for change in later):
+        if entry.undone and any(pending_state.is_replaced(entry, change) for change in later):
             journal.drop(entry)
         else:
             rest.append(entry)

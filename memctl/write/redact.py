@@ -15,7 +15,7 @@ from memctl.record import checkpoint, ids, session_page
 from memctl.record.change import REDACT, Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
-from memctl.store import entry_state, erasure, files, journal, load, lock, sessions_ref
+from memctl.store import erasure, files, journal, load, lock, pending_state, sessions_ref
 from memctl.store.erasure import Erasure
 from memctl.store.memory import Memory
 from memctl.team import ref_state
@@ -114,7 +114,7 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
     snapshot = load.disk(memory)
     named = [path for reference in plan.references for path in paths_of(memory, snapshot, reference, plan.start)]
     texts = _texts(snapshot)
-    codes = entry_state.uncommitted(memory, ignored=True)
+    codes = pending_state.uncommitted(memory, ignored=True)
     _find_staged(memory, plan, [path for path in named if codes.get(path, " ")[0] in "MA"])
     _find(plan, named, texts)
     if any(

@@ -18,7 +18,7 @@ from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.parser import parse
 from memctl.store import files
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 from memctl.text import credentials, markdown
 from memctl.text.credentials import values as credentials_values
 

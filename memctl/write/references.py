@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import msgspec
 
-from memctl.git.authorship import History, Origin
+from memctl.git.first_commits import History, Origin
 from memctl.record import frontmatter, frontmatter_edit, handoff, pages
 from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import OTHER_END

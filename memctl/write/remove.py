@@ -19,7 +19,7 @@ from memctl.record.handoff import package_path
 from memctl.record.kinds import BY_PREFIX, HANDOFF
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, entry_state, files, journal, lock, sessions_ref
+from memctl.store import batches, files, journal, lock, pending_state, sessions_ref
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.write import links, merge, recovery, transaction
@@ -271,7 +271,7 @@ def _select_undone(memory: Memory, record_ids: Sequence[str], *, dry_run: bool) 
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
             recovery.recover(memory, remark=False)
-        undone = [entry for entry in entry_state.open_entries(memory) if entry.undone]
+        undone = [entry for entry in pending_state.open_entries(memory) if entry.undone]
     for one in record_ids:
         if not any(_concerns(entry, one) for entry in undone):
             raise MemctlError(f"no change of {one} was undone outside memctl", "`memctl status` lists those that were")
@@ -309,7 +309,7 @@ def _rebase(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
             texts[delete.path] = None
     if clashes:
         first = entry.change.ids[0] if entry.change.ids else entry.change.title
-        what = f"{entry_state.describe(entry)} can't be written again, since its files have changed:"
+        what = f"{pending_state.describe(entry)} can't be written again, since its files have changed:"
         raise MemctlError(
             "\n".join([what, *clashes]),
             f"make the changes you want (`memctl edit`, `memctl delete`), then `memctl commit --drop {first}`",

@@ -12,7 +12,7 @@ from memctl.pages.documents import Comparison, compare, current_text, is_intact
 from memctl.pages.links import FOLDER, SOURCES, UNTRACKED
 from memctl.pages.render import Renderer
 from memctl.record.change import Change
-from memctl.store import entry_state, files, load, lock, place
+from memctl.store import files, load, lock, memory_root, pending_state
 from memctl.store.memory import Memory
 from memctl.write import commit, documents, manual_edits, recovery
 from memctl.write.commit import Outcome
@@ -39,7 +39,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         recovery.recover(memory)
         commit.sync_batch(memory)
         files.remove_leftovers(memory.folder)  # those of a killed rendering
-        snapshot = load.disk(memory)
+        snapshot = load.disk(memory, whole=True)
         making = documents.renderer(memory, snapshot)
         found = compare(making, force=force)
         memory.remarks += [f"warning: {line}" for line in documents.unreadable_remarks(memory, snapshot, found)]
@@ -54,11 +54,11 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         documents.write_documents(memory, texts)
         documents.remove_ignore_rule(memory)
         changed = tuple(texts)
-        dirty = entry_state.uncommitted(memory)
+        dirty = pending_state.uncommitted(memory)
         if (text := _updated_attributes(memory, dirty)) is not None:
             files.replace(files.locate(memory.folder, _ATTRIBUTES), text)
             changed = (*changed, _ATTRIBUTES)
-            dirty = entry_state.uncommitted(memory)
+            dirty = pending_state.uncommitted(memory)
         waiting = [path for path in documents.up_to_date((*making.names(), SOURCES), found) if path in dirty]
         paths = tuple(dict.fromkeys((*changed, *waiting)))
         if no_commit and paths:
@@ -81,7 +81,7 @@ def complete_merge(memory: Memory) -> str:
     parents, message and author: it is seconds old, and nobody has it yet. Returns its id, "" if nothing had to be done.
     """
     staged = differences.changed_below(memory.repository, ".", "HEAD", staged=True)
-    if not staged or not all(f"/{place.FOLDER}/{FOLDER}/" in f"/{path}" for path in staged):
+    if not staged or not all(f"/{memory_root.FOLDER}/{FOLDER}/" in f"/{path}" for path in staged):
         return ""
     return index.remake_merge(memory.repository)
 

@@ -20,7 +20,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import commits, index, trees
-from memctl.git.authorship import Authorship, History
+from memctl.git.first_commits import Authorship, History
 from memctl.git.index import Sides
 from memctl.record import checkpoint, handoff, session_page
 from memctl.record.change import RENUMBER, Change, Delete, RecordAction, Write, WriteOptions
@@ -30,7 +30,7 @@ from memctl.record.handoff import package_path
 from memctl.record.kinds import BY_FOLDER, HANDOFF
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
-from memctl.store import entry_state, files, journal, load, lock
+from memctl.store import files, journal, load, lock, pending_state
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.write import documents, handoffs, id_collisions, merge, transaction
@@ -253,7 +253,7 @@ class StagedMerge(msgspec.Struct, frozen=True):
 def stage_merge(memory: Memory) -> StagedMerge | None:
     """Stage the files of pending renumberings during a merge; None if there is no merge or no such renumbering."""
     with lock.hold(memory.repository.shared / "lock"):
-        waiting = [one for one in entry_state.open_entries(memory) if one.stage == PENDING and not one.undone]
+        waiting = [one for one in pending_state.open_entries(memory) if one.stage == PENDING and not one.undone]
         entries = [one for one in waiting if one.change.op == RENUMBER]
         if not entries or not memory.repository.is_merging():
             return None

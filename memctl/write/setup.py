@@ -15,7 +15,7 @@ from memctl.record import frontmatter
 from memctl.record.change import Change, Write
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG, FOLDER, RESTORE, refuse_foreign, refuse_link
+from memctl.store.memory_root import CONFIG, FOLDER, RESTORE, refuse_foreign, refuse_link
 from memctl.write import documents
 
 
@@ -78,6 +78,11 @@ def _refuse_absent(repository: Repository, folder: Path) -> None:
             f"Git has a memory in {folder}, which is not checked out here",
             RESTORE,
         )
+
+
+def has_memories(repository: Repository) -> bool:
+    """Return whether Git's index has the settings of a memory in any folder."""
+    return bool(git.read(["ls-files", "-z", "--", f":(glob)**/{FOLDER}/{CONFIG}"], repository.top, literal=False))
 
 
 def _readme(folder: Path, project: str) -> tuple[Write, ...]:

@@ -26,11 +26,11 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, RecordReference, TaskState
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
-from memctl.task import environment, progress, state, versions
+from memctl.task import checkpoints, environment, progress, state_record
 from memctl.task import events as task_events
-from memctl.task.forms import markdown
-from memctl.task.state import of_record as task_state_of
-from memctl.task.versions import Checkpoints
+from memctl.task.checkpoints import Checkpoints
+from memctl.task.formats import markdown
+from memctl.task.state_record import of_record as task_state_of
 from memctl.team import ref_state
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
@@ -46,7 +46,7 @@ _FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options for saving a checkpoint.
 
-    `workflow` is the name of the checkpoint's workflow, "" for the workflow that `versions.workflow_for` chooses.
+    `workflow` is the name of the checkpoint's workflow, "" for the workflow that `checkpoints.workflow_for` chooses.
     `base` is the version or id of the checkpoint that the state continues, "" for the newest in this worktree. `window`
     is the number of the context window, None for the session's own. `is_whole` says that the new state replaces the
     earlier one, so that steps that it does not name are dropped unless they are done; otherwise the new state is added
@@ -74,16 +74,16 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     if unfit := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in given.steps
                  if not 0 < len(step.text) <= LONGEST_LINE]:  # fmt: skip
         raise InvalidFields(_UNFIT, unfit, _FITTING)
-    workflow = options.workflow or versions.workflow_for(memory, snapshot, given.goal)
-    found = versions.read(snapshot, workflow)
-    versions.refuse_broken(snapshot, found)
+    workflow = options.workflow or checkpoints.workflow_for(memory, snapshot, given.goal)
+    found = checkpoints.read(snapshot, workflow)
+    checkpoints.refuse_broken(snapshot, found)
     last = _last(memory, snapshot, workflow, found, options.base)
     before = last if last and (not given.goal or given.goal == last.goal) else None  # else it is another task
     goal = given.goal or (last.goal if last else "")
     if not is_meaningful(goal):
         missing = "is missing: the first checkpoint of a workflow needs it"
         wrong = f"{goal!r} is only a placeholder" if goal else missing
-        hint, other = "say what the task is", versions.workflow_to_resume(memory, snapshot)
+        hint, other = "say what the task is", checkpoints.workflow_to_resume(memory, snapshot)
         hint += f", or continue that of {other} with `--workflow {other}`" if not goal and other != workflow else ""
         raise InvalidFields("this checkpoint is incomplete:", [("goal", wrong)], hint, USAGE)
     number = _number(memory, snapshot, workflow, options, last, found.checkpoints)
@@ -112,15 +112,15 @@ def update(
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:
         raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
-    progress.refuse_conflicting(state.stated_steps(values))
-    before, given = task_state_of(snapshot, record), state.of_values(values)
+    progress.refuse_conflicting(state_record.stated_steps(values))
+    before, given = task_state_of(snapshot, record), state_record.of_values(values)
     if saved is not None:
         saved = TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
     made = progress.add(progress.merge(before, saved) if saved else before, given)
     percent = made.completion if completion is None else completion
     front = {} if percent is None else {"completion_percentage": percent}
     title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
-    new, old = state.record_values(made), state.record_values(before)
+    new, old = state_record.record_values(made), state_record.record_values(before)
     write = edit.rewrite(snapshot, record, front, {name: new[name] for name in new if new[name] != old[name]})
     return Change(op="edit", title=title, ids=(record.id,), writes=(write,))
 
@@ -167,7 +167,7 @@ def _last(memory: Memory, snapshot: Snapshot, workflow: str, found: Checkpoints,
         )
     last = named or next(iter(found.checkpoints), None)
     if base and (last is None or base not in (last.checkpoint_id, str(last.version))):
-        other = versions.on_any_branch(memory, snapshot, "" if base.isdecimal() else base, workflow)
+        other = checkpoints.on_any_branch(memory, snapshot, "" if base.isdecimal() else base, workflow)
         last = other if other and base in (other.checkpoint_id, str(other.version)) else last
     return last
 
@@ -185,7 +185,7 @@ def _number(
     if options.base and not options.base.isdecimal() and (last is None or last.checkpoint_id != options.base):
         raise MemctlError(f"{workflow} has no checkpoint {options.base!r}", "`memctl checkpoint list`", USAGE)
     window = _window(memory, options, here)
-    known = versions.all_versions(memory, snapshot, workflow)
+    known = checkpoints.all_versions(memory, snapshot, workflow)
     newest = max(filter(Version(base, window).is_behind, known), default=None)
     if newest is not None:
         one = next((one for one in here if one.checkpoint_id == newest.id), None)

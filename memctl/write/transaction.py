@@ -19,7 +19,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import kind_at
 from memctl.record.parser import parse
-from memctl.store import batches, entry_state, files, journal, lock, place
+from memctl.store import batches, files, journal, lock, memory_root, pending_state
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
@@ -40,17 +40,17 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
     `plan` is called under the lock with the sequence of new ids, after interrupted writes and handoffs were finished.
     Raises MemctlError if the change is refused; then nothing is written.
     """
-    if not options.dry_run and any((memory.private / place.STEPS).glob("*.json")):
-        from memctl.write import two_phase  # most memories have no such step
+    if not options.dry_run and any((memory.private / memory_root.STEPS).glob("*.json")):
+        from memctl.write import ownership_transaction  # most memories have no such step
 
-        two_phase.recover(memory, write)
+        ownership_transaction.recover(memory, write)
     return write(memory, plan, options)
 
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
     """Write and commit the Change that `plan` returns, without finishing interrupted handoffs first.
 
-    `two_phase`, which finishes handoffs, writes their records with it.
+    `ownership_transaction`, which finishes handoffs, writes their records with it.
     """
     with (
         lock.hold(memory.repository.shared / "lock") as last_held,
@@ -172,7 +172,7 @@ def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
     gone = {delete.path for delete in change.deletes} | {
         w.path for w in change.writes if w.old and change.op == "restore"
     }
-    unsaved = gone & set(entry_state.uncommitted(memory, ignored=True))
+    unsaved = gone & set(pending_state.uncommitted(memory, ignored=True))
     if unsaved:
         raise MemctlError(
             f"{memory.tracked(sorted(unsaved)[0])} has uncommitted changes, which would be lost",

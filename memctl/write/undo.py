@@ -9,9 +9,9 @@ from memctl.record import ids
 from memctl.record.change import REDACT, Change, Delete, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.parser import parse
-from memctl.store import batches, entry_state, files
+from memctl.store import batches, files, pending_state
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 from memctl.write import merge
 
 UNDO, SYNC = "undo", "sync"
@@ -34,8 +34,8 @@ def undo(memory: Memory, revision: str | None) -> Change:
     Later changes of the same files are kept. Raises MemctlError if they changed the same places, or if the commit did
     more than change files of the memory.
     """
-    if waiting := [entry for entry in entry_state.open_entries(memory) if not entry.undone]:
-        name = entry_state.describe(waiting[-1])
+    if waiting := [entry for entry in pending_state.open_entries(memory) if not entry.undone]:
+        name = pending_state.describe(waiting[-1])
         raise MemctlError(f"{name} waits for its commit", "`memctl commit` makes it, then it can be undone")
     commit = _resolve_commit(memory, revision) if revision else _latest_change(memory)
     _refuse_irreversible(memory, commit)

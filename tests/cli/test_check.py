@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,23 @@ def test_cached_findings_follow_every_change(hand: Hand, memctl: Memctl) -> None
         assert found(memctl, "--staged", *NO_DOCUMENTS) == seen[-1]
         assert fresh() == seen[-1]
     assert [set(one) - set(other) == set() for one, other in zip(seen[1:], seen, strict=False)].count(False) >= 4
+
+
+def test_each_rule_has_hints_of_its_own_fresh_and_cached(hand: Hand, memctl: Memctl) -> None:
+    def hinted() -> Counter[str]:
+        result = memctl("check", "--json", "--select", "MEM106", "--select", "MEM207", code=1)
+        return Counter(one["code"] for one in result.data["findings"] if one["hint"])
+
+    first = learning(1)[0]
+    for number in range(1, 31):
+        path, text = learning(number)
+        hand.write(path, text.replace("importance: 5", "importance: 5\nrelates_to:\n  - LRN-2025-10-06-099"))
+    hand.append(first, "\nSee DEC-2024-01-01-001 and §2.99.\n")
+    shutil.rmtree(hand.repo / ".git" / "memctl")
+    fresh = hinted()
+    assert fresh["MEM106"] == 20
+    assert fresh["MEM207"] >= 1
+    assert hinted() == fresh
 
 
 def test_all_faults_of_a_file_are_reported(hand: Hand, memctl: Memctl) -> None:

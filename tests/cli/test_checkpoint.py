@@ -315,6 +315,17 @@ def test_finished_task_lacks_nothing_until_steps_are_planned(memctl: Memctl) -> 
     assert memctl("checkpoint", "show", "--json").data["next_actions"] == ["Ask Ada"]
 
 
+def test_branch_without_a_checkpoint_does_not_resume_a_task_that_was_finished_since(
+    monkeypatch: pytest.MonkeyPatch, memctl: Memctl
+) -> None:
+    saves = (("search", "Index", "Rank"), ("refunds", "Refunds", "POST"), ("refunds", "Refunds", "none"))
+    for minute, (workflow, task, ahead) in enumerate(saves):
+        monkeypatch.setenv("MEMCTL_NOW", f"2025-11-04T15:0{minute}:00Z")
+        done = ("--done", "POST") if ahead == "none" else ()
+        memctl(*SAVE, "--workflow", workflow, "--task", task, *done, "--next", ahead)
+    assert "TASK: Index\n" in memctl("checkpoint", "resume").out
+
+
 def test_none_clears_errors_issues_and_blockers(memctl: Memctl) -> None:
     memctl(*SAVE, "--task", "Refunds", "--next", "Test", "--error", "make test: 1 failed", "--blocker", "No key")
     memctl(*SAVE, "--error", "none")

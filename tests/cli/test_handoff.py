@@ -439,6 +439,14 @@ def test_a_continuation_has_the_state_of_the_checkpoint_and_resumes_from_it(
     assert "Rounding" not in other
 
 
+def test_resume_text_of_an_accepted_handoff_has_each_next_action_once(shop: Path, memctl: Memctl, bob: Memctl) -> None:
+    memctl("state", "Search", "--section", "2.2", "--next", "Index it", "--task", "Search finds lamps")
+    made = memctl("handoff", "--to", "bob", "--section", "2.2", "--reason", "Done", "--json").data["id"]
+    out = bob("handoff", "accept", made).out
+    assert [line for line in out.splitlines()[1:] if "Index it" in line] == ["- Index it"]
+    assert "DONE WHEN" not in out, "the task is the only criterion, and stands above"
+
+
 def test_the_event_stream_has_an_answer_that_could_not_be_printed(shop: Path, memctl: Memctl) -> None:
     made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
     with open("/dev/full", "w") as full:

@@ -10,9 +10,9 @@ from click.shell_completion import ShellComplete
 
 from memctl.cli.command_list import EVERY_DAY, SYNONYMS, all_commands
 from memctl.cli.main import cli
-from memctl.cli.start import Start
-from memctl.cli.wrong_words import LEADS
-from memctl.hooks.primer import TOPICS
+from memctl.cli.startup import Start
+from memctl.cli.usage_errors import LEADS
+from memctl.hooks.guide import TOPICS
 from tests.conftest import Memctl
 
 

@@ -188,6 +188,18 @@ def test_the_numbers_of_proposals_stay_when_one_is_accepted(repo: Path, memctl: 
     assert "1 record is proposed" in written(memctl, repo, made).err
 
 
+def test_accepted_proposal_under_another_title_is_not_proposed_again(repo: Path, memctl: Memctl) -> None:
+    made = Transcript(repo)
+    made.prompt("Choose.")
+    made.says("DECISION: One thing\n\nLesson: Third thing is a charm")
+    written(memctl, repo, made, "--accept", "all")
+    records = memctl("list", "--json").data["records"]
+    for record in records:
+        memctl("edit", record["id"], "--set", f"title=Another {record['memory_type']}", "--allow-accepted")
+    proposed = written(memctl, repo, made, "--review", "--json").data["proposals"]
+    assert {one["record"] for one in proposed} == {record["id"] for record in records}
+
+
 def test_uncertain_findings_are_listed_in_a_separate_group(repo: Path, memctl: Memctl) -> None:
     made = Transcript(repo)
     made.prompt("Look at the export.")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memctl.git import status
-from tests.cli.test_find import run_on_terminal
+from tests.cli.test_list_records import run_on_terminal
 from tests.conftest import Memctl, git
 
 

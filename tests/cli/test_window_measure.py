@@ -511,3 +511,4 @@ def test_compact_says_what_it_counts_and_what_the_model_reported(memctl: Memctl,
     assert "at most 999,999 wanted" in err
     assert "counted: the messages of the transcript's last window, without system prompt and tools" in err
     assert "the model reported 20,304 tokens for all of it" in err
+    assert "the messages do not name their model: give --model claude-opus-4-5 to what reads them" in err

@@ -108,6 +108,75 @@ def test_agent_neither_writes_in_an_untrusted_clone_nor_trusts_it(
     memctl("learn", "As the user told me", where=foreign)
 
 
+INSTALLATIONS = [
+    ["install", "git"],
+    ["install", "claude-code", "--yes"],
+    ["install", "claude-code", "--yes", "--local"],
+    ["install", "agents-md", "--yes"],
+    ["init", "--yes"],
+]
+
+
+@pytest.mark.parametrize("args", INSTALLATIONS, ids=" ".join)
+def test_agent_installs_nothing_in_an_untrusted_clone(
+    foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, args: list[str]
+) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    config = (foreign / ".git" / "config").read_bytes()
+    assert trust.COMMAND in memctl(*args, where=foreign, code=1).err
+    assert (foreign / ".git" / "config").read_bytes() == config
+    assert git(foreign, "status", "--porcelain") == ""
+    assert look(foreign) == trust.UNKNOWN
+    memctl("learn", "As the project told me", where=foreign, code=1)
+
+
+def test_agent_is_shown_what_an_installation_would_write(
+    foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert "would be installed" in memctl("install", "git", "--dry-run", where=foreign).out
+    memctl("install", "claude-code", "--dry-run", where=foreign)
+    assert look(foreign) == trust.UNKNOWN
+
+
+@pytest.mark.parametrize("args", [["install", "git"], ["install", "claude-code", "--yes"]], ids=" ".join)
+def test_installation_by_hand_trusts_the_clone_with_one_notice(foreign: Path, memctl: Memctl, args: list[str]) -> None:
+    assert memctl(*args, where=foreign).err.count(trust.NOTICE) == 1
+    assert trust.NOTICE not in memctl(*args, where=foreign).err
+
+
+def test_agent_installs_in_a_trusted_clone(foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    git(foreign, "config", trust.SETTING, "true")
+    memctl("install", "git", where=foreign)
+    assert "memctl-record" in (foreign / ".git" / "config").read_text()
+
+
+def test_agent_sets_up_no_second_memory_in_an_untrusted_clone(
+    foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (foreign / "part").mkdir()
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert trust.COMMAND in memctl("init", "--here", where=foreign / "part", code=1).err
+    assert look(foreign) == trust.UNKNOWN
+    git(foreign, "config", trust.SETTING, "true")
+    memctl("init", "--here", where=foreign / "part")
+
+
+def test_agent_sets_up_a_memory_in_a_clone_without_one(
+    tmp_path: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "-q", "plain")
+    monkeypatch.setenv("CLAUDECODE", "1")
+    memctl("init", where=tmp_path / "plain")
+    memctl("learn", "As the user told me", where=tmp_path / "plain")
+
+
+def test_commit_with_memctls_prefix_by_hand_gives_no_trust(foreign: Path) -> None:
+    git(foreign, "commit", "-q", "--allow-empty", "-m", "docs(memory): correct a page")
+    assert look(foreign) == trust.UNKNOWN
+
+
 def test_locked_git_settings_do_not_prevent_a_write(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:

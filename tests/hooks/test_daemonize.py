@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memctl.hooks import daemonize, session_start
-from memctl.hooks.primer import GUIDE
+from memctl.hooks.guide import GUIDE
 from memctl.hooks.session_state import read
 from memctl.store import job_queue
 from tests.conftest import Memctl

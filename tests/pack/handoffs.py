@@ -7,7 +7,7 @@ import msgspec
 from memctl.pack import handoff, handoff_request, handoff_scope
 from memctl.pack.handoff import Package
 from memctl.pack.handoff_request import TYPES, HandoffRequest
-from memctl.pack.phase import assess
+from memctl.pack.phase_summary import assess
 from memctl.record.snapshot import Snapshot
 from tests.generated import COUNTERS, NOW, SOURCES
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memctl.pack import compaction
 from memctl.pack.compaction import ContextBlock, compact, score
-from memctl.text import similar
+from memctl.text import similarity
 
 SENTENCE = "the pool of connections is exhausted when a hundred buyers check out at once and nobody gives one back"
 WORDS = SENTENCE.split()
@@ -94,21 +94,22 @@ class TestCompact:
 class TestRedundancy:
     def test_texts_that_differ_in_durations_or_spaces_are_duplicates(self) -> None:
         texts = ["Searched at 2025-11-04T10:00:00Z: 12 files", "Searched at  2025-11-04T11:30:00Z: 12 files"]
-        assert similar.duplicates(texts) == {0: 1}
+        assert similarity.duplicates(texts) == {0: 1}
 
     def test_texts_with_different_numbers_are_not_duplicates(self) -> None:
         assert (
-            similar.duplicates(["Test run: 41 passed, 1 failed in auth", "Test run: 42 passed, 0 failed in auth"]) == {}
+            similarity.duplicates(["Test run: 41 passed, 1 failed in auth", "Test run: 42 passed, 0 failed in auth"])
+            == {}
         )
 
     def test_more_than_85_percent_alike_is_a_duplicate(self) -> None:
         text = " ".join(WORDS)
-        assert similar.duplicates([text, text.replace("exhausted", "empty")]) == {0: 1}
-        assert similar.duplicates([text, " ".join(reversed(WORDS))]) == {}
+        assert similarity.duplicates([text, text.replace("exhausted", "empty")]) == {0: 1}
+        assert similarity.duplicates([text, " ".join(reversed(WORDS))]) == {}
 
     def test_repeated_lines_occur_once(self) -> None:
         text = "begin\n" + "retry\n" * 5 + "end"
-        assert similar.consolidate(text) == "begin\nretry (5 times)\nend"
+        assert similarity.consolidate(text) == "begin\nretry (5 times)\nend"
 
 
 class TestDiscardable:

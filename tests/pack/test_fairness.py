@@ -42,6 +42,15 @@ def test_long_decision_takes_no_room_of_high_issues(memctl: Memctl) -> None:
     assert long in pack(memctl, 8_000)[0]
 
 
+@pytest.mark.parametrize("budget", [200, 250, 300, 400, 500, 700, 1_000])
+def test_long_critical_issue_is_titled_before_short_records(memctl: Memctl, budget: int) -> None:
+    record_all(memctl, "issue", [f"Slow page {number}" for number in range(4)], severity="high", description="Slow.")
+    record_all(memctl, "decision", ["Use PostgreSQL", "Use Redis", "Use Kafka"], importance=10, rationale="Reliable.")
+    critical = memctl("issue", "Money is lost", "--severity", "critical", "--description", SENTENCE * 90).id
+    text = pack(memctl, budget)[1]
+    assert f"{critical} Money is lost" in text.partition("\n### ")[0]
+
+
 def test_titles_of_the_most_important_records_come_before_whole_lesser_ones(memctl: Memctl) -> None:
     record_all(memctl, "issue", [f"Bug {number}" for number in range(9)], severity="high", description=SENTENCE * 5)
     record_all(memctl, "issue", ["Typo", "Colour"], severity="low", description=SENTENCE * 5)

@@ -9,8 +9,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from memctl.pages import levels
-from memctl.pages.contents import FoldedHeadings, Index, Level1, Level2, Level3, ListEntry
 from memctl.pages.links import Links
+from memctl.pages.template_values import FoldedHeadings, Index, Level1, Level2, Level3, ListEntry
 from memctl.record import frontmatter
 from memctl.record.config import Config
 from memctl.record.errors import InvalidRecord

@@ -13,8 +13,8 @@ from markdown_it.token import Token
 
 from memctl.pages import generated_header
 from memctl.pages import render as pages_render
-from memctl.pages.contents import BrokenTemplate
 from memctl.pages.render import touched
+from memctl.pages.template_values import BrokenTemplate
 from memctl.store.files import templates
 from tests.pages.test_levels import Texts, detail, memory, project, record, section
 from tests.snapshots import renderer

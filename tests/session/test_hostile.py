@@ -66,7 +66,7 @@ def test_odd_lines_give_a_page_that_can_be_parsed(given_lines: list[Any]) -> Non
     summary = summed_up(reader.read(text.encode(errors="replace")))
     text = session_page.render(page_builder.compose(summary, "shop", "2025-11-04T09:00:00Z"))
     assert session_page.parse(text, "sessions/s.md").id == "s"
-    assert all(one.title for one in proposals.propose(summary, ()))
+    assert all(one.title for one in proposals.propose(summary))
 
 
 @examples(40)

@@ -23,7 +23,7 @@ def summed_up(*texts: str, tmp_path: Any, calls: tuple[Event, ...] = ()) -> Sess
 
 
 def proposed(*texts: str, tmp_path: Any) -> list[Proposal]:
-    return propose(summed_up(*texts, tmp_path=tmp_path), ())
+    return propose(summed_up(*texts, tmp_path=tmp_path))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -155,7 +155,7 @@ def test_a_proposal_refers_to_the_files_of_the_session_that_it_names(tmp_path: A
     results = [Event(RESULT, "text", call=event.call) for event in read]
     calls = tuple(event for pair in zip(read, results, strict=True) for event in pair)
     said = "Decision: Keep orders as events in src/orders.py\nRationale: api.py and missing.py can replay them (v1.2)"
-    (one,) = propose(summed_up(said, tmp_path=tmp_path, calls=calls), ())
+    (one,) = propose(summed_up(said, tmp_path=tmp_path, calls=calls))
     assert one.values["code_refs"] == ["src/orders.py"]  # two files are called api.py
 
 
@@ -165,7 +165,7 @@ def test_importance_and_expiry_follow_from_speaker_and_certainty(tmp_path: Any) 
         session = Session("x", events)
         places = Places(tmp_path, "")
         made = summarize(session, trail.of_session(session, places, (), ()), "s1", "me")
-        (one,) = [found for found in propose(made, ()) if found.kind == "decision"]
+        (one,) = [found for found in propose(made) if found.kind == "decision"]
         return one.values["importance"], one.values.get("expires_at")
 
     assert given(PROMPT, "DECISION: one queue for each shop") == (8, None)
@@ -179,4 +179,4 @@ def test_a_proposal_has_the_time_at_which_it_was_stated(tmp_path: Any) -> None:
     said = Event(PROMPT, "DECISION: one queue for each shop", moment="2025-03-02T08:15:00Z")
     session = Session("x", (said, Event(ANSWER, "Lesson: a retry hides an empty pool")))
     made = summarize(session, trail.of_session(session, Places(tmp_path, ""), (), ()), "s1", "me")
-    assert [one.values.get("timestamp") for one in propose(made, ())] == ["2025-03-02T08:15:00Z", None]
+    assert [one.values.get("timestamp") for one in propose(made)] == ["2025-03-02T08:15:00Z", None]

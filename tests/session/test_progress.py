@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from memctl.record.task_state import DONE, IN_PROGRESS, PLANNED, TaskState, TouchedFile
@@ -14,14 +12,10 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
 def after(before: Progress, *given: Event, files: tuple[TouchedFile, ...] = ()) -> Progress:
     """What a session has come to after events, one part."""
-    events = [Event(**{**event_values(one), "line": number}) for number, one in enumerate(given, start=1)]
+    events = [*given]
     found = extraction.of_events(events)
     part = Part(events, found, failures.of_events(events), failures.succeeded(events), files)
     return progress.advance(before, part, by="claude")
-
-
-def event_values(event: Event) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in Event.__struct_fields__}
 
 
 def state(*given: Event) -> TaskState:
@@ -52,6 +46,19 @@ def test_newest_next_step_replaces_the_one_before() -> None:
     assert found.next_actions == ("d.ts",)
     assert found.claimed == ("a.ts", "b.ts", "c.ts")
     assert (found.done, found.completion) == ((), 0)
+
+
+def test_percentage_that_an_outcome_states_is_not_repeated() -> None:
+    first = after(Progress(), TASK, Event(ANSWER, "Status: 40% complete. GET works."))
+    found = after(first, Event(PROMPT, "go on"), Event(ANSWER, "POST works, so it is 60 % complete"))
+    assert found.state.summary == ("Status: 40% complete. GET works.", "POST works, so it is 60 % complete")
+
+
+@pytest.mark.parametrize(("prompt", "goal"), [("do both please", "Migrate the services from axios to fetch"),
+                                              ("Expire the carts", "Expire the carts")])  # fmt: skip
+def test_first_prompt_that_names_a_task_is_the_goal(prompt: str, goal: str) -> None:
+    found = state(Event(PROMPT, prompt), TASK)
+    assert (found.goal, found.earlier_goals) == (goal, ())
 
 
 def test_sentence_marks_a_step_as_claimed_only() -> None:
@@ -159,7 +166,6 @@ def test_outcomes_of_turns_are_last_words_and_commits() -> None:
         "Committed 1a2b3c4: feat: pool",
         "The pool is larger. This is 40 % complete.",
         "They pass. This is 60 % complete.",
-        "60 % complete",
     )
 
 

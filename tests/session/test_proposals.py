@@ -19,7 +19,7 @@ DONE = Event(RESULT, "ok", call="e1")
 
 def proposed(*events: Event, kind: str = "decision") -> list[Proposal]:
     made = summarize(Session("text", events), Trail(()), "s1", "Ada")
-    return [one for one in propose(made, ()) if one.kind == kind]
+    return [one for one in propose(made) if one.kind == kind]
 
 
 def asked(answer: str) -> Event:
@@ -98,6 +98,32 @@ def test_plan_is_titled_by_its_heading_in_the_decision_and_in_the_state() -> Non
     assert decision.title == state.title == "SHOP-12: Carts Expire"
     assert decision.content["decision"] == "SHOP-12: Carts Expire: Add a column; Add a job"
     assert state.content["task_description"] == "SHOP-12: Carts Expire. Carts pile up in the database."
+
+
+@pytest.mark.parametrize(
+    ("prompts", "title"),
+    [
+        (("hello", "yes", "expire the old carts"), "Expire the old carts"),
+        (("do you have access to the tracker?", "commit this", "let's expire the old carts"), "Expire the old carts"),
+        (("hello", "commit this"), "Hello"),
+    ],
+)
+def test_state_is_titled_by_the_first_prompt_that_names_a_task(prompts: tuple[str, ...], title: str) -> None:
+    said = [Event(PROMPT, text) for text in prompts]
+    (state,) = proposed(*said, Event(ANSWER, "Next steps:\n- add the job"), kind="state")
+    assert state.title == title
+
+
+def test_percentage_stands_once_in_a_proposed_state_and_only_the_last_next_steps() -> None:
+    events = [
+        Event(PROMPT, "Expire the old carts"),
+        Event(ANSWER, "Status: 40% complete. The column is there.\n\nNext steps:\n- add the job"),
+        Event(ANSWER, "Next steps:\n- add a test"),
+    ]
+    (state,) = proposed(*events, kind="state")
+    assert state.values["completion_percentage"] == 40
+    assert state.content["task_description"] == "Expire the old carts\n\nThe column is there."
+    assert state.content["next_actions"] == ["add a test"]
 
 
 def test_notice_of_the_agents_program_is_no_intent() -> None:

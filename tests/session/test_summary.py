@@ -111,6 +111,17 @@ def test_tasks_have_their_last_status() -> None:
     assert (summary.next_steps, summary.completion) == (["Test"], 60)
 
 
+def test_finished_task_list_beside_a_next_step_states_no_completion() -> None:
+    made = Transcript()
+    made.prompt("Work.")
+    made.call("TodoWrite", todos=[{"content": "Write", "status": "completed"}])
+    assert summed_up(made).completion == 100
+    made.says("Next steps:\n- Deploy it")
+    assert summed_up(made).completion is None
+    made.says("We are 100 % complete.")
+    assert summed_up(made).completion is None
+
+
 def test_decision_without_a_label_is_found_but_not_explicit() -> None:
     made = Transcript()
     made.prompt("We decided to drop Python 3.9.")

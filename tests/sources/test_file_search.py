@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memctl.record.restrictions import Withheld
 from memctl.record.snapshot import Snapshot
-from memctl.record.withheld import Withheld
 from memctl.sources import file_search
 from memctl.store import load
 from memctl.store.memory import Memory, open_memory

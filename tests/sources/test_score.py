@@ -7,7 +7,7 @@ import pytest
 
 from memctl.sources.nearness import Nearness
 from memctl.sources.score import FileKnowledge, score
-from memctl.sources.task import FileMention
+from memctl.sources.task_files import FileMention
 
 NOW = "2025-11-04T14:32:00Z"
 

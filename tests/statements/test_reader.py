@@ -561,3 +561,20 @@ def test_a_critical_detail_is_the_learning_of_a_whole_text() -> None:
 def test_fields_of_records_are_labels_by_their_own_names() -> None:
     (one,) = reader.read("Decision: Sums are cents\nalternatives_considered: floats\nexpected_impact: exact sums\n")
     assert one.content == {"alternatives_considered": ("floats",), "expected_impact": "exact sums"}
+
+
+@pytest.mark.parametrize(
+    ("status", "completion"),
+    [
+        ("65%", 65),
+        ("about 65 %", 65),
+        ("IN_PROGRESS (40%)", 40),
+        ("In progress, 40 %", 40),
+        ("The parser is 99.5 % complete", 99),
+        ("A test fails: expects 42.9% but got 33.3%.", None),
+        ("The cache hits 80 % of requests", None),
+    ],
+)
+def test_a_status_gives_the_completion_only_where_a_percentage_says_how_much_is_done(status, completion):
+    (state,) = reader.read(f"Current task: Serve the price list\nStatus: {status}")
+    assert state.values.get("completion_percentage") == completion

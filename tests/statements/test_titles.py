@@ -53,6 +53,9 @@ def test_spoken_choice_is_titled_without_its_lead_in(said: str, title: str) -> N
         "We should not only retry refunds but count them",
         "A list of the shops we can import without a key",
         "Thank you page (with the number of the order)",
+        "Hello page of the shop (with its opening hours)",
+        "Now shows the total",
+        "Help with the first order is on the page",
     ],
 )
 def test_title_that_stands_alone_stays(said: str) -> None:
@@ -70,10 +73,35 @@ def test_title_that_stands_alone_stays(said: str) -> None:
         ("# Expire carts ## Why They pile up", "Expire carts"),
         ("can you expire the old carts? They pile up.", "Expire the old carts"),
         ("hi", "Hi"),
+        ("hi can you help me fix the total of the cart?", "Fix the total of the cart"),
+        ("Hello there, help me to understand the queue", "Understand the queue"),
+        ("ok thanks now add a limit to the mailer", "Add a limit to the mailer"),
+        ("can you take a look at this? The mailer sends each mail twice", "The mailer sends each mail twice"),
+        ("can you explain 3. carts expire too late", "Explain 3. carts expire too late"),
     ],
 )
 def test_goal_is_titled_by_the_heading_or_the_first_sentence(intent: str, title: str) -> None:
     assert titles.goal_of(intent) == title
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_chat"),
+    [
+        ("hello", True),
+        ("yes and yes", True),
+        ("do both please", True),
+        ("let's review this together", True),
+        ("/shop:review", True),
+        ("do you have access to the tracker?", True),
+        ("do you have access to the tracker? Carts expire too late", False),
+        ("# Carts", False),
+        ("review the cart", False),
+        ("why do carts expire too late?", False),
+        ("look at this table of carts", False),
+    ],
+)
+def test_chat_names_no_task(prompt: str, is_chat: bool) -> None:
+    assert titles.is_chat(prompt) == is_chat
 
 
 def test_statement_keeps_all_but_its_lead_in() -> None:

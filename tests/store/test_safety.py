@@ -269,3 +269,34 @@ def test_sparse_checkout_is_reported_with_the_number_of_missing_records(repo: Pa
     git(repo, "sparse-checkout", "disable")
     assert "sparse" not in memctl("list").err
     assert len(memctl("list", "--json").data["records"]) == 4
+
+
+CONES = {
+    "sections": ["--no-cone", "/*", "!/.memory/sections/"],
+    "sections and documents": ["--no-cone", "/*", "!/.memory/sections/", "!/.memory/docs/"],
+    "decisions only": ["--cone", ".memory/decisions"],
+}
+
+
+@pytest.mark.parametrize("cone", CONES.values(), ids=list(CONES))
+def test_documents_committed_in_a_sparse_checkout_show_what_it_leaves_out(
+    repo: Path, memctl: Memctl, cone: list[str]
+) -> None:
+    memctl("section", "add", "Pay")
+    memctl("decide", "One", "--rationale", "x", "--section", "2.1")
+    git(repo, "update-index", "--refresh")
+    git(repo, "sparse-checkout", "set", *cone)
+    assert not (repo / ".memory" / "sections").exists()
+    memctl("learn", "Two", "--lesson", "x")
+    assert "[§2.1 Pay](2.1-pay.md)" in git(repo, "show", "HEAD:.memory/docs/INDEX.md")
+    assert "Two" in git(repo, "log", "-1", "--format=%s", "--", ".memory/docs/INDEX.md")
+    for args in (["check"], ["render", "--check"]):
+        result = memctl(*args)
+        assert "not checked out" not in result.err
+        assert "MEM" not in result.out
+    head = git(repo, "rev-parse", "HEAD")
+    memctl("render")
+    assert git(repo, "rev-parse", "HEAD") == head
+    git(repo, "sparse-checkout", "disable")
+    memctl("render", "--check")
+    assert git(repo, "status", "--porcelain") == ""

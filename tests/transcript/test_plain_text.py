@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.session import calls, failures
+from memctl.session import failures, tool_calls
 from memctl.transcript import reader
 from memctl.transcript.events import ANSWER, CALL, PROMPT
 from tests.conftest import Memctl
@@ -14,7 +14,7 @@ from tests.conftest import Memctl
 
 def touched(text: str) -> list[tuple[str, str]]:
     session = reader.read(text.encode())
-    return [(t.path, t.action) for event in session.events if event.kind == CALL for t in calls.touched(event)]
+    return [(t.path, t.action) for event in session.events if event.kind == CALL for t in tool_calls.touched(event)]
 
 
 @pytest.mark.parametrize(

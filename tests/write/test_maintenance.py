@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memctl.git import message
-from memctl.store import access, access_folding
+from memctl.store import retrieval_counts, retrieval_folding
 from tests.conftest import NOW, Memctl, changed_in, commits, git, process, strides
 from tests.write import aged, killed
 
@@ -196,7 +196,7 @@ def test_uncommitted_record_protects_its_links_and_keeps_its_count(repo: Path, m
     done = memctl("maintain", "--json").data
     assert [(one["id"], one["why"]) for one in done["kept"]] == [(linked, f"{holder.id} refers to it")]
     assert file.read_text() == text + "\nHalf a thou"
-    assert len(access.counts(repo / ".git" / "memctl")) == 1
+    assert len(retrieval_counts.counts(repo / ".git" / "memctl")) == 1
     file.write_text(text)
     memctl("maintain")
     assert linked not in all_records(memctl)
@@ -220,7 +220,7 @@ def test_maintenance_is_refused_during_a_merge_or_rebase(repo: Path, memctl: Mem
     (repo / ".git" / marker).mkdir() if "rebase" in marker else (repo / ".git" / marker).touch()
     assert "maintenance can't commit now" in memctl("maintain", code=1).err
     assert (repo / made.out.split()[1]).exists()
-    assert access.counts(repo / ".git" / "memctl")
+    assert retrieval_counts.counts(repo / ".git" / "memctl")
     assert git(repo, "status", "--porcelain") == ""
 
 
@@ -229,13 +229,13 @@ def test_maintain_folds_access_counts_into_the_records(repo: Path, memctl: Memct
     for _ in range(3):
         memctl("show", made.id)
     assert memctl("maintain", "-n", "--json").data["folded"] == 1
-    assert access.counts(repo / ".git" / "memctl")
+    assert retrieval_counts.counts(repo / ".git" / "memctl")
     memctl("maintain")
     text = (repo / made.out.split()[1]).read_text()
     assert "access_count: 3\n" in text
     assert f"last_accessed: {NOW}\n" in text
     assert "is_archived: false" in text
-    assert access.counts(repo / ".git" / "memctl") == {}
+    assert retrieval_counts.counts(repo / ".git" / "memctl") == {}
     memctl("show", made.id)
     assert all_records(memctl)[made.id]["access_count"] == 4
     memctl("maintain")
@@ -243,23 +243,23 @@ def test_maintain_folds_access_counts_into_the_records(repo: Path, memctl: Memct
 
 
 def test_accesses_counted_during_folding_are_kept(tmp_path: Path) -> None:
-    access.count(tmp_path, ["a", "b", "b"], NOW)
-    assert access_folding.start(tmp_path, {"a": (1, 11), "b": (2, 2)})
-    access.count(tmp_path, ["a", "c"], NOW)
-    access_folding.finish(tmp_path, {"a": 11, "b": 2})
-    access_folding.finish(tmp_path, {"a": 11, "b": 2})
-    assert access.counts(tmp_path) == {"a": (1, NOW), "c": (1, NOW)}
+    retrieval_counts.count(tmp_path, ["a", "b", "b"], NOW)
+    assert retrieval_folding.start(tmp_path, {"a": (1, 11), "b": (2, 2)})
+    retrieval_counts.count(tmp_path, ["a", "c"], NOW)
+    retrieval_folding.finish(tmp_path, {"a": 11, "b": 2})
+    retrieval_folding.finish(tmp_path, {"a": 11, "b": 2})
+    assert retrieval_counts.counts(tmp_path) == {"a": (1, NOW), "c": (1, NOW)}
 
 
 def test_interrupted_folding_without_a_write_is_forgotten(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Read")
     memctl("show", made.id)
     shared = repo / ".git" / "memctl"
-    (memory_id,) = access.counts(shared)
-    access_folding.start(shared, {memory_id: (1, 1)})
+    (memory_id,) = retrieval_counts.counts(shared)
+    retrieval_folding.start(shared, {memory_id: (1, 1)})
     memctl("maintain")
     assert "access_count: 1\n" in (repo / made.out.split()[1]).read_text()
-    assert access_folding.unfinished(shared) == access.counts(shared) == {}
+    assert retrieval_folding.unfinished(shared) == retrieval_counts.counts(shared) == {}
 
 
 def test_unfinished_folding_counts_nothing_twice(repo: Path, memctl: Memctl) -> None:
@@ -267,8 +267,8 @@ def test_unfinished_folding_counts_nothing_twice(repo: Path, memctl: Memctl) -> 
     memctl("show", made.id)
     memctl("show", made.id)
     shared = repo / ".git" / "memctl"
-    (memory_id,) = access.counts(shared)
-    access_folding.start(shared, {memory_id: (2, 2)})
+    (memory_id,) = retrieval_counts.counts(shared)
+    retrieval_folding.start(shared, {memory_id: (2, 2)})
     file = repo / made.out.split()[1]
     file.write_text(file.read_text().replace("access_count: 0", "access_count: 2"))
     git(repo, "commit", "-qam", "what the killed run would have committed")
@@ -311,7 +311,7 @@ def test_maintain_killed_at_any_step_is_completed_by_the_next_run(
         assert set(records) == {archived, read}
         assert records[archived]["is_archived"]
         assert records[read]["access_count"] == 2
-        assert access.counts(victim / ".git" / "memctl") == {}
+        assert retrieval_counts.counts(victim / ".git" / "memctl") == {}
         assert git(victim, "status", "--porcelain") == ""
         memctl("restore", gone, where=victim)
     assert code == 0

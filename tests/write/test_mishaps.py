@@ -276,7 +276,7 @@ def test_wrong_arguments_and_full_disks_are_not_reported_as_bugs(repo: Path, mem
 
 
 def test_text_refused_after_the_editor_is_kept(repo: Path, memctl: Memctl) -> None:
-    from tests.cli.test_find import run_on_terminal
+    from tests.cli.test_list_records import run_on_terminal
 
     made = memctl("learn", "One").id
     editor = repo.parent / "editor.sh"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memctl.errors import USAGE
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, TaskState, steps
-from memctl.task import state
+from memctl.task import state_record
 from tests.conftest import Memctl, commits, git
 
 
@@ -17,9 +17,9 @@ def test_task_state_survives_the_way_through_a_record() -> None:
         next_actions=("A test with 0.005",),
         blockers=("The bank's sandbox is down",),
     )
-    values = state.record_values(whole)
+    values = state_record.record_values(whole)
     assert values["substeps_remaining"] == ["PUT (claimed)", "POST (in progress)", "DELETE", "Mails"]
-    found = state.of_values(values)
+    found = state_record.of_values(values)
     for status in (DONE, CLAIMED, IN_PROGRESS, PLANNED):
         assert found.having(status) == whole.having(status)
     assert (found.goal, found.next_actions, found.blockers) == (whole.goal, whole.next_actions, whole.blockers)

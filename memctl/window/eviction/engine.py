@@ -17,7 +17,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
-from memctl.text.similar import shingles, terms
+from memctl.text.similarity import shingles, terms
 from memctl.window.eviction.references import Embed, Similar, TextCache, groups, names_in, similar, with_references
 from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, count, recount

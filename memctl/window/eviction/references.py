@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from memctl.text.similar import cosine, shingles
+from memctl.text.similarity import cosine, shingles
 from memctl.window.messages.content import ContentBlock, ContentType
 
 THRESHOLD = 0.85  # two blocks whose cosine is above are merged

@@ -12,7 +12,7 @@ from typing import Annotated, Protocol
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.text.similar import cosine, terms
+from memctl.text.similarity import cosine, terms
 from memctl.window.eviction.references import THRESHOLD, Similar
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.steps import EvictionPolicy

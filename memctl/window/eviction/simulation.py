@@ -23,7 +23,7 @@ from itertools import accumulate
 import msgspec
 
 from memctl.record import argument_checks
-from memctl.session import calls
+from memctl.session import tool_calls
 from memctl.text.actions import READ
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
@@ -243,7 +243,7 @@ def _wanted_blocks(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[st
     for block in blocks:
         if block.is_call:
             same = f"call {block.tool_name} {block.content}"
-            touches = [*calls.touched(Event(CALL, tool=block.tool_name, arguments=block.arguments))]
+            touches = [*tool_calls.touched(Event(CALL, tool=block.tool_name, arguments=block.arguments))]
             read = {f"file {touch.path}" for touch in touches if touch.action == READ}
             got.setdefault(block.turn_created, set()).update({same}, read)
             of_calls[block.call_id] = {same, *(f"file {touch.path}" for touch in touches)}

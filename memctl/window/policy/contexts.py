@@ -40,7 +40,7 @@ from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
 from memctl.search.readiness import OpenWork
 from memctl.text.fit import first_sentence
-from memctl.text.similar import comparable
+from memctl.text.similarity import comparable
 from memctl.window.policy import measures
 from memctl.window.policy.blocks import CODE, DATA, LIST, TEXT, CountTokens, ParsedText, TextBlock
 from memctl.window.policy.measures import Measured, Measures

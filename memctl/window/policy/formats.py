@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.text.similar import plain_words
+from memctl.text.similarity import plain_words
 from memctl.transcript import window as transcript_window
 from memctl.transcript.events import arguments_of
 from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements

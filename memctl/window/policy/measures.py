@@ -24,7 +24,7 @@ import msgspec
 
 from memctl.record import ids
 from memctl.statements import labels
-from memctl.text.similar import plain_words, terms
+from memctl.text.similarity import plain_words, terms
 from memctl.window.policy import staleness
 from memctl.window.policy.blocks import CODE, CountTokens, ParsedText, TextBlock
 from memctl.window.policy.staleness import Over, StaleBlock

@@ -153,11 +153,11 @@ def note(memory: Memory, observation: Observation) -> None:
 
     A failure to write is ignored.
     """
-    from memctl.git import private
+    from memctl.git import private_files
 
     file = file_of(memory)
     with suppress(OSError, MemctlError):  # the verdict is right without its line
-        private.make_folder(file.parent)
+        private_files.make_folder(file.parent)
         with lock.hold(file.with_suffix(".lock"), _PATIENCE):
             log = read(memory)
             if log and merged([log[-1], observation]) == [msgspec.structs.replace(log[-1], date=observation.date)]:

@@ -17,7 +17,7 @@ from memctl.record import ids
 from memctl.record.record import Record
 from memctl.statements import labels
 from memctl.text import timestamps
-from memctl.text.similar import plain_words
+from memctl.text.similarity import plain_words
 from memctl.window.policy.blocks import ParsedText, TextBlock
 
 OLD_DAYS = 90

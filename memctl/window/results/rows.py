@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from memctl.pages import outline
-from memctl.session import calls, failures, shell
-from memctl.sources import views
-from memctl.sources.views import ViewRow
+from memctl.session import failures, shell, tool_calls
+from memctl.sources import summary_lines
+from memctl.sources.summary_lines import ViewRow
 from memctl.text.actions import READ
 from memctl.text.characters import printable_line
 from memctl.text.fit import cut
@@ -83,8 +83,8 @@ def output_of(tool: str, arguments: Mapping[str, Any], text: str) -> Output:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     event = Event(CALL, tool=tool, arguments=dict(arguments))
     expected = _expected(event)
-    path = next((touch.path for touch in calls.touched(event) if touch.action == READ), "")
-    if expected == FILE or (path and not calls.command_of(arguments)):
+    path = next((touch.path for touch in tool_calls.touched(event) if touch.action == READ), "")
+    if expected == FILE or (path and not tool_calls.command_of(arguments)):
         return Output(FILE, without_numbers(text), path)
     looks = _looks(text)
     if expected in (SEARCH, LISTING) and looks in (SEARCH, LISTING, FILE, PLAIN):
@@ -108,7 +108,7 @@ def _expected(event: Event) -> str:
     name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
     if name in _TOOLS:
         return _TOOLS[name]
-    command = calls.command_of(event.arguments)
+    command = tool_calls.command_of(event.arguments)
     for simple in shell.commands(command) if command else ():
         words = simple.words
         for length in (2, 1):
@@ -344,7 +344,7 @@ def _log(output: Output) -> Iterator[ViewRow]:
     listed = ", ".join(f"{level} {count:,}" for level, count in levels.most_common())
     yield ViewRow((FINDING,), FOUND, f"{len(lines):,} lines" + (f" ({listed})" if listed else ""))
     yield from errors("\n".join(row for row in lines if not re.search(r"\b(?:TRACE|DEBUG|INFO)\b", row[:80])))
-    yield from _ranked_after(views.rows("", output.text), FIRST)
+    yield from _ranked_after(summary_lines.rows("", output.text), FIRST)
 
 
 def _diff(output: Output) -> Iterator[ViewRow]:
@@ -398,7 +398,7 @@ _TELLING_KEY = re.compile(
 def _data(output: Output) -> Iterator[ViewRow]:
     """Yield the keys of JSON with their values, above all those that tell what came out."""
     yield ViewRow((FINDING,), FOUND, f"JSON, {len(output.text):,} characters")
-    found = views.rows("x.json", output.text)
+    found = summary_lines.rows("x.json", output.text)
     for row in found:
         name = row.text.strip().partition(":")[0]
         rank = (ERROR if _TELLING_KEY.match(name) else FIRST, *row.rank)
@@ -430,7 +430,7 @@ def _file(output: Output) -> Iterator[ViewRow]:
     for number, row in enumerate(output.text.split("\n"), 1):
         if re.search(r"\b(?:TODO|FIXME|XXX)\b", row):
             yield ViewRow((SECOND, number), "Marked", line(f"{number}: {row.strip()}"))
-    yield from _ranked_after(views.rows(output.path, output.text), FIRST)
+    yield from _ranked_after(summary_lines.rows(output.path, output.text), FIRST)
 
 
 def _plain(output: Output) -> Iterator[ViewRow]:
@@ -439,7 +439,7 @@ def _plain(output: Output) -> Iterator[ViewRow]:
     found = [f"{count:,} lines"] if count > 1 else []
     yield ViewRow((FINDING,), FOUND, "; ".join(filter(None, [*found, key_line(output.text)])))
     yield from errors(output.text)
-    yield from _ranked_after(views.rows("", output.text), FIRST)
+    yield from _ranked_after(summary_lines.rows("", output.text), FIRST)
 
 
 def _ranked_after(found: list[ViewRow], rank: int) -> Iterator[ViewRow]:

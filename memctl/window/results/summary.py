@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from memctl.pack import names_in_text
-from memctl.sources.views import ViewRow
+from memctl.sources.summary_lines import ViewRow
 from memctl.text.fit import most
 from memctl.text.phrases import quantity
 from memctl.window.messages.content import SUMMED_UP

@@ -11,7 +11,7 @@ from memctl.record.change import WriteOptions
 from memctl.record.task_state import TaskState
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.task import events, resume, versions
+from memctl.task import checkpoints, events, resume
 from memctl.window.state.store import StateStore
 from memctl.write import task_state
 from memctl.write.task_state import SaveOptions
@@ -31,7 +31,7 @@ class CrossWindowStateManager(StateStore):
         super().__init__()
         self._given = events.workflow(memory, workflow) if workflow else ""
         self._memory = memory
-        self.workflow = self._given or versions.workflow_for(memory, load.disk(memory))
+        self.workflow = self._given or checkpoints.workflow_for(memory, load.disk(memory))
 
     def bootstrap_prompt(self) -> str:
         """Return the text for a new window, of at most 9,500 characters; "" if no state is stored.
@@ -48,17 +48,17 @@ class CrossWindowStateManager(StateStore):
 
         A commit keeps other writers away by itself.
         """
-        workflow = self._given or versions.workflow_for(self._memory, load.disk(self._memory), goal)
+        workflow = self._given or checkpoints.workflow_for(self._memory, load.disk(self._memory), goal)
         if workflow != self.workflow:
             self.workflow, self._seen = workflow, None
         yield
 
     def _read(self) -> TaskState | None:
         snapshot = load.disk(self._memory)
-        found = versions.read(snapshot, self.workflow)
+        found = checkpoints.read(snapshot, self.workflow)
         if not found.checkpoints and not found.faults:
             return None
-        saved = versions.resolve(snapshot, "", self.workflow)
+        saved = checkpoints.resolve(snapshot, "", self.workflow)
         return msgspec.convert(msgspec.structs.asdict(saved), TaskState)
 
     def _put(self, last: TaskState | None, state: TaskState, base: int | None) -> str:

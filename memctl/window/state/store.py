@@ -16,14 +16,14 @@ from typing import Protocol
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import argument_checks, task_state_1
+from memctl.record import argument_checks, task_state_upgrade
 from memctl.record.change import Write
 from memctl.record.checkpoint import is_outside, leaves_repository
 from memctl.record.errors import InvalidRecord, describe
 from memctl.record.required_text import is_meaningful
 from memctl.record.task_state import DONE, Step, TaskState, TouchedFile
 from memctl.store import files, lock
-from memctl.task import forms, progress, resume
+from memctl.task import formats, progress, resume
 from memctl.task.parts import LISTS
 from memctl.text.phrases import some
 from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
@@ -146,8 +146,8 @@ class StateFiles(StateStore):
             return None
         try:
             values = msgspec.json.decode(text)
-            if task_state_1.is_of_window(values):
-                values = task_state_1.current(values)
+            if task_state_upgrade.is_of_window(values):
+                values = task_state_upgrade.current(values)
             found = msgspec.convert(values, TaskState)
             wrong = "; ".join(validate(found).errors)
         except (msgspec.MsgspecError, RecursionError) as error:
@@ -168,7 +168,7 @@ class StateFiles(StateStore):
         encoded = msgspec.json.format(msgspec.json.encode(state), indent=2).decode()
         writes = [Write(self.name, encoded + "\n")]
         if self._progress_file:
-            writes.append(Write(self._progress_file, forms.markdown(state)))
+            writes.append(Write(self._progress_file, formats.markdown(state)))
         files.replace_all(self._folder, files.prepare(self._folder, writes), ())  # both files or neither
         return f"w{state.window_id}-v{self._seen}"
 

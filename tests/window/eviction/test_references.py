@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memctl.text.similar import cosine
+from memctl.text.similarity import cosine
 from memctl.window import ContentBlock, ContentType, Conversation
 from memctl.window.eviction.references import names_in, similar, with_references
 from tests.window.texts import COUNTER, assistant, result, use, user

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.pack.phase import PhaseStatus, assess, summary
+from memctl.pack.phase_summary import PhaseStatus, assess, summary
 from tests.conftest import Memctl
 from tests.generated import COUNTERS, NOW, memory
 

@@ -7,7 +7,7 @@ from memctl.git import hook_commits
 from memctl.record.config import DEFAULT_BRANCH
 from memctl.store import batches
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 
 
 def faults(memory: Memory) -> list[MemctlError]:

@@ -1,7 +1,7 @@
 """Retrieval counts: how often records were read, in a database of the Git directory that all worktrees share.
 
 Counting there keeps the worktree clean. The database has only the retrievals since the last `memctl maintain`, which
-adds them to the records' front matter (`access_folding`); if the database is deleted, only these are lost.
+adds them to the records' front matter (`retrieval_folding`); if the database is deleted, only these are lost.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from memctl.git import private
+from memctl.git import private_files
 from memctl.record.record import Record
 
 FILE = "access.db"
@@ -29,7 +29,7 @@ def count(folder: Path, memory_ids: Iterable[str], now: str) -> None:
     if not rows:
         return
     try:
-        private.make_file(folder / FILE)
+        private_files.make_file(folder / FILE)
         _add(folder / FILE, rows)
     except sqlite3.OperationalError:
         return  # locked or read-only: the retrieval is not counted

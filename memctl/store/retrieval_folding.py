@@ -1,4 +1,4 @@
-"""Folding: `memctl maintain` moves retrieval counts from the database of `access` into the front matter of records.
+"""Folding: `memctl maintain` moves retrieval counts from their database into the front matter of records.
 
 First it notes in the database which counts it is about to move, so that none counts twice if the process is killed.
 Then it adds them to the front matter. At the end it subtracts them from the database, and does not set the database to
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from memctl.store.access import CREATE, FILE
+from memctl.store.retrieval_counts import CREATE, FILE
 
 _CREATE_FOLDING = (
     "CREATE TABLE IF NOT EXISTS folding (memory_id TEXT PRIMARY KEY, count INTEGER, total INTEGER) WITHOUT ROWID"

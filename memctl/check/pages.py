@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from memctl.check.files import special_files
 from memctl.check.findings import Finding, Subject
-from memctl.check.inventory import special_files
 from memctl.pages import documents, generated_header, levels
-from memctl.pages.contents import BrokenTemplate
 from memctl.pages.links import FOLDER, SOURCES, document_of
+from memctl.pages.template_values import BrokenTemplate
 from memctl.record import content_fields, pages
 from memctl.record.config import DEFAULT_BRANCH
 from memctl.record.errors import CONFLICT, DUPLICATE
@@ -122,7 +122,7 @@ def stale_documents(subject: Subject) -> Iterator[Finding]:
         return
     found = documents.compare(subject.renderer)
     for error in found.faults.values():
-        if not any(special_files(subject, error.path)):  # `inventory.unknown_files` reports special files
+        if not any(special_files(subject, error.path)):  # `files.unknown_files` reports special files
             message = f"the template can't be rendered: {error.why}"
             yield Finding("MEM308", error.path, error.line, message, error.hint or "")
     for path in found.by_hand:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.sources import facts, task
+from memctl.sources import facts, task_files
 from memctl.sources.facts import Content
 
 FILES = {
@@ -37,20 +37,20 @@ NO_CARD = {path: content for path, content in CONTENTS.items() if "card" not in 
     ],
 )
 def test_a_file_that_the_task_names_is_active(text: str, path: str) -> None:
-    found = task.mentions(text, CONTENTS)
-    assert [name for name, mention in found.items() if mention.share == task.FULL] == [path]
+    found = task_files.mentions(text, CONTENTS)
+    assert [name for name, mention in found.items() if mention.share == task_files.FULL] == [path]
 
 
 def test_share_grows_with_the_words_of_the_task_in_a_path() -> None:
-    found = task.mentions("let a payment in the shop wait", CONTENTS)
-    assert 0 < found["src/shop/checkout.py"].share < found["src/shop/payment/card.py"].share < task.CALLED
+    found = task_files.mentions("let a payment in the shop wait", CONTENTS)
+    assert 0 < found["src/shop/checkout.py"].share < found["src/shop/payment/card.py"].share < task_files.CALLED
     assert "web/cart.ts" not in found
     assert found["src/shop/payment/card.py"].why == "words of the task: payment, shop"
 
 
 def test_file_named_like_a_word_of_the_task_has_a_high_share() -> None:
-    found = task.mentions("let the checkout wait for item", CONTENTS)
-    called = {path: mention.why for path, mention in found.items() if mention.share == task.CALLED}
+    found = task_files.mentions("let the checkout wait for item", CONTENTS)
+    called = {path: mention.why for path, mention in found.items() if mention.share == task_files.CALLED}
     assert called == {
         "src/shop/checkout.py": "it is called checkout",
         "src/shop/cart/items.py": "it is called item",
@@ -58,7 +58,7 @@ def test_file_named_like_a_word_of_the_task_has_a_high_share() -> None:
 
 
 def test_plural_and_other_endings_of_a_word_match() -> None:
-    found = task.mentions("payments by cards", CONTENTS)
+    found = task_files.mentions("payments by cards", CONTENTS)
     assert found["src/shop/payment/card.py"].share > found["src/shop/payment/__init__.py"].share > 0
     assert "docs/payments.md" in found
     assert "src/shop/checkout.py" not in found
@@ -66,35 +66,35 @@ def test_plural_and_other_endings_of_a_word_match() -> None:
 
 def test_name_of_many_files_gives_less_than_a_full_share() -> None:
     many = {f"part{number}/api.py": Content(str(number), facts.FileFacts(1)) for number in range(5)}
-    assert {mention.share for mention in task.mentions("api.py", many).values()} == {task.ONE_OF_MANY}
+    assert {mention.share for mention in task_files.mentions("api.py", many).values()} == {task_files.ONE_OF_MANY}
 
 
 def test_named_folder_gives_a_smaller_share_than_a_named_file() -> None:
-    found = task.mentions("everything in src/shop/payment", NO_CARD)
-    assert found["src/shop/payment/__init__.py"].share >= task.IN_FOLDER
+    found = task_files.mentions("everything in src/shop/payment", NO_CARD)
+    assert found["src/shop/payment/__init__.py"].share >= task_files.IN_FOLDER
 
 
 @pytest.mark.parametrize("text", ["", "   ", "the of and", "?!", "...", "/", "§4.", "§4..", "a" * 50_000, "(" * 20_000])
 def test_an_empty_task_mentions_no_file(text: str) -> None:
-    assert task.mentions(text, NO_CARD) == {}
+    assert task_files.mentions(text, NO_CARD) == {}
 
 
 @given(st.text(max_size=200))
 def test_share_is_between_0_and_1(text: str) -> None:
-    assert all(0 < mention.share <= task.FULL for mention in task.mentions(text, CONTENTS).values())
+    assert all(0 < mention.share <= task_files.FULL for mention in task_files.mentions(text, CONTENTS).values())
 
 
 def test_word_that_most_files_have_counts_beside_a_rare_word(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"module{number:02}/part.py" for number in range(30)] + ["module99/retry.py", "odd/part.py"]
     contents = {name: Content(name, facts.FileFacts(1)) for name in names}
-    full = task.mentions("retry the module", contents)
-    monkeypatch.setattr(task, "_MOST_HAVING", 10)
-    found = task.mentions("retry the module", contents)
+    full = task_files.mentions("retry the module", contents)
+    monkeypatch.setattr(task_files, "_MOST_HAVING", 10)
+    found = task_files.mentions("retry the module", contents)
     assert found.keys() == {"module99/retry.py"} < full.keys()
     assert found["module99/retry.py"].why == full["module99/retry.py"].why
-    assert len(task.mentions("the module", contents)) == 31, "no rare word is there to tell the files apart"
-    assert task.mentions("retry the module", contents, ["module07/part.py"]).keys() == found.keys() | {
+    assert len(task_files.mentions("the module", contents)) == 31, "no rare word is there to tell the files apart"
+    assert task_files.mentions("retry the module", contents, ["module07/part.py"]).keys() == found.keys() | {
         "module07/part.py"
     }
     called = {**contents, "odd/module.py": contents["odd/part.py"]}
-    assert task.mentions("retry the module", called)["odd/module.py"].share == task.CALLED
+    assert task_files.mentions("retry the module", called)["odd/module.py"].share == task_files.CALLED

@@ -17,13 +17,13 @@ from memctl.store import cache_update, files
 from memctl.store.cache import Cache
 from memctl.store.cache_update import ParsedFile
 from memctl.store.memory import Memory
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 from memctl.store.repository_files import FilesInGit, FilesOnDisk
 
 if TYPE_CHECKING:
     from memctl.store.catalogue import StoredCatalogue
     from memctl.store.search_views import SearchSource
-    from memctl.store.stored_texts import StoredTexts
+    from memctl.store.text_search import StoredTexts
 
 Known = tuple[Cache, set[str]]  # a cache, and the paths whose files are different in the memory
 
@@ -63,6 +63,17 @@ def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
 def empty_cache() -> Known:
     """Return an empty cache and no paths. A memory that gets this function as `known` reads all files from Git."""
     return Cache.open(None), set()
+
+
+def index_texts(memory: Memory, paths: Sequence[str]) -> dict[str, str]:
+    """Return the texts in Git's index of some files by path below `.memory/`, without those that are too large."""
+    if not paths:
+        return {}
+    blobs = {entry.path: entry.blob for entry in index.entries(memory.repository, memory.prefix)}
+    wanted = {path: blob for path in paths if (blob := blobs.get(memory.tracked(path)))}
+    contents = trees.blobs(memory.repository, wanted.values(), files.MAX_BYTES)
+    raw = {path: contents[blob] for path, blob in wanted.items()}
+    return {path: text.decode(errors="replace") for path, text in raw.items() if text is not None}
 
 
 class InGit:
@@ -121,7 +132,7 @@ class InGit:
         return []
 
     def texts(self) -> StoredTexts:
-        from memctl.store.stored_texts import StoredTexts
+        from memctl.store.text_search import StoredTexts
 
         return StoredTexts(self._memory, self.searched())
 

@@ -83,7 +83,7 @@ def _schemas() -> Pairs:
 def _help() -> Pairs:
     """Return the subjects of `memctl help`, then all commands."""
     from memctl.cli.command_list import all_commands
-    from memctl.hooks.primer import TOPICS
+    from memctl.hooks.guide import TOPICS
 
     found = {name: topic.line for name, topic in TOPICS.items()}
     for group in all_commands().values():

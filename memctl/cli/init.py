@@ -1,4 +1,4 @@
-"""The commands `memctl init`, `memctl demo` and `memctl commit`."""
+"""The commands `memctl init` and `memctl demo`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command, json_option
-from memctl.cli.report import write_options, writing
-from memctl.cli.start import Start
+from memctl.cli.startup import Start
+from memctl.cli.write_command import write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import find_top, refuse_bare
 from memctl.record.config import DEFAULT_BRANCH
-from memctl.store import entry_state
+from memctl.store import agent_env
 from memctl.store.memory import Memory
-from memctl.write import commit, remove, setup, transaction, two_phase
-from memctl.write.commit import Outcome
+from memctl.write import setup, transaction
 
 if TYPE_CHECKING:
     from memctl.cli.first_steps import FirstStep
@@ -82,7 +81,7 @@ def init_command(
     start: Path = ctx.obj.folder
     there = memory_access.memory_if_any(ctx) if (docs or yes) and not here and not project else None
     if docs and there:
-        report.carry_out(there, lambda _: setup.plan_documents(there, docs), flags | {"discard": False})
+        write_command.carry_out(there, lambda _: setup.plan_documents(there, docs), flags | {"discard": False})
         return
     if yes and there:
         _run_steps(ctx, there)  # as `init` has just proposed
@@ -94,12 +93,15 @@ def init_command(
             return
         setup.make_repository(start)
     memory, change = setup.plan(start, os.environ, project, here=here, docs=docs or "")
+    memory.by_agent = agent_env.shell_of(os.environ) is not None
     if not flags["dry_run"]:
+        if setup.has_memories(memory.repository):  # trust is the clone's: it would be that of the others, too
+            memory.refuse_untrusted_agent("set up another memory in it")
         with suppress(MemctlError):  # if the settings can't be written, the next write tries again
             trust.grant(memory.repository)
     result = transaction.carry_out(memory, lambda _: change, write_options(flags))
     if yes:
-        report.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
+        write_command.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
         _run_steps(ctx, memory)
         return
     from memctl.cli import first_steps  # `init` alone needs it
@@ -107,9 +109,9 @@ def init_command(
     steps = first_steps.propose(memory)
     if flags["as_json"]:
         named = [{"command": step.line, "purpose": step.purpose} for step in steps]
-        output.json("change", report.change_data(memory, result, flags["dry_run"]) | {"next": named})
+        output.json("change", write_command.change_data(memory, result, flags["dry_run"]) | {"next": named})
         return
-    report.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
+    write_command.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
     if not flags["dry_run"]:
         _print_steps(memory.folder.parent, steps)
 
@@ -191,89 +193,6 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
     output.text(f"{'would create' if dry_run else 'created'} the example in {output.name(str(place))}")
     if not dry_run:
         output.note("".join(f"\n  {line}" for line in ("try:", f"cd {shlex.quote(str(folder))}", *_TRY))[3:])
-
-
-@command(
-    "commit",
-    ("memctl commit", "Commit pending changes, and edits made by hand."),
-    ("memctl commit -n", "Show what would be committed."),
-    ("memctl commit --again", "Repeat changes that were undone outside memctl, as by `git rebase --abort`."),
-    ("memctl commit --drop LRN-2025-11-04-001", "Forget the undone change of one record."),
-)
-@click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option(
-    "--again", is_flag=True, help="Repeat changes that were undone outside memctl: those of the given ids, or all."
-)
-@click.option(
-    "--drop", is_flag=True, help="Forget changes that were undone outside memctl: those of the given ids, or all."
-)
-@click.option("--batch", is_flag=True, help="Only squash a batch, if HEAD has moved since it began (for hooks).")
-@click.option("--allow-accepted", is_flag=True, help="Allow changing the text of an accepted decision.")
-@click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
-@report.strict_option
-@json_option
-@click.option("--dry-run", "-n", is_flag=True, help="Show what would be committed, and commit nothing.")
-@click.pass_context
-def commit_command(
-    ctx: click.Context,
-    /,
-    ids: tuple[str, ...],
-    again: bool,
-    drop: bool,
-    batch: bool,
-    allow_accepted: bool,
-    allow_secret: bool,
-    strict: bool,
-    as_json: bool,
-    dry_run: bool,
-) -> None:
-    """Commit each pending change with its own message, and then all edits made by hand.
-
-    With `commits: batch` these become changes of the batch, which is then squashed into one commit of the branch.
-
-    Git can undo a change outside memctl before it is committed (`git rebase --abort`, `reset --hard`, `stash`,
-    `checkout`). memctl keeps such a change until its text is back, --again writes it, or --drop forgets it. --again
-    merges it into a file that has changed meanwhile; if that can't be merged, it shows the conflict and writes nothing.
-    """
-    if (again and drop) or (ids and not (again or drop)):
-        hint = "without ids, it commits everything that is pending; `git commit -- FILE` commits single files"
-        raise MemctlError("ids need --again or --drop", hint, USAGE)
-    memory = memory_access.memory(ctx)
-    if batch:
-        squashed = commit.end_batch(memory, only_if_moved=True)
-        report.pending(squashed) if squashed else None
-        ctx.exit(REFUSED if squashed and squashed.pending else OK)
-    if not dry_run:
-        memory.grant_trust() if again or drop else memory.refuse_untrusted_agent()
-        two_phase.recover(memory, transaction.write, ask_remote=True)
-    if drop:
-        forgotten = remove.forget(memory, ids, dry_run=dry_run)
-        _print_commits(memory, [Outcome(change) for change in forgotten], "drop", as_json=as_json, dry_run=dry_run)
-        return
-    if again:
-        results = remove.reinstate(memory, ids, dry_run=dry_run)
-    else:
-        allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
-        results = commit.commit_all(memory, dry_run=dry_run, **allowed)
-    _print_commits(memory, results, "write again" if again else "commit", as_json=as_json, dry_run=dry_run)
-    is_pending = any(result.pending for result in results) and not dry_run
-    ctx.exit(REFUSED if is_pending else OK)
-
-
-def _print_commits(memory: Memory, results: Sequence[Outcome], verb: str, *, as_json: bool, dry_run: bool) -> None:
-    if as_json:
-        output.json_list("commits", [report.change_data(memory, result, False) for result in results])
-        return
-    if not results:
-        output.note("nothing is pending" if verb == "commit" else "nothing was undone outside memctl")
-    for result in results:
-        is_undone = result.pending == entry_state.WHY
-        done = "dropped" if verb == "drop" else result.commit[:10] or ("undone" if is_undone else "pending")
-        label = f"would {verb}" if dry_run and not is_undone else done
-        output.one_line(f"{label}: {result.change.op} {result.change.title}")
-        if not dry_run:
-            report.pending(result)
-        report.advice(result)
 
 
 def _in_repository(start: Path) -> bool:

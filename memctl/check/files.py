@@ -10,7 +10,7 @@ from memctl.record import pages, session_page
 from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.record.kinds import BY_FOLDER
 from memctl.store import files
-from memctl.store.place import CONFIG
+from memctl.store.memory_root import CONFIG
 
 _KNOWN = re.compile(
     r"README\.md|config\.yaml|\.gitattributes|\.gitignore|project\.md"

@@ -10,9 +10,9 @@ import click
 import pytest
 
 from memctl.cli.main import cli
-from memctl.cli.start import Start
+from memctl.cli.startup import Start
 from memctl.hooks import agents_md
-from memctl.hooks.primer import GUIDE, TOPICS
+from memctl.hooks.guide import GUIDE, TOPICS
 from memctl.text.fit import LIMIT, length
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES

@@ -17,7 +17,7 @@ from memctl.errors import MemctlError
 from memctl.git import commits, refs
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
-from memctl.store import files, journal, lock, place
+from memctl.store import files, journal, lock, memory_root
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.team import coordination_ref, ref_state, remote_state
@@ -122,7 +122,7 @@ def unfinished_steps(memory: Memory) -> list[tuple[Path, Intent]]:
 
 
 def _folder(memory: Memory) -> Path:
-    return memory.private / place.STEPS
+    return memory.private / memory_root.STEPS
 
 
 def _forget(noted: list[tuple[Path, Intent]]) -> None:

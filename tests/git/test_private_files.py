@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.git import private
+from memctl.git import private_files
 from memctl.git.repository import open_repository
 from tests.conftest import Memctl, git
 from tests.hooks.session import Session
@@ -95,6 +95,6 @@ def test_folders_in_a_group_repository_are_open_to_the_group(memctl: Memctl, rep
 
 
 def test_folder_whose_mode_cannot_change_is_left_alone(tmp_path: Path) -> None:
-    private.make_private(tmp_path / "absent")
+    private_files.make_private(tmp_path / "absent")
     (tmp_path / "file").write_text("")
-    private.make_private(tmp_path / "file" / "memctl")
+    private_files.make_private(tmp_path / "file" / "memctl")

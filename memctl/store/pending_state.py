@@ -34,7 +34,7 @@ from memctl.record.frontmatter import clean_newlines
 from memctl.store import batches, files, journal
 from memctl.store.journal import HELD, WRITING, PendingEntry
 from memctl.store.memory import Memory
-from memctl.store.place import DOCUMENTS
+from memctl.store.memory_root import DOCUMENTS
 
 DONE, WAITING, UNDONE = "done", "waiting", "undone"
 AGAIN = "`memctl commit --again` writes it again, `memctl commit --drop` drops it"

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
-from memctl.cli.change import edit_command
 from memctl.cli.create import command
+from memctl.cli.edit import edit_command
 from memctl.record.kinds import KINDS, Kind
 from tests.conftest import Memctl, changed_in, commits, git
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.store import named_file
+from memctl.store import output_file
 from tests.conftest import Memctl, Once, commits, git
 
 HANDOFF = ("handoff", "--to", "elena", "--reason", "Done here", "--success", "Tests pass", "--immediate", "Run them")
@@ -79,11 +79,11 @@ def test_window_messages_are_not_written_through_a_link(
 
 def test_untracked_link_of_the_user_is_followed(repo: Path, tmp_path: Path, victim: Path) -> None:
     (repo / "mine.md").symlink_to("notes.md")  # in no commit, and it stays within
-    named_file.write(repo / "mine.md", "text")
+    output_file.write(repo / "mine.md", "text")
     assert (repo / "notes.md").read_text() == "text"
     assert (repo / "mine.md").is_symlink()
     (tmp_path / "outside").symlink_to(victim.parent)  # in no worktree
-    named_file.write(tmp_path / "outside" / "new.md", "text")
+    output_file.write(tmp_path / "outside" / "new.md", "text")
     assert (victim.parent / "new.md").read_text() == "text"
 
 
@@ -91,7 +91,7 @@ def test_circular_links_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(MemctlError, match="symbolic links"):
-        named_file.write(tmp_path / "a", "text")
+        output_file.write(tmp_path / "a", "text")
 
 
 def test_text_is_written_into_a_pipe(repo: Path) -> None:
@@ -113,7 +113,7 @@ def test_file_in_gits_folder_is_refused(repo: Path, memctl: Memctl, tmp_path: Pa
     assert not (repo / ".git" / "new.md").exists()
     for name in ("second/.git", "bare/config", "bare/worktrees/inside/HEAD"):
         with pytest.raises(MemctlError, match="belongs to Git"):
-            named_file.write(repo.parent / name, "text")
+            output_file.write(repo.parent / name, "text")
     for name in ("second/out.md", "bare/inside/out.md", "shop/.github.md"):
-        named_file.write(repo.parent / name, "text")
+        output_file.write(repo.parent / name, "text")
         assert (repo.parent / name).read_text() == "text"

@@ -16,7 +16,7 @@ from memctl.record import checkpoint, ids
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.snapshot import Snapshot
-from memctl.store import objects, sessions_ref
+from memctl.store import git_source, sessions_ref
 from memctl.store.memory import Memory
 from memctl.task import events
 from memctl.text import timestamps
@@ -98,6 +98,13 @@ def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
     return None
 
 
+def newest_of_each(snapshot: Snapshot) -> list[Checkpoint]:
+    """Return the newest checkpoint of each workflow that can be read, the one saved last first."""
+    workflows = {version.workflow for version in _versions(snapshot.names(checkpoint.FOLDER))}
+    found = [one for workflow in workflows if (one := newest_of(snapshot, workflow)) is not None]
+    return sorted(found, key=lambda one: (one.saved_at, one.checkpoint_id), reverse=True)
+
+
 def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
     """Return the versions of a workflow's checkpoints whose files are in Git's history but not in the snapshot.
 
@@ -159,7 +166,7 @@ def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: 
     named = checkpoint.version_in(reference)
     known = [named] if named else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]
     for version in known:
-        if there := objects.newest_with(memory, [memory.tracked(version.path)]):
+        if there := git_source.newest_with(memory, [memory.tracked(version.path)]):
             with suppress(InvalidRecord, OSError):
                 return checkpoint.parse(there.read(version.path), version.path)
     return None
@@ -168,13 +175,12 @@ def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: 
 def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
     """Return the workflow to resume in this worktree: that of the agent at work.
 
-    If that workflow has no checkpoint, the result is the workflow whose checkpoint was saved last among the unfinished
-    ones.
+    If that workflow has no checkpoint, the result is the workflow with the unfinished task that was saved last.
     """
     own = workflow_for(memory, snapshot)
     if newest_of(snapshot, own) is not None:
         return own
-    return next((one.workflow_id for one in read(snapshot).checkpoints if not one.is_finished), own)
+    return next((one.workflow_id for one in newest_of_each(snapshot) if not one.is_finished), own)
 
 
 def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -> None:

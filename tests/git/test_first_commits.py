@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.git.authorship import Authorship, Origin
+from memctl.git.first_commits import Authorship, Origin
 from memctl.git.repository import open_repository
 from tests.conftest import git
 

@@ -49,10 +49,10 @@ class Start:
 
     def _ask(self, *, settings: bool) -> None:
         """Start Git's comparison of the memory's files with HEAD."""
-        from memctl.store import place
+        from memctl.store import memory_root
 
         with suppress(MemctlError, OSError):  # the command meets the same error and reports it
-            self.asked = place.ask(self.folder, settings=settings)
+            self.asked = memory_root.ask(self.folder, settings=settings)
 
     def work_in(self, folder: Path | None) -> None:
         """Set the command's folder: the one of option -C, else MEMCTL_DIR or the current one.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
+from memctl.check.cached_renderer import CachedRenderer
 from memctl.check.findings import StagedWork, Subject
-from memctl.check.render_digest import CachedRenderer
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, entry_state
+from memctl.store import batches, pending_state
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
@@ -61,9 +61,9 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
 def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:
     """Return pairs for the changes that wait too long for their commit: a path, and a text with change and reason."""
     found = []
-    for entry in entry_state.overdue(memory, entry_state.open_entries(memory)):
-        why = " ".join(entry_state.reason(memory, entry).split()) or "nobody has tried"
-        found.append((entry.change.paths[0], f"{entry_state.describe(entry)} has no commit yet: {why}"))
+    for entry in pending_state.overdue(memory, pending_state.open_entries(memory)):
+        why = " ".join(pending_state.reason(memory, entry).split()) or "nobody has tried"
+        found.append((entry.change.paths[0], f"{pending_state.describe(entry)} has no commit yet: {why}"))
     return found
 
 

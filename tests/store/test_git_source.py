@@ -13,7 +13,7 @@ from memctl.errors import MemctlError
 from memctl.git import index
 from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
-from memctl.store import load, objects
+from memctl.store import git_source, load
 from memctl.store.cache import Cache
 from memctl.store.files import MAX_BYTES
 from memctl.store.memory import open_memory
@@ -172,7 +172,7 @@ def test_index_reads_the_same_with_and_without_a_worktree_cache(memory: Path, me
         shutil.rmtree(memory / ".git" / "memctl")
         entries = index.entries(open_memory(memory, os.environ).repository, ".memory")
         fresh = Snapshot(
-            objects.InGit(open_memory(memory, os.environ), "index", entries, "", lambda: (Cache.open(None), set()))
+            git_source.InGit(open_memory(memory, os.environ), "index", entries, "", lambda: (Cache.open(None), set()))
         )
         assert cached == (fresh.records, fresh.faults, fresh.catalogue.mentions(), hits(fresh, "text")), (turn, action)
 

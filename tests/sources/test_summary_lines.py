@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.sources.views import ViewRow, rows
+from memctl.sources.summary_lines import ViewRow, rows
 
 PATHS = ["a.py", "a.ts", "a.go", "a.md", "a.json", "a.yaml", "a.toml", "a.log", "Makefile", "a.csv"]
 

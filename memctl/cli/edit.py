@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from memctl.cli import memory_access, output, record_options, report
+from memctl.cli import memory_access, output, record_options, write_command
 from memctl.cli.command import command, complete, complete_id
-from memctl.cli.report import discard_option, not_empty, strict_option, take_flags, writing
-from memctl.cli.source import keep_if_refused, name_of, open_editor, read
+from memctl.cli.text_input import keep_if_refused, name_of, open_editor, read
+from memctl.cli.write_command import discard_option, not_empty, strict_option, take_flags, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.record.snapshot import Snapshot
@@ -246,7 +246,7 @@ def _carry_out(memory: Memory, change: Callable[[Snapshot], Change], flags: dict
         output.namesakes(snapshot, named)
         return made
 
-    report.carry_out(memory, plan, flags)
+    write_command.carry_out(memory, plan, flags)
 
 
 def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:

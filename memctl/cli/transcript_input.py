@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memctl.cli import output
-from memctl.cli.source import name_of
+from memctl.cli.text_input import name_of
 from memctl.errors import USAGE, MemctlError
 from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory

@@ -18,7 +18,7 @@ from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
 from memctl.text.words import nearest
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, profile
-from memctl.window.eviction.scores import HybridWeights, TypeTtl, check_sum
+from memctl.window.eviction.scores import Fractions, HybridWeights, TypeTtl
 from memctl.window.health import METRICS, AlertThresholds, Fraction
 from memctl.window.messages.content import ContentType
 from memctl.window.pressure.monitor import DEFAULT_WINDOW, VELOCITY_WINDOW, Thresholds
@@ -98,8 +98,8 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 _DEFAULT = profile(DEFAULT).allocations
 
 
-class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The fraction of the window that each component gets. The fractions sum to 1, or ValueError is raised."""
+class Shares(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The fraction of the window that each component gets."""
 
     system_prompt: Fraction = _DEFAULT[BudgetComponent.SYSTEM_PROMPT]
     tool_definitions: Fraction = _DEFAULT[BudgetComponent.TOOL_DEFINITIONS]
@@ -107,9 +107,6 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     tool_results: Fraction = _DEFAULT[BudgetComponent.TOOL_RESULTS]
     memory_injection: Fraction = _DEFAULT[BudgetComponent.MEMORY_INJECTION]
     output_reserved: Fraction = _DEFAULT[BudgetComponent.OUTPUT_RESERVED]
-
-    def __post_init__(self) -> None:
-        check_sum(self)
 
     def by_component(self) -> Allocations:
         """Return the fractions by component, which is the form that TokenBudgetManager takes."""

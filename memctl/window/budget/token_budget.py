@@ -25,11 +25,10 @@ from memctl.window.budget.profiles import (
 )
 from memctl.window.messages.content import ContentType
 from memctl.window.messages.conversation import Conversation
-from memctl.window.pressure.monitor import DEFAULT_WINDOW
+from memctl.window.pressure.monitor import BURN_TURNS, DEFAULT_WINDOW
 
 SOFT_LIMIT = 0.80  # of a budget; rules.md#window-budget
 SAFETY_MARGIN = 0.05  # of the window: what counting on the client's side misses; rules.md#window-budget
-BURN_TURNS = 20  # of which the burn rate is the mean
 CRITICAL_TURNS, WARNING_TURNS = 3, 10  # that a budget still lasts; rules.md#window-budget
 _OUTPUT = BudgetComponent.OUTPUT_RESERVED
 

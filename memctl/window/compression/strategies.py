@@ -329,11 +329,7 @@ def compact(
     by.begin()
     words = by.compaction(replaced)
     text = f"{events.head_by(by.name)}\n\n{words}"
-    step = (
-        _checked(conversation, _with_digest(conversation, cut, text), counter, wanted, text, replaced)
-        if words
-        else made
-    )
+    step = _compacted(conversation, cut, text, counter, wanted, replaced) if words else made
     if not words:
         note = by.failure or "it said nothing"
     elif step.result.refused:
@@ -366,7 +362,7 @@ def _by_rules(
     while number and counter.tokens(made.text(number)) > most:
         number //= 2
     text = made.text(number)
-    return _checked(conversation, _with_digest(conversation, cut, text), counter, wanted, text, replaced)
+    return _compacted(conversation, cut, text, counter, wanted, replaced)
 
 
 def _with_more_turns(
@@ -450,15 +446,16 @@ def _with_digest(conversation: Conversation, cut: int, text: str) -> tuple[Any, 
     return new if key is None else {**conversation.given, key: new}, found
 
 
-def _checked(
+def _compacted(
     conversation: Conversation,
-    rebuilt: tuple[Any, Lines],
+    cut: int,
+    text: str,
     counter: TokenCounter,
     wanted: Sequence[Essential],
-    text: str,
     replaced: Sequence[ContentBlock],
 ) -> CompressionStep:
-    """Return the compaction, unless it loses something or gains too little."""
-    new = Conversation.parse(rebuilt[0], counter, lines=rebuilt[1], keep=conversation.keep)
+    """Return the compaction with the digest `text`, unless it loses something or gains too little."""
+    given, lines = _with_digest(conversation, cut, text)
+    new = Conversation.parse(given, counter, lines=lines, keep=conversation.keep)
     names = (block.block_id for block in replaced)
     return checked_step(_STRATEGY, conversation, new, wanted, text, conversation.tokens, names)

@@ -212,44 +212,45 @@ def names_in(text: str) -> set[str]:
 
 
 def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
-    """Return the blocks with the number of references to each, the last turn with a reference, and its newest names.
+    """Return the blocks with the number of references to each, the last turn with a reference, and how new its names
+    are.
 
     - `metadata["reference_count"]` is the number of turns that refer to the block.
     - The field `last_referenced_turn` is the last of these turns.
-    - `metadata["newest_names"]` is the number of names in the block that no newer block has; a block without names
-      lacks it.
+    - `metadata["newest_share"]` is the fraction of the block's names that no newer block has; a block without names
+      lacks it. Names that are in many blocks count as names that a newer block has.
 
     Higher values that the host gave for the first two stay. `names` returns the names in a text.
     """
     turns: dict[int, set[int]] = {}
-    latest: _Latest = {}
-    for pair in pairs(blocks, names, latest):
+    found, latest = _names(blocks, names), _Latest()
+    for pair in _pairs(blocks, found, latest):
         turns.setdefault(pair.meant, set()).add(blocks[pair.by].turn_created)
     newest = Counter(latest.values())
-    found = []
+    known = []
     for number, block in enumerate(blocks):
         own, metadata = turns.get(number, set()), dict(block.metadata)
-        if newest[number] or block.call_id or names(block.content):
-            metadata["newest_names"] = newest[number]
+        if found[number]:
+            metadata["newest_share"] = newest[number] / len(found[number])
         if own:
             metadata["reference_count"] = max(len(own), int(block.metadata.get("reference_count", 0)))
         last = max(*own, block.last_referenced_turn) if own else block.last_referenced_turn
-        found.append(msgspec.structs.replace(block, last_referenced_turn=last, metadata=metadata))
-    return found
+        known.append(msgspec.structs.replace(block, last_referenced_turn=last, metadata=metadata))
+    return known
 
 
-def pairs(
-    blocks: Sequence[ContentBlock], names: NamesIn = names_in, latest: _Latest | None = None
-) -> Iterator[BlockReference]:
-    """Yield each reference to a block of an earlier turn, in the order of the later blocks.
+def pairs(blocks: Sequence[ContentBlock]) -> Iterator[BlockReference]:
+    """Return an iterator of the references to blocks of earlier turns, in the order of the later blocks."""
+    return _pairs(blocks, _names(blocks, names_in), _Latest())
 
-    `names` returns the names in a text by which references are found. `latest`, if given, is filled: its keys are pairs
-    of True for the model's own words (False for all else) and a name, its values the index of the newest block with the
-    name.
+
+def _pairs(blocks: Sequence[ContentBlock], found: Sequence[Set[str]], latest: _Latest) -> Iterator[BlockReference]:
+    """Yield each reference to a block of an earlier turn; `found` has the names in each block.
+
+    `latest` is filled: its keys are pairs of True for the model's own words (False for all else) and a name, its values
+    the index of the newest block with the name.
     """
-    found = _names(blocks, names)
     common = _common(found)
-    latest = {} if latest is None else latest
     for number, block in enumerate(blocks):
         names_here = found[number] - common
         if block.content_type in _REFERRING:
@@ -275,7 +276,7 @@ def _names(blocks: Sequence[ContentBlock], names: NamesIn) -> list[set[str]]:
     return found
 
 
-def _common(names: Sequence[set[str]]) -> set[str]:
+def _common(names: Sequence[Set[str]]) -> set[str]:
     counts: dict[str, int] = {}
     for own in names:
         for name in own:

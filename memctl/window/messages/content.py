@@ -40,7 +40,7 @@ class ContentBlock(msgspec.Struct, frozen=True):
     tokens of the model whose counter made it. A turn is one request to a model with its answer and the results of the
     calls in it; the first is 1, and what is before the messages is of turn 0. `last_referenced_turn` is 0 if no
     reference to the block is known. `priority_score` (0 to 1), `do_not_evict` and `embedding` are given by the host.
-    `metadata` may have `reference_count`, `newest_names`, `line` (of the transcript), `uncounted` (types of content
+    `metadata` may have `reference_count`, `newest_share`, `line` (of the transcript), `uncounted` (types of content
     that have no text, such as images) and whatever the host adds.
 
     A tool call is an ASSISTANT_RESPONSE with a `call_id`; its content is its arguments as JSON. Its TOOL_RESULT has the

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
-from memctl.arguments import checked
+from memctl.arguments import checked, item_pairs, set_pairs
 from memctl.errors import USAGE, MemctlError
 
 if TYPE_CHECKING:
@@ -229,9 +229,10 @@ class Memory:
         The fields have the same names as for a new record. The text of an accepted decision can only be changed with
         `allow_accepted`.
         """
+        from memctl.record.record import LISTS
         from memctl.write import edit
 
-        edits = edit.Edits(_texts(values), _pairs(add), _pairs(remove))
+        edits = edit.Edits(set_pairs(values, LISTS), item_pairs(add), item_pairs(remove))
         now = self._memory.now
         return self._write(
             lambda snapshot: edit.edit(snapshot, record_id, edits, now, allow_accepted=allow_accepted), reason, dry_run
@@ -491,34 +492,3 @@ def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:
             f"{where.git_dir} is a bare repository: there is no memory in it", "open a clone of it", USAGE
         )
     return Path(where.working_tree_dir)
-
-
-def _texts(fields: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Return fields and values as `edit --set` takes them: a list as items of a Markdown list, or joined by commas."""
-    from memctl.record.record import LISTS
-
-    pairs = []
-    for name, value in fields.items():
-        if isinstance(value, str | int) or value is None:
-            pairs.append((name, "" if value is None else str(value)))
-        else:
-            pairs.append((name, (",".join if name in LISTS else _items)(_list_of_texts(name, value))))
-    return pairs
-
-
-def _items(texts: Iterable[str]) -> str:
-    return "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
-
-
-def _pairs(fields: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
-    """Return fields and values as pairs, one for each text of a list."""
-    return [(name, text) for name, value in fields.items() for text in _list_of_texts(name, value)]
-
-
-def _list_of_texts(name: str, value: object) -> list[str]:
-    items = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
-    texts = [item for item in items if isinstance(item, str)]
-    if len(texts) < len(items) or not isinstance(value, Iterable):
-        message = f"{name} must be a text, a number or a list of texts, not {value!r}"
-        raise MemctlError(message, exit_code=USAGE)
-    return texts

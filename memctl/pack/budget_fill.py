@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from importlib import import_module
 from itertools import chain, zip_longest
-from typing import NamedTuple
 
 import msgspec
 
@@ -20,13 +19,16 @@ from memctl.pack.draft import (
     NOTICED,
     SECOND,
     Contents,
+    Frame,
     Item,
     OmittedItem,
     PackDraft,
     PackNote,
     PackPart,
+    frames,
     sanitize,
 )
+from memctl.text.fit import most_within
 from memctl.text.phrases import quantity
 
 CountTokens = Callable[[str], int]
@@ -107,9 +109,9 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
         items = sum(count(f"{item.id} {item.title}\n{item.body}") for item in draft.items())
         form = format_for(min(notes + items, budget), inter_agent=inter_agent)
     builder = _PackBuilder(draft, form, budget, count)
-    best: tuple[_Frame, list[Item]] | None = None
-    frames = list(_frames(draft))
-    for frame in frames:
+    best: tuple[Frame, list[Item]] | None = None
+    tried = list(frames(draft))
+    for frame in tried:
         if builder.cost(frame, []) > budget:
             continue
         chosen = builder.choose(frame)
@@ -118,51 +120,13 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
         if chosen and not builder.is_wordy(frame, chosen):
             break
     if best is None:
-        needed = builder.cost(frames[-1], [])
+        needed = builder.cost(tried[-1], [])
         raise MemctlError(
             f"a budget of {quantity(budget, 'token')} is too small for the format {form}",
             f"give at least {needed}",
             USAGE,
         )
     return builder.pack(*best)
-
-
-def whole_lines(lines: Iterable[str], limit: int, count: CountTokens) -> str:
-    """Return as many whole lines as fit into `limit` tokens, as a Markdown list; "" if none fits."""
-    text = ""
-    for line in dict.fromkeys(lines):
-        longer = f"{text}\n- {line}" if text else f"- {line}"
-        if count(longer) <= limit:
-            text = longer
-    return text
-
-
-class _Frame(NamedTuple):
-    """Everything in a pack except the items: a draft, perhaps with fewer notes.
-
-    `has_titles` says whether the titles of too large items are shown, `has_parts` whether items are.
-    """
-
-    draft: PackDraft
-    has_titles: bool = True
-    has_parts: bool = True
-
-
-def _frames(draft: PackDraft) -> Iterator[_Frame]:
-    """Yield the frames of a draft, from the one with all notes to the emptiest."""
-    essential, last = (tuple(note for note in notes if note.essential) for notes in (draft.opening, draft.closing))
-    noticed = tuple(note for note in draft.opening if note in (NOTICED, FOREIGN))
-    less = partial(msgspec.structs.replace, draft)
-    yield _Frame(draft)
-    yield _Frame(less(opening=essential))
-    yield _Frame(less(opening=essential, closing=last))
-    if draft.keeps_notes:
-        return
-    for has_titles in (True, False):
-        for project in (draft.project, ""):
-            yield _Frame(less(project=project, opening=noticed, closing=()), has_titles)
-    for project in (draft.project, ""):
-        yield _Frame(less(project=project, opening=(), closing=()), has_titles=False, has_parts=False)
 
 
 class _PackBuilder:
@@ -199,11 +163,11 @@ class _PackBuilder:
         text = sanitize(self._item(item))
         self._texts[item.key], self._costs[item.key] = text, self._count(text)
 
-    def cost(self, frame: _Frame, chosen: list[Item], listed: int = 0, width: int = 0) -> int:
+    def cost(self, frame: Frame, chosen: list[Item], listed: int = 0, width: int = 0) -> int:
         """Return the tokens of the pack with these items; the parameters are those of `text`."""
         return self._count(self.text(frame, chosen, listed, width))
 
-    def is_wordy(self, frame: _Frame, chosen: list[Item]) -> bool:
+    def is_wordy(self, frame: Frame, chosen: list[Item]) -> bool:
         """Return whether non-essential notes take more than their share while items are left out."""
         opening = tuple(note for note in frame.draft.opening if note.essential)
         if not self.left_out(chosen) or opening == frame.draft.opening:
@@ -241,7 +205,7 @@ class _PackBuilder:
 
         Each share that is kept free grows slower than the budget, or a greater budget would have less room.
         """
-        full, sparing, *_, sparest = (frame for frame in _frames(self.draft) if frame.has_parts)
+        full, sparing, *_, sparest = (frame for frame in frames(self.draft) if frame.has_parts)
         essential = self.cost(sparing, [])
         lead = [_LEAD] if any(self._is_leading(item) for item in items) else []
         parts = [*lead, *(part for part in self.draft.parts if part.rank == FIRST and part.items)]
@@ -259,7 +223,7 @@ class _PackBuilder:
         reserved += min(self.draft.reserve, _WORK_SHARE * self._budget, max(0.0, (self._budget - _WORK_FROM) / 2))
         return alone, alone - reserved
 
-    def choose(self, frame: _Frame) -> list[Item]:
+    def choose(self, frame: Frame) -> list[Item]:
         """Return the items that fit beside a frame; [] if it has no room for those that are whole in any frame."""
         if not frame.has_parts:
             return []
@@ -274,7 +238,7 @@ class _PackBuilder:
         found = chain(self._ordered_items, self._further_items())
         return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
 
-    def _take(self, frame: _Frame) -> list[Item]:
+    def _take(self, frame: Frame) -> list[Item]:
         """Return the items that fit beside the frame and the share of the list, each text once."""
         chosen = list(self._first)
         bodies = {item.body for item in chosen if item.body}
@@ -315,7 +279,7 @@ class _PackBuilder:
         part = self._parts.get(item.key)
         return part is None or part.rank != FIRST or (item in self._named and not part.counted)
 
-    def _least_waiting(self, frame: _Frame, chosen: list[Item]) -> float:
+    def _least_waiting(self, frame: Frame, chosen: list[Item]) -> float:
         """Return the room that no item of rank 0 may take: what the shortest missing item with a rank would need.
 
         It is 0 while not even the titles of the most important ones have room.
@@ -326,12 +290,12 @@ class _PackBuilder:
         missing = (key for key, part in self._parts.items() if part.rank and key not in keys)
         return min((self._costs[key] for key in missing), default=math.inf)
 
-    def _note_cost(self, frame: _Frame, item: Item) -> int:
+    def _note_cost(self, frame: Frame, item: Item) -> int:
         """Return the tokens of the closing notes that a pack has only with an item."""
         notes = (note for note in frame.draft.closing if note.of == item.key)
         return sum(self._count(f"## {note.title}\n\n{note.text}\n") for note in notes)
 
-    def _top_up(self, frame: _Frame, chosen: list[Item]) -> list[Item]:
+    def _top_up(self, frame: Frame, chosen: list[Item]) -> list[Item]:
         """Return the items with those added that still have room beside the list of what is left out.
 
         Here an item may have the text of another one.
@@ -377,7 +341,7 @@ class _PackBuilder:
         left += [f"{item.id} {item.title}\n" for item in self.draft.items()]
         return min(most, 2 * self._count("".join(left)))
 
-    def pack(self, frame: _Frame, chosen: list[Item]) -> Pack:
+    def pack(self, frame: Frame, chosen: list[Item]) -> Pack:
         """Return the finished pack, with as many lines in the list of what is left out as fit."""
         text = self.text(frame, chosen, *self._most_lines(frame, chosen))
         parts = {
@@ -387,7 +351,7 @@ class _PackBuilder:
         }
         return Pack(text, self._count(text), self._budget, self._form, parts, self.left_out(chosen))
 
-    def _most_lines(self, frame: _Frame, chosen: list[Item]) -> tuple[int, int]:
+    def _most_lines(self, frame: Frame, chosen: list[Item]) -> tuple[int, int]:
         """Return how many lines of the list have room, and the width of their titles in characters (0: whole)."""
         left = self.left_out(chosen)
         if self._is_unnamed(frame, chosen):
@@ -401,7 +365,7 @@ class _PackBuilder:
             most, line = self._line_limit(frame, chosen, width, least)
             guess = lines[0] + 1 if lines[0] else int((self._budget - self.cost(frame, chosen)) / line)
             lines = (
-                _largest_fitting(partial(self.cost, frame, chosen, width=width), self._budget, most, guess, line),
+                most_within(partial(self.cost, frame, chosen, width=width), self._budget, most, guess, line),
                 width,
             )
             if lines[0] >= least:
@@ -409,12 +373,12 @@ class _PackBuilder:
         self._most_lines_cache = asked, lines
         return lines
 
-    def _is_unnamed(self, frame: _Frame, chosen: list[Item]) -> bool:
+    def _is_unnamed(self, frame: Frame, chosen: list[Item]) -> bool:
         """Return whether an item of the rank FIRST has no room even for its title, so that no other is listed."""
         keys = {item.key for item in (*chosen, *(self._named if frame.has_titles else ()))}
         return any(part.rank == FIRST and key not in keys for key, part in self._parts.items())
 
-    def _line_limit(self, frame: _Frame, chosen: list[Item], width: int, least: int) -> tuple[int, float]:
+    def _line_limit(self, frame: Frame, chosen: list[Item], width: int, least: int) -> tuple[int, float]:
         """Return how many lines the list may have, at least `least`, and the estimated tokens of a line.
 
         With items in the pack the lines may take a share of the budget, otherwise all of it. Lines are first counted as
@@ -432,14 +396,12 @@ class _PackBuilder:
         if not chosen:
             return most, line
         share = int(self._budget * self.draft.lines)
-        number = _largest_fitting(plain, share, most, int(share / line), line)
+        number = most_within(plain, share, most, int(share / line), line)
         beside = self.cost(frame, chosen, 1, width) - int(line)
-        number = _largest_fitting(
-            lambda most: self.cost(frame, chosen, most, width) - beside, share, number, number, line
-        )
+        number = most_within(lambda most: self.cost(frame, chosen, most, width) - beside, share, number, number, line)
         return max(least, number), line
 
-    def text(self, frame: _Frame, chosen: list[Item], listed: int, width: int = 0) -> str:
+    def text(self, frame: Frame, chosen: list[Item], listed: int, width: int = 0) -> str:
         """Return the text of the pack with some items and `listed` lines of what is left out.
 
         `width` is the number of characters of titles in these lines, 0 for whole titles.
@@ -534,22 +496,3 @@ def _is_new(item: Item, bodies: set[str]) -> bool:
     is_new = not item.body or item.body not in bodies
     bodies.add(item.body)
     return is_new
-
-
-def _largest_fitting(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:
-    """Return the largest number up to `most` whose cost is within a limit, 0 if there is none.
-
-    The search starts from `guess` and extrapolates from the last two costs, at first with the cost `each` per step: a
-    bisection would build three times as many texts.
-    """
-    low, high = 0, most + 1
-    number, tried = guess, (0, 0)
-    while high - low > 1:
-        number = min(max(number, low + 1), high - 1)
-        spent = cost(number)
-        low, high = (number, high) if spent <= limit else (low, number)
-        if tried[0]:
-            each = max(1.0, (spent - tried[1]) / (number - tried[0]))
-        tried = number, spent
-        number += math.floor((limit - spent) / each)
-    return low

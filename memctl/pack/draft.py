@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -198,6 +200,34 @@ class PackDraft(msgspec.Struct, frozen=True):
         """This draft with the notice for a clone that is not trusted (FOREIGN) instead of the usual one (NOTICED)."""
         opening = tuple(FOREIGN if note == NOTICED else note for note in self.opening)
         return msgspec.structs.replace(self, opening=opening)
+
+
+class Frame(NamedTuple):
+    """Everything in a pack except the items: a draft, perhaps with fewer notes.
+
+    `has_titles` says whether the titles of too large items are shown, `has_parts` whether items are.
+    """
+
+    draft: PackDraft
+    has_titles: bool = True
+    has_parts: bool = True
+
+
+def frames(draft: PackDraft) -> Iterator[Frame]:
+    """Yield the frames of a draft, from the one with all notes to the emptiest."""
+    essential, last = (tuple(note for note in notes if note.essential) for notes in (draft.opening, draft.closing))
+    noticed = tuple(note for note in draft.opening if note in (NOTICED, FOREIGN))
+    less = partial(msgspec.structs.replace, draft)
+    yield Frame(draft)
+    yield Frame(less(opening=essential))
+    yield Frame(less(opening=essential, closing=last))
+    if draft.keeps_notes:
+        return
+    for has_titles in (True, False):
+        for project in (draft.project, ""):
+            yield Frame(less(project=project, opening=noticed, closing=()), has_titles)
+    for project in (draft.project, ""):
+        yield Frame(less(project=project, opening=(), closing=()), has_titles=False, has_parts=False)
 
 
 class Contents(msgspec.Struct, frozen=True):

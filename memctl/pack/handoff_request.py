@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from memctl.pack import phase_summary
-from memctl.pack.budget_fill import CountTokens, whole_lines
+from memctl.pack.budget_fill import CountTokens
 from memctl.pack.context_summary import BUDGET, DECISIONS
 from memctl.pack.phase_summary import PhaseStatus
 from memctl.record.checkpoint import Checkpoint
@@ -22,7 +22,7 @@ from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningf
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
 from memctl.text.actions import CREATED, MODIFIED
-from memctl.text.fit import cut
+from memctl.text.fit import cut, whole_lines
 from memctl.text.markdown import one_line
 from memctl.text.phrases import some
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack.budget_fill import CountTokens, whole_lines
+from memctl.pack.budget_fill import CountTokens
 from memctl.pack.context_summary import DECISIONS
 from memctl.pack.draft import PROPOSED
 from memctl.pack.items import ChangeTimes
@@ -17,7 +17,7 @@ from memctl.record import content_fields
 from memctl.record.filters import ORDERS, Filters, severity_rank
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.text.fit import first_sentence
+from memctl.text.fit import first_sentence, whole_lines
 from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity, some
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.pack import items, last_work, rehydrate
-from memctl.pack.budget_fill import CountTokens, whole_lines
+from memctl.pack.budget_fill import CountTokens
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.items import Origins, Sources
 from memctl.pack.rehydrate import current_records
@@ -18,6 +18,7 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.ranking import Result
 from memctl.text import headings
+from memctl.text.fit import whole_lines
 from memctl.text.markdown import one_line
 
 # Tokens of a system prompt and of its parts; rules.md#prompts. The role has no limit, since it must not be cut.

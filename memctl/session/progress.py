@@ -66,7 +66,7 @@ class Progress(msgspec.Struct, frozen=True):
 class Part(msgspec.Struct, frozen=True):
     """A part of a session: its events, and the extracts, failures, succeeded steps and files found in them.
 
-    `files` has the latest first.
+    The places of the extracts are indexes of `events`. `files` has the latest first.
     """
 
     events: Sequence[Event]
@@ -90,7 +90,7 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
     made = before
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
     ahead = _next_by_place(part.found)
-    for event in part.events:
+    for place, event in enumerate(part.events):
         if event.agent:
             continue
         if event.kind == PROMPT:
@@ -99,7 +99,7 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
             made = _after_call(made, event, results.get(event.call), by, line)
         elif event.kind == ANSWER:
             made = _after_answer(made, event, by, line)
-        if texts := ahead.get((event.moment, event.line)):
+        if texts := ahead.get(place):
             made = _next(made, [line(text, LONGEST_LINE) for text in texts])
     if not part.events:
         return made
@@ -107,12 +107,12 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
     return msgspec.structs.replace(made, state=_with_findings(state, part, line))
 
 
-def _next_by_place(found: Sequence[Extract]) -> Mapping[tuple[str, int], list[str]]:
-    """Return the stated next steps, by the time and the transcript's line of their message."""
-    by_place: dict[tuple[str, int], list[str]] = {}
+def _next_by_place(found: Sequence[Extract]) -> Mapping[int, list[str]]:
+    """Return the stated next steps by the place of their message among the events."""
+    by_place: dict[int, list[str]] = {}
     for one in found:
         if one.label == labels.NEXT and is_meaningful(one.text):
-            by_place.setdefault((one.moment, one.line), []).append(one.text)
+            by_place.setdefault(one.place, []).append(one.text)
     return by_place
 
 

@@ -182,4 +182,4 @@ def latest_changes(summary: SessionSummary, limit: int = 5) -> list[str]:
 
 def _last_said(steps: Sequence[Extract]) -> list[Extract]:
     """Return the next steps of the last message that states any."""
-    return [step for step in steps if (step.moment, step.line) == (steps[-1].moment, steps[-1].line)]
+    return [step for step in steps if step.place == steps[-1].place]

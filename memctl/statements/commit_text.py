@@ -5,6 +5,7 @@ Most bodies list what was done, so only one with a reason or a rejected alternat
 
 from __future__ import annotations
 
+from memctl.statements import cues
 from memctl.statements.sentences import Choice
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
@@ -23,8 +24,8 @@ _REVIEW = lazy_regex(
 )
 _ITEM = lazy_regex(r"(?m)^[ \t]*[-*] +")
 _WHY = lazy_regex(
-    r"(?i)\b(?:because|since|so that|instead of|rather than|in favou?r of|no longer"
-    r"|to (?:avoid|prevent|keep|ensure|allow)|without|avoids?|prevents?)\b"
+    rf"(?i)\b(?:{cues.REASON}|{cues.ALTERNATIVE}|no longer|to (?:avoid|prevent|keep|ensure|allow)|without|avoids?"
+    r"|prevents?)\b"
 )
 
 

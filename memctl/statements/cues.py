@@ -38,7 +38,8 @@ def _cue(before: str, words: str, after: str = r"\b") -> Cue:
 _ADVERB = r"(?: (?:also|then|now|finally|therefore|thus|just|both|all|instead|initially|eventually|explicitly))*"
 _WE = rf"\b(?:we|i|the team|you and i)(?:'ve| have| had)?{_ADVERB} "
 _WILL = rf"\b(?:we|i)(?:'ll| will|'re going to|'m going to| are going to| am going to){_ADVERB} "
-CONTRAST = r"(?:because|since|instead of|rather than|so that|in favou?r of|, not)\b"
+REASON, ALTERNATIVE = "because|since|so that", "instead of|rather than|in favou?r of"  # words before one
+CONTRAST = rf"(?:{REASON}|{ALTERNATIVE}|, not)\b"
 # What is used for a look at something is a step on the way.
 _TO_LOOK = (
     r"\b(?!.* to (?:find|look|see|check|search|locate|inspect|read|list|verify|debug|confirm|trace|understand)\b)"

@@ -23,8 +23,8 @@ _CONCEDES = lazy_regex(
     r"|suggestion)|(?:that )?makes sense|agreed)\b"
 )
 _CHANGES = (
-    r"add|allow|apply|change|consolidate|disable|drop|enable|extract|fix|handle|inline|keep|make|merge|move|pass"
-    r"|refactor|remove|rename|replace|restore|revert|simplify|split|store|switch|update|use"
+    rf"{wishes.CHANGES}|apply|consolidate|disable|enable|fix|handle|inline|merge|pass|restore|revert|simplify|split|store"
+    r"|switch|update"
 )
 _COMMITS = lazy_regex(
     rf"(?i)\b(?:let me|let's|i'll|i will|i should|we (?:can|need to|should)) (?:\w+ ){{0,2}}?(?:{_CHANGES})\b"

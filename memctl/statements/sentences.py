@@ -59,7 +59,7 @@ def _bare(sentence: str) -> str:
     return cues.NUMBERED.sub("", text).strip("*_ ")
 
 
-_BECAUSE = lazy_regex(r",? (?:because|since|due to the fact that|so that)\b ", re.IGNORECASE)
+_BECAUSE = lazy_regex(rf",? (?:{cues.REASON}|due to the fact that)\b ", re.IGNORECASE)
 _BRACKETED_REASON = lazy_regex(r"(.+?) \((?:rationale|reason|because|why):? +([^()]+)\)(.*)", re.IGNORECASE)
 _REASON_FIRST = lazy_regex(r"(?:since|because) ([^,]+), ((?:we|i)\b.+)", re.IGNORECASE)
 _INSTEAD = lazy_regex(

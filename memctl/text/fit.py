@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 # If a hook's output has more than 10,000 characters, Claude Code shows a preview of 2 kB (seen in version 2.1.329).
 LIMIT = 9_500
@@ -51,3 +52,32 @@ def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:
         else:
             greatest = middle - 1
     return least
+
+
+def most_within(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:
+    """Return the largest number up to `most` whose cost is within a limit, 0 if there is none.
+
+    The search starts from `guess` and extrapolates from the last two costs, at first with the cost `each` per step: a
+    bisection would build three times as many texts.
+    """
+    low, high = 0, most + 1
+    number, tried = guess, (0, 0)
+    while high - low > 1:
+        number = min(max(number, low + 1), high - 1)
+        spent = cost(number)
+        low, high = (number, high) if spent <= limit else (low, number)
+        if tried[0]:
+            each = max(1.0, (spent - tried[1]) / (number - tried[0]))
+        tried = number, spent
+        number += math.floor((limit - spent) / each)
+    return low
+
+
+def whole_lines(lines: Iterable[str], limit: int, count: Callable[[str], int]) -> str:
+    """Return as many whole lines as fit into `limit` tokens, as a Markdown list; "" if none fits."""
+    text = ""
+    for line in dict.fromkeys(lines):
+        longer = f"{text}\n- {line}" if text else f"- {line}"
+        if count(longer) <= limit:
+            text = longer
+    return text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from memctl.record.task_state import DONE, IN_PROGRESS, PLANNED, TaskState, TouchedFile
@@ -14,14 +12,10 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
 def after(before: Progress, *given: Event, files: tuple[TouchedFile, ...] = ()) -> Progress:
     """What a session has come to after events, one part."""
-    events = [Event(**{**event_values(one), "line": number}) for number, one in enumerate(given, start=1)]
+    events = [*given]
     found = extraction.of_events(events)
     part = Part(events, found, failures.of_events(events), failures.succeeded(events), files)
     return progress.advance(before, part, by="claude")
-
-
-def event_values(event: Event) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in Event.__struct_fields__}
 
 
 def state(*given: Event) -> TaskState:

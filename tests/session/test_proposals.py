@@ -116,9 +116,9 @@ def test_state_is_titled_by_the_first_prompt_that_names_a_task(prompts: tuple[st
 
 def test_percentage_stands_once_in_a_proposed_state_and_only_the_last_next_steps() -> None:
     events = [
-        Event(PROMPT, "Expire the old carts", line=1),
-        Event(ANSWER, "Status: 40% complete. The column is there.\n\nNext steps:\n- add the job", line=2),
-        Event(ANSWER, "Next steps:\n- add a test", line=3),
+        Event(PROMPT, "Expire the old carts"),
+        Event(ANSWER, "Status: 40% complete. The column is there.\n\nNext steps:\n- add the job"),
+        Event(ANSWER, "Next steps:\n- add a test"),
     ]
     (state,) = proposed(*events, kind="state")
     assert state.values["completion_percentage"] == 40

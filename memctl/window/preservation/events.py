@@ -134,14 +134,13 @@ def _stated(event: Event) -> str:
 def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
     """Return what happened in events, and the same events as a Part of a session, which `session.progress` reads.
 
-    Earlier digests must be events of the kind DIGEST, as `events_of` returns them. The events of the Part are numbered
-    from 1, because their order matters.
+    Earlier digests must be events of the kind DIGEST, as `events_of` returns them.
     """
-    numbered = [msgspec.structs.replace(one, line=number) for number, one in enumerate(events, 1)]
-    happened = of_known(numbered)
+    events = [*events]
+    happened = of_known(events)
     touched = happened.files.items()
     files = [TouchedFile(path, MODIFIED if action == WRITTEN else action) for path, action in touched]
-    return happened, Part(numbered, happened.found, happened.failures, failures.succeeded(numbered), files[::-1])
+    return happened, Part(events, happened.found, happened.failures, failures.succeeded(events), files[::-1])
 
 
 def events_of(blocks: Iterable[ContentBlock]) -> list[Event]:

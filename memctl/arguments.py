@@ -46,13 +46,13 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
         for name, value in signature.bind(*args, **keywords).arguments.items():
             parameter = signature.parameters[name]
             if parameter.kind is kinds.VAR_POSITIONAL:
-                for item in value:
-                    _require(name, item, parameter.annotation)
+                for one in value:
+                    _require(name, one, parameter.annotation)
             elif parameter.kind is kinds.VAR_KEYWORD:
                 fields = _fields(function, parameter.annotation)
-                for field, item in value.items():
-                    if item is not None and field in fields:
-                        _require(field, item, fields[field])
+                for field, one in value.items():
+                    if one is not None and field in fields:
+                        _require(field, one, fields[field])
             elif parameter.annotation is not kinds.empty:
                 _require(name, value, parameter.annotation)
         return function(*args, **keywords)
@@ -63,26 +63,23 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
 def _fields(function: Callable[..., Any], annotation: str) -> dict[str, str]:
     """Return the annotations of the TypedDict that `Unpack[Name]` names in the module of a function."""
     form = getattr(function, "__globals__", {}).get(annotation.removeprefix("Unpack[").removesuffix("]"))
-    annotations = getattr(form, "__annotations__", {})
-    return {
-        name: annotation if isinstance(annotation, str) else annotation.__forward_arg__
-        for name, annotation in annotations.items()
-    }
+    found = getattr(form, "__annotations__", {})
+    return {name: one if isinstance(one, str) else one.__forward_arg__ for name, one in found.items()}
 
 
 def _require(name: str, value: object, annotation: str) -> None:
     """Raise MemctlError for a value whose class is not in the annotation, a number out of its range, and a text that
     no file can have: with a NUL character or a lone surrogate."""
-    allowed = [name.rpartition(".")[2] for name in _BRACKETS.sub("", annotation).split(" | ")]
+    allowed = [one.rpartition(".")[2] for one in _BRACKETS.sub("", annotation).split(" | ")]
     low, high = _RANGES.get(name, (0, _LARGEST))
-    if not any(_is(value, name) for name in allowed) or (isinstance(value, int) and not low <= value <= high):
+    if not any(_is(value, one) for one in allowed) or (isinstance(value, int) and not low <= value <= high):
         number = f"a whole number from {low} to {high}" if name in _RANGES else _WORDS["int"]
-        words = " or ".join(dict.fromkeys({**_WORDS, "int": number}.get(name, f"a {name}") for name in allowed))
+        words = " or ".join(dict.fromkeys({**_WORDS, "int": number}.get(one, f"a {one}") for one in allowed))
         raise MemctlError(f"{name} must be {words}, not {value!r}", exit_code=USAGE)
     for text in _texts(value):
         if "\0" in text:
             raise MemctlError(f"{name} must not contain a NUL character: {text!r}", exit_code=USAGE)
-        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
             raise MemctlError(f"{name} must not contain a lone surrogate: {text!r}", exit_code=USAGE)
 
 
@@ -91,8 +88,8 @@ def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Collection) and not isinstance(value, bytes):
-        for text in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(text)
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(one)
 
 
 def _is(value: object, name: str) -> bool:
@@ -100,14 +97,14 @@ def _is(value: object, name: str) -> bool:
         return value is None
     if name == "Iterable":  # of texts; the items of an iterator are not checked, since it can be read only once
         is_readable = isinstance(value, Iterable) and not isinstance(value, str | bytes)
-        return is_readable and (not isinstance(value, Collection) or all(isinstance(item, str) for item in value))
+        return is_readable and (not isinstance(value, Collection) or all(isinstance(one, str) for one in value))
     if name == "Mapping":
         return isinstance(value, Mapping)
     if name == "PathLike":
         return hasattr(value, "__fspath__")
     if name == "int":
         return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
-    return any(base.__name__ == name for base in type(value).__mro__)
+    return any(one.__name__ == name for one in type(value).__mro__)
 
 
 def set_pairs(fields: Mapping[str, object], joined: Collection[str]) -> list[tuple[str, str]]:

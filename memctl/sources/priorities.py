@@ -89,18 +89,18 @@ def priorities(
     )
     alike = Counter(lately.ago.values())
     late = contents.keys() & {path for path, ago in lately.ago.items() if not ago or alike[ago] < _SWEEPING}
-    texts, mentioned = FileMatches({}, {}, {}), dict[str, FileMention]()
+    texts, named = FileMatches({}, {}, {}), dict[str, FileMention]()
     if request.task:
         texts = file_search.matches(memory, sources, request.task, progress)
-        mentioned = file_search.mentions(snapshot, sources, request.task, now, late.union(texts.best))
-    meant = {path for path, mention in mentioned.items() if mention.share >= task_files.ACTIVE}
+        named = file_search.mentions(snapshot, sources, request.task, now, late.union(texts.best))
+    meant = {path for path, mention in named.items() if mention.share >= task_files.ACTIVE}
     given = _active_files(request, memory, contents, sources.refusals)
     active = dirty | meant | given
     issues = _issues(snapshot, frozenset(contents))
-    paths = contents.keys() & late.union(texts.best, mentioned, active)
+    found = contents.keys() & late.union(texts.best, named, active)
     known = {
-        path: _knowledge(path, texts, mentioned.get(path), lately, contents[path].facts.todos, issues.get(path, ()))
-        for path in (paths if request.task else contents)
+        path: _knowledge(path, texts, named.get(path), lately, contents[path].facts.todos, issues.get(path, ()))
+        for path in (found if request.task else contents)
     }
     near = nearness(contents, active, given, _likely(known) if request.task else {})
     for path, each in near.items():
@@ -158,15 +158,15 @@ def _others(
     if they may be loaded, or if the request asks for all files. `ago` says by path in which operation a file was last
     changed.
     """
-    scores: list[tuple[str, Score]] = []
+    found: list[tuple[str, Score]] = []
     by_change: dict[int | None, list[str]] = {}
     for path in paths:
         by_change.setdefault(ago.get(path), []).append(path)
     for change, alike in by_change.items():
         same = score("", _only_changed(change), now, for_task=True)
         is_needed = request.lists_all or same.score >= room.least
-        scores += [(path, same) for path in (alike if is_needed else nsmallest(request.shown, alike))]
-    return scores, len(paths) - len(scores)
+        found += [(path, same) for path in (alike if is_needed else nsmallest(request.shown, alike))]
+    return found, len(paths) - len(found)
 
 
 def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
@@ -184,10 +184,10 @@ def _active_files(
     Raises MemctlError for a name without a file, and for a file that never enters a model's context.
     """
     names = frozenset(contents) | refusals.keys()
-    active = {file_named(names, memory.repository.top, request.folder, text) for text in request.active}
-    for path in sorted(active & refusals.keys()):
+    found = {file_named(names, memory.repository.top, request.folder, text) for text in request.active}
+    for path in sorted(found & refusals.keys()):
         raise MemctlError(f"{path} never enters a model's context: {refusals[path]}")
-    return active
+    return found
 
 
 def _matching(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
@@ -202,10 +202,10 @@ def _matching(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
 
 def _issues(snapshot: Snapshot, names: frozenset[str]) -> dict[str, list[str]]:
     """Return the ids of open issues by the files that they refer to; a reference to a folder counts for no file."""
-    issues: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}
     for record in Filters(types=("issue",)).keep(snapshot.records):
         for reference in record.code_refs if record.is_open else ():
             for path in freshness.code_paths(names, reference):
-                if path in names and record.id not in issues.setdefault(path, []):
-                    issues[path].append(record.id)
-    return issues
+                if path in names and record.id not in found.setdefault(path, []):
+                    found[path].append(record.id)
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from memctl.errors import CredentialFound
+from memctl.text.lazy_regex import lazy_regex
 
 _OF_FILES = ("FILE", "PATH", "DIR", "PLACE")  # metavars
 F = TypeVar("F", bound=Callable[..., Any])
@@ -154,7 +154,7 @@ def complete(kind: str) -> Completer:
 
 
 complete_id = complete("id")
-_MARKER = re.compile(r"\s*§?\d|\s*§|\s*$")
+_MARKER = lazy_regex(r"\s*§?\d|\s*§|\s*$")
 
 
 def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any:

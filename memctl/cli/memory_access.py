@@ -16,7 +16,6 @@ from memctl.git import git, trust
 from memctl.record.snapshot import Snapshot
 from memctl.store import agent_env, load
 from memctl.store.memory import Memory, open_memory
-from memctl.text.phrases import some
 
 if TYPE_CHECKING:
     from memctl.record.filters import Filters
@@ -102,6 +101,8 @@ def _note_undone(opened: Memory) -> None:
 
     names = [pending_state.describe(entry) for entry in pending_state.undone(opened)]
     if names:
+        from memctl.text.phrases import some
+
         what = pending_state.AGAIN if len(names) == 1 else pending_state.AGAIN.replace(" it", " them")
         verb = "was" if len(names) == 1 else "were"
         opened.remarks.append(f"warning: {some(names, 1)} {verb} {pending_state.WHY}; {what}")

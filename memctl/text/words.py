@@ -98,6 +98,8 @@ class InnerWords:
 def parts_of(word: str) -> list[str]:
     """Return the parts of a compound word in lower case, without single letters; [] for a simple word."""
     if word.isascii():
+        if word.isalpha() and word[1:].islower():  # most words
+            return []
         parts = _ASCII_PART.findall(word)
         return [part.lower() for part in parts if len(part) > 1] if len(parts) > 1 else []
     if max(word) < _UNSPACED[0]:

@@ -23,6 +23,7 @@ from memctl.search import ranking
 from memctl.search.ranking import ALL, FILE, PLACES, RECORDS, Result
 from memctl.store.memory import Memory
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
     from memctl.search.related import Related
@@ -161,7 +162,7 @@ def _search(
         data = {"query": query, "instead": instead, "total": total, "results": results}
         output.json("search", data, snapshot.faults, memory)
         return
-    _note_signs(query)
+    _note_words(query)
     for word, others in instead.items() if shown else ():
         output.note(f"{word} does not occur; searched instead for {' and '.join(others)}")
     if explain and shown:
@@ -176,8 +177,13 @@ def _search(
     output.rest(total, len(shown), "nothing matches", _MORE if is_all else f"or {_MORE}")
 
 
-def _note_signs(query: str) -> None:
-    """Print that a query has no words, or which words lose their signs: the index has letters and digits only."""
+def _note_words(query: str) -> None:
+    """Print that a query has no words, or only such as most texts have, or which words lose their signs.
+
+    The index has letters and digits only.
+    """
+    if query.strip() and STOP_WORDS.issuperset(query.lower().split()):
+        output.note("hint: every text may have these words; add one that says what the record is about")
     if query.replace(" ", "").isalnum():
         return
     if not _WORD.search(query):

@@ -399,7 +399,7 @@ def _sentence_on(name: str, proposed: str) -> str:
     return having[-1][:_LONGEST] if having else ""
 
 
-def has_object(text: str) -> bool:
-    """Return whether a text says what it is about: it has two meaningful words, or a name in code."""
+def has_object(text: str, least: int = _OBJECT) -> bool:
+    """Return whether a text says what it is about: it has at least `least` meaningful words, or a name in code."""
     telling = {word for word in words_of(text[:_LONGEST]) if word not in _SAYS_NOTHING}
-    return "`" in text or len(telling) >= _OBJECT
+    return "`" in text or len(telling) >= least

@@ -319,8 +319,8 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     is_bare = _ONLY_ASSENT.fullmatch(prompt) is not None
     if is_bare and (len(questions) > 1 or " or " in "".join(questions)):
         return None
-    offers = [found for sentence in questions if (found := _OFFER.search(sentence))]
-    offer = next((text for offer in offers[-1:] for text in offer.groups() if text), "").rstrip("?")
+    offers = [match for sentence in questions if (match := _OFFER.search(sentence))]
+    offer = next((text for match in offers[-1:] for text in match.groups() if text), "").rstrip("?")
     if is_step(" ".join(offer.split()[:_LAST])):
         return None
     if has_object(offer):

@@ -186,7 +186,7 @@ def missing_in(wanted: Iterable[Essential], text: str) -> list[Essential]:
 def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> set[str]:
     """Return the paths and errors that a shorter result of a tool must keep, because other messages are about them.
 
-    Numbers are left out: those that matter are in messages and answers, which no result replaces.
+    Numbers are left out: those that matter are also in the messages of the user and the model, which stay as they are.
     """
     needed = {one.text for one in wanted if one.kind in (PATH, ERROR)}
     spoken = (ContentType.USER_MESSAGE, ContentType.ASSISTANT_RESPONSE)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl.cli.main import main
-from tests.conftest import Memctl, copied, git, slow
+from tests.conftest import Memctl, copied, git, share_templates, slow
 from tests.world import WORLD
 
 MORNING, NOON = "2025-11-04T09:00:00Z", "2025-11-04T12:00:00Z"
@@ -332,6 +332,7 @@ def clones(repo: Path, tmp_path: Path) -> tuple[Path, Path]:
     git(repo, "clone", "-q", "--bare", ".", str(tmp_path / "hub"))
     for name in ("one", "two"):
         git(tmp_path, "clone", "-q", "-b", "main", "hub", name)
+    share_templates(repo, tmp_path / "one", tmp_path / "two")
     return tmp_path / "one", tmp_path / "two"
 
 

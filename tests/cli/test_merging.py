@@ -189,7 +189,7 @@ def test_merge_result_is_independent_of_direction_and_code(repo: Path, memctl: M
     in_order(memctl, repo)
 
 
-@pytest.mark.parametrize("option", ["--no-ff", "--ff-only"])
+@pytest.mark.parametrize("option", ["--no-ff", *slow("--ff-only")])
 def test_branch_ahead_of_main_is_merged_with_its_documents(installed: Path, memctl: Memctl, option: str) -> None:
     git(installed, "merge", "-q", "--no-edit", option, "side")
     assert parents(installed) == (2 if option == "--no-ff" else 1)
@@ -264,6 +264,7 @@ def test_documents_after_a_rebase_are_repaired_by_one_render(installed: Path, me
     has_both(installed)
 
 
+@pytest.mark.slow  # as a rebase, which is many of them
 def test_documents_after_a_cherry_pick_are_repaired_by_one_render(installed: Path, memctl: Memctl) -> None:
     on(installed, "pay")
     git(installed, "cherry-pick", "main..side")

@@ -62,7 +62,7 @@ def hierarchy(subject: CheckContext) -> Iterator[Finding]:
 
 
 def status(subject: CheckContext) -> Iterator[Finding]:
-    """Report a declared progress of the project that differs from the mean of its sections."""
+    """Report the project's page if its progress is more than 5 percentage points off the mean of its sections."""
     project = subject.snapshot.outline.project
     mean = subject.snapshot.outline.mean_percentage
     broken = any(name.startswith("§2") for name in subject.broken_pages)

@@ -46,9 +46,10 @@ def _resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
 
 
 def without_stars(reference: str) -> str:
-    """Return a reference without the `*`, `**` or slash at its end, and the dot before a `*`.
+    """Return a reference without `*`, `**` or a slash at its end, and without a dot before `*`.
 
-    Every path that the reference may mean contains the result, if the result's dots also stand for slashes.
+    For example "src/auth.*" gives "src/auth". Every path that the reference may mean contains the result, if the dots
+    in the result may also stand for slashes.
     """
     return reference.rstrip("/*") if reference.endswith("**") else reference.rstrip("/").removesuffix(".*")
 

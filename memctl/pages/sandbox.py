@@ -189,7 +189,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self._made = 0
 
     def keep(self, value: Any) -> Any:
-        """Return a value unchanged after adding its weight; raises TooLarge if it, or the total, is over a limit."""
+        """Return a value unchanged after adding its weight to the total; raises TooLarge if either is over a limit."""
         weight = weigh(value)
         self._made += weight
         if weight > MAX_VALUE:
@@ -199,7 +199,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return value
 
     def join(self, values: Sequence[Any]) -> str:
-        """Return the result of Jinja's operator `~`, which joins values as text; raises TooLarge."""
+        """Return the values joined as text, for Jinja's operator `~`; raises TooLarge if the text is too large."""
         _refuse(sum(map(weigh, values)))
         return str(self.keep("".join(map(str, values))))
 

@@ -63,9 +63,10 @@ def address(url: str, setting: str) -> str:
 
 
 def key(text: str, setting: str, hint: str) -> str:
-    """Return an API key that fits into an HTTP header; raises MemctlError, with `hint`, if the setting is empty.
+    """Return the API key `text` without white space around it.
 
-    `setting` is the name of the setting that holds the key, for the message.
+    Raises MemctlError if there is no key, with `hint` on how to set it, or if an HTTP header can't have the key's
+    characters. `setting` is the name of the setting that holds the key, for the message.
     """
     key_text = text.strip()
     if not key_text:

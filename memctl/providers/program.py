@@ -108,7 +108,7 @@ class Program:
 def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
     """Run a program with `data` on its standard input, for at most `seconds`, and return whether it succeeded.
 
-    Its output is discarded: `xclip` leaves a process behind that would keep a pipe open.
+    The program's output is discarded, because `xclip` leaves a process behind that would keep a pipe open.
     """
     try:
         done = subprocess.run(

@@ -54,7 +54,10 @@ def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
 
 
 def key_lines(head: str) -> dict[int, str]:
-    """Return the keys of a front matter without its fences, by the line of the file (1-based) on which each begins."""
+    """Return the keys of a front matter without its fences, by the number of the line on which each key begins.
+
+    Lines count from 1 at the beginning of the file, so the first line of `head` is line 2.
+    """
     root = yaml.compose(head, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return {} if root is None else {name.start_mark.line + 2: name.value for name, _ in root.value}
 

@@ -67,7 +67,7 @@ def parse(query: str, substitutes: Substitutes) -> FtsQuery:
         if chunk.startswith('"'):
             phrases += [_quoted(words)] if words else []
             quoted += filter(_is_telling, words)
-        elif words and _BEGINNING.fullmatch(chunk):
+        elif words and chunk.endswith("*") and _BEGINNING.fullmatch(chunk):
             beside += 1
             wanted.append(_quoted(words) + "*")
         else:

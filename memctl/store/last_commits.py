@@ -240,7 +240,7 @@ def _shallow_stamp(memory: Memory) -> str:
 class CommitsBetween:
     """The commits of HEAD's history between two times (Unix seconds) that changed texts of records, from the cache.
 
-    `commits` has their dates in Unix seconds, by commit id. It is empty if the cache can't be used.
+    `commits` maps the id of each of these commits to its date in Unix seconds. It is empty if the cache can't be used.
     """
 
     def __init__(self, memory: Memory, first: int, last: int) -> None:

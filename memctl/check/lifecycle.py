@@ -58,7 +58,7 @@ def completion(subject: CheckContext) -> Iterator[Finding]:
 
 
 def declared_completion(subject: CheckContext) -> Iterator[Finding]:
-    """Report each section that is declared finished, but has severe open issues."""
+    """Report each section that is declared finished, but has open issues of severity critical or high."""
     outline = subject.snapshot.outline
     for page in outline.sections:
         if page.completion_percentage == 100:

@@ -24,7 +24,7 @@ def owned_sections(subject: CheckContext) -> Iterator[Finding]:
 
 
 def answered_handoffs(subject: CheckContext) -> Iterator[Finding]:
-    """Report each handoff whose status contradicts the ownership of its sections, unless a later one explains it."""
+    """Report each handoff whose status contradicts who owns its sections, unless a later handoff explains it."""
     state = subject.coordination
     if state is None or not team_handoffs.has_handoffs(state):
         return

@@ -138,10 +138,11 @@ def globs(subject: CheckContext) -> Iterator[Finding]:
 
 
 def for_other_code(subject: CheckContext, findings: Sequence[Finding]) -> list[Finding]:
-    """Return `findings`; if the memory seems to belong to other code, one replaces those about missing code.
+    """Return `findings`, with one finding in place of all about missing code if the memory belongs to other code.
 
     The memory seems to belong to other code, such as a copy of another project's memory, if 10 or more findings are
-    about missing code, and no code to which the memory refers exists in the repository.
+    about missing code, and no code to which the memory refers exists in the repository. Otherwise `findings` is
+    returned unchanged.
     """
     missing = [finding for finding in findings if finding.code in _MISSING_CODE]
     if len(missing) < _FEW or _has_some_code(subject):

@@ -28,7 +28,7 @@ def text(line: str = "", *, newline: bool = True) -> None:
 
 
 def styled(line: str, *, newline: bool = True) -> None:
-    """Print text with colours. Pass every part of it through `plain` before."""
+    """Print text with colours as it is; the caller has made each part of the text harmless by `plain` before."""
     if terminal.keep(line + "\n" * newline):
         return
     with terminal.answering():
@@ -51,10 +51,10 @@ def painted(value: str, colour: str) -> None:
 
 
 def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
-    """Print the JSON object that every `--json` prints: schema, `kind`, `data`, and `faults` if files can't be read.
+    """Print the JSON object that every `--json` prints, with the keys `schema`, `kind` and `data`.
 
-    `memory` is the memory to which the files with faults belong. If it is given, the paths of these files are relative
-    to the worktree's top.
+    A key `faults` is added if files can't be read: `faults` are these files. `memory` is the memory to which they
+    belong; if it is given, their paths are relative to the worktree's top.
     """
     envelope: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "data": data}
     if faults:

@@ -43,9 +43,9 @@ _UNUSED = {labels.NUMBER: "the id (memctl assigns its own)"}
 
 
 def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, list[str]]:
-    """Return the draft of one record for a whole text, and notes on what was not understood.
+    """Return the Draft (type, fields and text) of one record for a whole text, and notes on what was not understood.
 
-    `values` are fields of a front matter; they win over values in the text.
+    `kind` is the record's type. `values` are fields of a front matter; they win over values in the text.
     """
     own, unread, others = reader.read_record(text, kind.name)
     record = as_record(own) if own else None
@@ -88,10 +88,10 @@ def _accept(values: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]
 
 
 def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[str]]:
-    """Return the draft of one record for the keys of a JSON object or a front matter, and notes on unknown keys.
+    """Return the Draft of one record for the keys of a JSON object or a front matter, and notes on unknown keys.
 
-    A note names the keys that the record has no field for. Raises MemctlError for a misspelt field and for a wrong
-    value.
+    A Draft has the type, fields and text of a record to write; its type is `kind`. Each note names keys for which the
+    record has no field. Raises MemctlError for a misspelt field and for a wrong value.
     """
     values, notes = _with_status(values, kind)
     draft = rows.draft_of(values, kind)

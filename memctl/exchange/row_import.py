@@ -95,10 +95,11 @@ def import_items(
 
 
 def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool) -> None:
-    """Raise MemctlError if items can't be imported, and the import is strict or no other item is left.
+    """Raise MemctlError if items can't be imported, and either the import is strict or no other item is left.
 
-    `refused` are messages on the items that can't be imported, of which the error has the first 20. `is_some` says that
-    other items can be imported; without them the error has `hint`.
+    `refused` are messages on the items that can't be imported; the error shows the first 20. `is_some` says whether
+    other items can be imported. If none can, the error has the hint `hint`, otherwise a hint at importing without
+    --strict.
     """
     if refused and (is_strict or not is_some):
         more = [f"… and {len(refused) - _SHOWN:,} more"] if len(refused) > _SHOWN else []

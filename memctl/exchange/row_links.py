@@ -34,9 +34,10 @@ def add_unresolved(values: dict[str, Any], relation: str, names: Iterable[str]) 
 
 
 class RowLinks:
-    """The links of rows to each other and to the records of a memory. Each row has an id already.
+    """The links of rows (records to import) to each other and to the records of a memory. Each row has an id already.
 
-    `canonical` returns one form of an id of another tool, for all ways to write it.
+    `problems` gets messages on links that can't be kept. `canonical` returns one form of an id of another tool, for all
+    ways to write it.
     """
 
     def __init__(
@@ -52,9 +53,10 @@ class RowLinks:
         self._changes: dict[str, tuple[Record, dict[str, Any]]] = {}  # of existing records, by id
 
     def complete(self) -> list[tuple[Record, dict[str, Any]]]:
-        """Resolve the links of all rows, and add the other ends to the linked records.
+        """Resolve the links of all rows to ids of records, and add the other end of each link to the linked record.
 
-        Returns the existing records that change, each with its new values.
+        Links that lead to no record or make a circle are not kept. Returns the existing records of the memory that
+        change, each with its new values.
         """
         for row in self._rows:
             self._resolve(row)

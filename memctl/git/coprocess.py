@@ -29,7 +29,7 @@ class AnsweringProcess:
         self._asker = 0
 
     def close(self) -> None:
-        """End the process at once. A later question starts another."""
+        """End the Git process at once. A later question starts a new process."""
         process, self.process = self.process, None
         if process is not None and self._asker == os.getpid():
             git.end(process)

@@ -21,8 +21,10 @@ class Origin(msgspec.Struct, frozen=True):
     """A file of a memory, or one line of a file, whose first commit is looked up.
 
     `path` is relative to `.memory/`. `line` is the line's number (1-based, as the file is now), 0 for the file itself.
-    `mark` is a text that tells two files apart if both sides of a merge added one at `path`, such as a record's
-    memory_id: the first commit is then the first in which the file contains `mark`. "" stands for any text.
+
+    `mark` is needed if both sides of a merge added a file at `path`. It is a text that only one of the two files
+    contains, such as a record's memory_id, and the first commit that is looked up is the first in which the file
+    contains it. With "" the file may have any text.
     """
 
     path: str

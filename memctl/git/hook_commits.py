@@ -60,7 +60,7 @@ def keep_all(repository: Repository) -> None:
 
 
 def decide(repository: Repository) -> str:
-    """Return the value of memctl.hookCommits; if it is not set, set it to the default first."""
+    """Return the value of memctl.hookCommits; if the setting is missing, set it to its default first."""
     chosen = mode(repository)
     if chosen:
         return chosen

@@ -35,7 +35,7 @@ def entries(repository: Repository, *paths: str, without: str = "") -> list[Tree
 
 
 class Sides(msgspec.Struct, frozen=True):
-    """The blob ids of a file in conflict: the common ancestor's ("" if both sides added it), ours and theirs."""
+    """The blob ids of three versions of a file in conflict: the ancestor ("" if both sides added it), ours, theirs."""
 
     base: str
     ours: str
@@ -71,7 +71,7 @@ def pathspecs_without(name: str) -> list[str]:
 
 
 def stage(repository: Repository, texts: Mapping[str, str | None]) -> None:
-    """Stage texts by path (None removes the path) without touching the disk."""
+    """Stage `texts`, texts by path (None removes the path from the index), without touching the disk."""
     args = ["hash-object", "-w", "--stdin"]
 
     def blob(text: str | None) -> str:
@@ -81,7 +81,7 @@ def stage(repository: Repository, texts: Mapping[str, str | None]) -> None:
 
 
 def stage_blobs(repository: Repository, blobs: Mapping[str, str]) -> None:
-    """Stage blob ids by path ("" removes the path) without touching the disk."""
+    """Stage `blobs`, blob ids by path ("" removes the path from the index), without touching the disk."""
     extra = repository.index_in_use()
     lines = [f"100644 {blob}\t{path}\0" for path, blob in blobs.items() if blob]
     if lines:
@@ -107,7 +107,7 @@ def is_tracked(top: Path, path: str) -> bool:
 
 
 def refresh(repository: Repository) -> None:
-    """Update times and sizes in the index for files that were staged without them."""
+    """Store in the index the times and sizes of files on the disk that were staged without these."""
     with suppress(git.GitFailed):  # Git fails if some files differ, which is no error here
         git.write(["update-index", "-q", "--refresh"], repository.top, extra=repository.index_in_use())
 

@@ -32,9 +32,9 @@ _NULL_DIGIT = "0"  # Git writes zeros in place of the id of a blob that does not
 class Introduction(msgspec.Struct, frozen=True):
     """A commit that introduced a text: its date in Unix seconds, the file, and the blob id of the text.
 
-    `before` are the blob ids of the file in the commit's parents; it is empty unless the new text may differ from the
-    parents' texts in nothing but retrieval counts, which memctl updates in merges and in its maintenance. `squashed` is
-    the range of commits that the commit squashes, "" if it squashes none.
+    `before` is set for merges and for memctl's maintenance, which may change nothing in a file but its retrieval
+    counts: it has the blob ids of the file in the commit's parents, to compare the texts. Otherwise it is empty.
+    `squashed` is the range of commits that the commit squashes, such as "BASE..TIP" with two ids; "" if none.
     """
 
     path: str
@@ -50,7 +50,8 @@ def introductions(
 ) -> Iterator[Introduction]:
     """Yield the introductions of all texts that files at or below some paths (none: all) ever had, latest first.
 
-    With `first_parent` only first parents are followed. Raises GitFailed.
+    `revisions` is a commit, whose history is read, or a range such as "OLD..NEW". With `first_parent` only first
+    parents are followed. Raises GitFailed.
     """
     commit, seconds, is_counting, squashed = "", 0, False, ""
     options = ["--first-parent"] if first_parent else []
@@ -74,10 +75,10 @@ def introductions(
 def latest(
     repository: Repository, blobs: Mapping[str, str], revision: str, within: Sequence[str] = ()
 ) -> dict[str, Introduction]:
-    """Return the latest introduction of the blob of each path, in the history of a revision, by path.
+    """Return, by path, the latest commit in the history of a revision that introduced the text in `blobs` at the path.
 
-    `blobs` are blob ids by path; a path whose blob is not found is left out. The search ends when all are found.
-    `within` limits it to some paths (none: all), which is faster for a few files.
+    `blobs` has the blob ids of the texts by path. A path whose text no commit introduced is left out. The search ends
+    when all texts are found. `within` limits it to some paths (none: all), which is faster for a few files.
     """
     missing = dict(blobs)
     result: dict[str, Introduction] = {}

@@ -1,7 +1,8 @@
 """Commit messages: a Conventional Commits subject, and a last paragraph of trailers alone.
 
-If one line of that paragraph is no trailer, Git reads none of them (measured with git 2.39). So long values are folded
-onto continuation lines, and values contain no line ends. Lines have at most 100 characters, commitlint's usual limit.
+If one line of that paragraph is not a trailer, Git reads no trailer at all (measured with git 2.39). So long values are
+folded onto continuation lines, and values contain no line ends. Lines have at most 100 characters, commitlint's usual
+limit.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ def compose(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> str
 
 
 def parse(message: str) -> Trailers:
-    """Return the trailers in the last paragraph of a commit message; all are empty if a line there is no trailer."""
+    """Return the trailers in the last paragraph of a commit message.
+
+    All of them are empty if any line of that paragraph is not a trailer.
+    """
     paragraphs = re.split(r"\n[ \t]*\n", message.strip("\n"))
     result: dict[str, list[str]] = {}
     key = ""
@@ -108,7 +112,7 @@ def one_line(text: str) -> str:
 
 
 def shorten(subject: str) -> str:
-    """Return a line cut to the width of a message, 100 characters."""
+    """Return a line, such as a commit's subject, cut to 100 characters, the width of a commit message."""
     return subject if len(subject) <= _WIDTH else subject[: _WIDTH - 1].rstrip() + "…"
 
 

@@ -1,4 +1,4 @@
-"""Upstreams: the remote branches with which a clone's branches are synced. How to find, fetch and push them.
+"""Finding, fetching and pushing upstreams, the remote branches with which a clone's branches are synced.
 
 Clones that push to one upstream can take turns (SyncTurn).
 """
@@ -218,9 +218,10 @@ class SyncTurn:
         return True
 
     def end_stale_claim(self) -> None:
-        """End the turn of another clone, if one has it, by deleting its ref at the remote.
+        """End another clone's turn, if one has the turn, by deleting the turn's ref at the remote.
 
-        It is called for a turn that has lasted too long: its process may have been killed, and later syncs would wait.
+        The caller has waited for the turn too long: the process that claimed it may have been killed, and every later
+        sync would wait, too.
         """
         if claim := self._other_claim:
             self._end(claim)

@@ -29,9 +29,10 @@ RACY = 2_000_000_000  # ns: a file changed less than this ago may change again a
 
 
 class StatusProcess:
-    """A running git command that prints HEAD's commit and the files below a folder that differ from it.
+    """A running git command that prints HEAD's commit and the files below the folder `prefix` that differ from it.
 
-    With `settings` it prints the settings of `traced_settings`, too, which saves a process.
+    With `settings` it also prints memctl's own Git settings that `traced_settings` names, which saves a second process.
+    Methods wait until the command has ended.
     """
 
     def __init__(self, repository: Repository, prefix: str, *, settings: bool = False) -> None:
@@ -55,7 +56,7 @@ class StatusProcess:
         return name.decode() if name.isalnum() else ""
 
     def upstream(self) -> tuple[str, bool]:
-        """Return the upstream branch of HEAD ("" if none), and whether it is at HEAD's commit."""
+        """Return HEAD's upstream branch, such as "origin/main" ("" if none), and whether it is at HEAD's commit."""
         name = next((item.removeprefix(_UPSTREAM) for item in self._items if item.startswith(_UPSTREAM)), b"")
         return name.decode(errors="replace").strip(), _UP_TO_DATE in self._items
 
@@ -64,7 +65,10 @@ class StatusProcess:
         return self._settings if self._items else None
 
     def differing(self, *, ignored: bool = True) -> list[str]:
-        """Return the files that differ from HEAD, the untracked ones, and with `ignored` those that Git ignores."""
+        """Return the paths of the files that differ from HEAD or are untracked, relative to the worktree's top.
+
+        With `ignored` the result also has the paths of files that Git ignores.
+        """
         items = self._items
         if self._untracked and not ignored:  # a .gitignore outside of the folder may have changed which are ignored
             items = git.read([*_STATUS, *_ALL, self.prefix], self.repository.top).split(b"\0")
@@ -109,7 +113,10 @@ class UntrackedNames:
         self._stored_stamps: dict[bytes, bytes] = {}  # the folders' stamps in the file, by path
 
     def recall(self) -> list[bytes] | None:
-        """Return Git's stored lines for untracked and ignored names; None if none are stored or they are outdated."""
+        """Return the stored lines of `git status` for untracked and ignored files, such as b"? notes.md".
+
+        The result is None if no lines are stored, or if they are outdated.
+        """
         with suppress(OSError, ValueError):  # there is none yet, or it is damaged, or a folder is gone
             if os.path.getsize(self._index) < _LARGE_INDEX:
                 return None
@@ -122,10 +129,10 @@ class UntrackedNames:
         return None
 
     def keep(self, items: Iterable[bytes], number: int) -> None:
-        """Store Git's lines for untracked and ignored names, unless the index or a folder changed after Git was asked.
+        """Store the lines `items` of `git status` for untracked and ignored files, such as b"? notes.md".
 
-        `items` are the lines. `number` is the time at which Git was asked, in nanoseconds since 1970. Nothing is stored
-        for a small index.
+        `number` is the time at which Git was asked, in nanoseconds since 1970. Nothing is stored if the index or a
+        folder has changed since 2 s before that time, or if the index is smaller than 1 MB.
         """
         with suppress(OSError):
             index, latest = mark(self._index)

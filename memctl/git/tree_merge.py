@@ -31,9 +31,9 @@ _MKTREE = ("mktree", "-z", "--batch")
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """An entry of a tree: its mode, as Git writes it, and its blob id.
+    """An entry of a tree: its mode, as Git writes it, such as "100644", and its blob id.
 
-    A whole folder has the mode FOLDER and a tree id.
+    An entry for a whole folder has the mode FOLDER, and the id of the folder's tree in `blob`.
     """
 
     mode: str
@@ -260,11 +260,12 @@ def merge_lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: 
 
 
 def merge_names(base: list[str], ours: list[str], theirs: list[str], order: Sequence[str]) -> list[str]:
-    """Return all names of the lists `ours` and `theirs`, each once, merged into one order.
+    """Return all names in the lists `ours` and `theirs`, such as the headings of two texts, each once, in one order.
 
     The order is that of `ours`, or of `theirs` if only `theirs` was reordered since `base`. A name that is only in the
     other list is placed behind the name that precedes it there. If names of both lists compete for one place, their
-    order in `base` decides, or else that in `order`. The name "" of the text before the first name stays first.
+    order in `base` decides, or else that in `order`. The name "", which stands for the text before the first heading,
+    stays first.
     """
     first, second = (theirs, ours) if _is_reordered(base, theirs) and not _is_reordered(base, ours) else (ours, theirs)
     result = list(first)

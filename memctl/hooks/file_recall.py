@@ -1,14 +1,16 @@
 """Tell an agent what is recorded about a file when it first reads or writes the file in a session.
 
-The answer has the record's sentence (at most 400 characters), because agents don't follow references. Records in force
-go before proposed ones, which count only with a reason or an alternative; records about the file go before those about
-a folder above it; then the weight decides. A file that is written without being read is named as well. With
-`git config memctl.guard deny` the first such write of Claude Code is refused. Files in shell commands count, too, since
-Codex has no other way to read files.
+An answer has one sentence with the title and reason of a record (at most 400 characters), because agents don't follow
+references. Of several records, one in force goes before a proposed one; then one about the file goes before one about a
+folder above it; then the one with the greater weight is first. A proposed decision without a reason and without an
+alternative is not shown.
 
-Only one look-up in the cache is made for the paths, or the words of a shell command or a patch; the call is parsed only
-if one of them is a file with a record. Each result is compared with the record's file. A record that was written
-without memctl is found after any command has read it.
+A file that the agent writes without reading it is answered as well. With `git config memctl.guard deny` the first such
+write of Claude Code is refused. Files in shell commands count, too, since Codex has no other way to read files.
+
+To be fast, a hook looks in the cache once for all paths, or for all words of a shell command or a patch; it parses the
+call only if one of them is a file with a record. Each result is compared with the record's file. A record that was
+written without memctl is found after any command has read it.
 """
 
 from __future__ import annotations
@@ -53,8 +55,8 @@ _Recall = tuple[str, bool, FileRecord, str, tuple[str, ...]]
 def after(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
     """Return what is recorded about the files that a tool call read or wrote; "" if nothing is.
 
-    Each file is answered once between two compactions. `place` is the folder with the memory, and `now` the time by
-    which records expire.
+    Each file is answered once between two compactions. `place` is the folder with the memory. Records that have expired
+    at the time `now` are left out.
     """
     lines = []
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
@@ -73,9 +75,9 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
 def before(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
     """Return an answer (JSON) that refuses a tool call which writes a file with records that the agent was not shown.
 
-    Each file is refused at most once between two compactions; the next attempt is allowed. Only records that are not
-    merely proposed refuse a call. The result is "" if the call is allowed, or if Git's setting memctl.guard is not
-    "deny". `place` is the folder with the memory, and `now` the time by which records expire.
+    The result is "" if the call is allowed, or if Git's setting memctl.guard is not "deny". Each file is refused at
+    most once between two compactions; the next attempt is allowed. Proposed records do not refuse a call, nor do
+    records that have expired at the time `now`. `place` is the folder with the memory.
     """
     if repository.own_setting(SETTING).lower() != DENY:
         return ""

@@ -41,9 +41,10 @@ class LiveSession(NamedTuple):
 def note(
     folder: SessionDir, host: Host, payload: Payload, place: Path, environ: Mapping[str, str], *, anew: bool
 ) -> None:
-    """Record that a session is running. An existing record of the session stays as it is, unless `anew` is True.
+    """Record that a session is running: its host, its transcript, the folder with the memory, and the host's process.
 
-    `place` is the folder with the memory. Raises OSError if the file can't be written.
+    An existing record of the session stays as it is, unless `anew` is True. `folder` is memctl's folder for the
+    session, and `place` the folder with the memory. Raises OSError if the file can't be written.
     """
     file = folder.path / _FILE
     if file.exists() and not anew:
@@ -59,7 +60,7 @@ def note(
 
 
 def read(folder: SessionDir) -> LiveSession | None:
-    """Return the record of a running session, None if it has ended or can't be read."""
+    """Return what `note` wrote about a running session; None if the session has ended or its file can't be read."""
     try:
         host, transcript, place, process = json.loads((folder.path / _FILE).read_bytes())
         return LiveSession(str(host), str(transcript), str(place), int(process))
@@ -75,9 +76,10 @@ def end(folder: SessionDir) -> None:
 def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[SessionDir]:
     """Return the sessions of a memory that were probably killed, the one with the latest activity first.
 
-    The session of `folder` is left out; `place` is the folder with the memory. A session was probably killed if its
-    host's process is gone, or if it had no activity for `pause` seconds (`session_pause_hours` of config.yaml). Some
-    hosts name the process of each session (`Host.process`); while that process is alive, no inactivity counts.
+    The session whose folder is `folder` is left out; `place` is the folder with the memory. A session was probably
+    killed if its host's process is gone. It also counts as killed after `pause` seconds without activity
+    (`session_pause_hours` of config.yaml), unless its host names the process of each session (`Host.process`) and that
+    process is alive.
     """
     return [session for session, alive in _others(folder, place) if _is_killed(session, alive, pause)]
 

@@ -27,7 +27,8 @@ class Form(NamedTuple):
     - `setting`: the path of keys to the list in the settings, () if there is none.
     - `file`: the rules file in the host's folder, "" if there is none; `opening` and `closing` are the text before and
       after its rules.
-    - `names`: if there is a rules file, the paths that the list in a project's settings must have.
+    - `names`: the paths of rules files that the list in a project's settings must contain, so that the host reads these
+      files; () if it needs none.
     """
 
     rule: str
@@ -38,7 +39,7 @@ class Form(NamedTuple):
     names: tuple[str, ...] = ()
 
     def rules(self) -> dict[str, list[str]]:
-        """Return the rules (entries or lines) by group of commands."""
+        """Return the permission rules in this form, as entries or lines, by group of commands ("read" or "record")."""
         return {
             group: [self.rule.format(command=command, words=json.dumps(["memctl", *command.split()])) for command in of]
             for group, of in COMMANDS.items()

@@ -34,7 +34,7 @@ class ContextFill(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The tokens in the context as a fraction of those at which the host compacts it."""
+        """The tokens in the context as a fraction of those at which the host compacts it, such as 0.75."""
         return self.tokens / self.limit
 
     @property
@@ -60,10 +60,11 @@ def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
 def window_of(model: str, tokens: int, environ: Mapping[str, str], compacted: int = 0) -> int:
     """Return the size of a model's window in tokens: the value of MEMCTL_CONTEXT_WINDOW, or a size by the model's name.
 
-    A name may fit a small and a large window. `tokens` is the number of tokens in the context now: more than the small
-    window holds prove the large one. `compacted` is the number of tokens at the last automatic compaction, 0 if
-    unknown: a number that the small window holds shows the small one. Claude Code's settings in `environ` may lower the
-    size.
+    A name may stand for a small and a large window, so numbers of tokens correct it. `tokens` is the number in the
+    context now: if it does not fit into the small window, the window is the large one. `compacted` is the number at the
+    last automatic compaction, 0 if unknown: if it fits into the small window, the window is the small one.
+
+    Settings of Claude Code in `environ` may lower the size.
     """
     try:
         window = model_windows.window_setting(environ)

@@ -160,7 +160,10 @@ def _is_in_force(record: Record, now: str) -> bool:
 
 
 def note(folder: SessionDir, pack: str) -> None:
-    """Mark as shown the records that a session's first `pack` has as a whole, and not only by title."""
+    """Mark as shown the records that a session's first pack has as a whole; `pack` is the pack's text.
+
+    Records that the pack only names by id and title are not marked.
+    """
     for identifier in _PACKED.findall(pack):
         folder.mark_shown(identifier)
 

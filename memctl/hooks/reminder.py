@@ -1,9 +1,12 @@
 """Remind an agent, when it stops or before a compaction, of decisions that it stated and did not record, each once.
 
-A reminder must be right, because the agent continues for it. So of the decisions that `session.extraction` finds, only
+A reminder makes an agent go on working, so it must be right. Of the decisions that `session.extraction` finds, only
 three kinds count: those with a label, those of "we" with a reason or an alternative, and the user's choices between
-options. In 520 turns of 87 real sessions the extraction found 37; these rules, made on these sessions, name 8, all of
-them decisions on the project, and miss about 3. Half of the turns have no word of a decision, and import nothing.
+options.
+
+In 520 turns of 87 real sessions the extraction found 37 decisions. These rules, which were made on the same sessions,
+select 8 of them, all of them decisions on the project, and miss about 3. Half of the turns have no word of a decision;
+for these the hook imports nothing.
 """
 
 from __future__ import annotations

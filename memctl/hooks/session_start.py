@@ -71,10 +71,10 @@ def note(
     *,
     is_given: bool = True,
 ) -> None:
-    """Record that a session starts or continues, with the state of Git at its first start.
+    """Record that a session starts or continues, with the state of Git when it first started.
 
-    `is_given` is True if the agent gets the memory's text now. `state` is the session's stored state, None for a new
-    session.
+    `is_given` is True if the agent gets the memory's text now. `folder` is memctl's folder for the session, and `state`
+    the session's stored state, None for a new session.
     """
     folder.tidy()
     if not _has_context(payload, state):
@@ -151,9 +151,10 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     """Return the rehydration pack (what an agent needs at its start) in at most `room` characters.
 
-    For a host that limits answers by bytes, `room` is in bytes. With `since` (a time) the pack has only newer content,
-    and is "" if there is none. The default of `room` is the length that the guide leaves free. A caller with a smaller
-    `room` puts a resume text, which shows the checkpoint, into the rest; the pack then leaves out the checkpoint.
+    For a host that limits answers by bytes, `room` is in bytes. By default it is the length that the guide leaves free.
+    With a smaller `room` the pack leaves out the checkpoint of the task, since the caller then puts a resume text,
+    which shows the checkpoint, beside the pack. With `since` (a time) the pack has only newer content, and is "" if
+    there is none.
     """
     size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
     from memctl.pack import budget_fill, item_sources, last_work, rehydrate

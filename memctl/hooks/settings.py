@@ -100,7 +100,11 @@ def hook_call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[
 
 
 def hook_groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the settings' entry with memctl's hook for each event of a host; `call` are the fields of `hook_call`."""
+    """Return the entries with memctl's hooks for a host's settings, by the host's names of the events.
+
+    `call` are the fields of `hook_call`. An example of an entry is
+    `{"hooks": [{"type": "command", "command": "…", "timeout": 10}]}`.
+    """
     made: dict[str, dict[str, Any]] = {}
     for event, what in host.events.items():
         seconds = {TOOL: 5, END: host.last}.get(what, _SECONDS)  # the end may have to wait for another process
@@ -164,7 +168,8 @@ def list_at(text: str, path: Sequence[str], name: str) -> list[Any]:
 def change_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Collection[str], name: str) -> str:
     """Return settings with the texts in `wanted` added to the list at a path of keys, and those in `gone` removed.
 
-    A list that becomes empty is removed as well. Raises MemctlError if something else is at the path.
+    `text` are the settings as JSON, and `name` is the file's name for messages. A list that becomes empty is removed as
+    well. Raises MemctlError if the value at the path is not a list.
     """
     present = list_at(text, path, name) if wanted or gone else []
     for item in wanted:

@@ -36,10 +36,11 @@ class CompactionCount(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """Statistics of compactions: how many there were, in how many sessions, and medians of what is known of them.
+    """Statistics of compactions: how many there were, in how many sessions, and medians of their known values.
 
     `by_trigger` counts the compactions by what triggered them. A median is None if no value is known.
-    `suggested_before` is the share (0 to 1) of compactions seen by hooks before which memctl had suggested one.
+    `suggested_before` is a share from 0 to 1: of the compactions that hooks saw, those that memctl had suggested; None
+    if hooks saw none.
     """
 
     compactions: int

@@ -1,8 +1,8 @@
-"""Shorten a sub-agent's text to a summary for the next phase: at most 500 tokens, the decision first.
+"""Shorten a sub-agent's text to a summary for the next phase of work: at most 500 tokens, the decision first.
 
-The rules are in rules.md#phase-summaries. The summary is extractive: each sentence is the sub-agent's own, and each
-that is left out is reported with the reason. A text that meets the rules stays unchanged; otherwise the remaining
-sentences are listed, the most important first.
+The rules are in rules.md#phase-summaries. The summary is extractive: each of its sentences is from the sub-agent's
+text, and each sentence that is left out is reported with the reason. A text that meets the rules stays unchanged.
+Otherwise the summary lists the sentences that the rules keep, the most important first.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _NAMING = (rules.STEP, rules.CONTENTS)
 class SummaryLine(msgspec.Struct, frozen=True):
     """A sentence or block in the summary: its first line in the original text, its text, and its class.
 
-    `keeps` is the class, one of `summary_rules.ORDER`. `warning` says which rule is against the sentence or block, ""
-    if none is.
+    `line` counts from 1. `keeps` is the class, one of `summary_rules.ORDER`. `warning` is the rule of
+    rules.md#phase-summaries by which the sentence or block should not be in a summary, "" if there is none.
     """
 
     line: int
@@ -98,7 +98,7 @@ class ContextSummary(msgspec.Struct, frozen=True):
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A line of a text that violates the rules for a summary, and how it does; line 0 means the whole text."""
+    """A violation of the rules for a summary: the line of the text (0 for the whole text), and what is wrong there."""
 
     line: int
     message: str
@@ -151,7 +151,8 @@ def _find_decisions(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, in
 def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: Sequence[str] = ()) -> ContextSummary:
     """Summarize a text in at most `budget` tokens, as `count` counts them, beginning with the decision.
 
-    `paths` are files known to need attention, named at the end. Raises MemctlError if even the decision does not fit.
+    `decision` is PROCEED, STOP or CLARIFY. `paths` are files known to need attention, which the summary names at its
+    end. Raises MemctlError if even the decision does not fit.
     """
     if count(f"{decision}\n") > budget:
         raise MemctlError(f"the decision does not fit into {budget} tokens", "give a larger --budget", USAGE)
@@ -175,7 +176,8 @@ def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: 
 def violations(text: str, decision: str, budget: int, count: CountTokens) -> list[Violation]:
     """Return how a text violates the rules for a summary: violations by line, then those of the whole text.
 
-    `decision` is the text's decision ("" for none, which is a violation), and `budget` is in tokens.
+    `decision` is the decision that the text states, PROCEED, STOP or CLARIFY. A text without one ("") violates the
+    rules. `budget` is in tokens, as `count` counts them.
     """
     body, _ = _without_decision(text)
     kept_units, dropped = _judge_units(_units(body), decision)
@@ -349,9 +351,11 @@ _NAMES_A_FILE = ("path", "file", "file_path", "filename")
 
 
 class AgentResult(msgspec.Struct, frozen=True):
-    """A sub-agent's result: the text to summarize, the decision and paths from its JSON fields.
+    """A sub-agent's result: the text to summarize, and the fields of the result's JSON object, if it has one.
 
-    `discarded` has the other fields' values as JSON by name, which the summary does not use.
+    `decision` is PROCEED, STOP or CLARIFY, "" if it is not in a field. `task_id` and `phase` name the task and the
+    phase of work. `discarded` maps the names of all other fields, which the summary does not use, to their values as
+    JSON.
     """
 
     text: str

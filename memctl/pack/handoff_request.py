@@ -89,9 +89,11 @@ DEFAULTS = {
 class HandoffRequest(Parties, frozen=True, kw_only=True):
     """A request for a handoff: its parties (agents, type, sections, task), texts, and the package's format and budget.
 
-    `form` is the format, and `budget` is in tokens. `lines` are the giver's lists by the names of FIELDS. `changes` are
-    pairs of a changed file's path and a text that says when and how it changed. `id` and `transfers` (a line on the new
-    owner of each section) are "" and () until the coordination state has been read.
+    - `form` is the format, and `budget` the largest number of tokens (0 for the budget of the handoff's type).
+    - `lines` are the giver's lists by the names of FIELDS.
+    - `changes` are pairs of a changed file's path and a text that says when and how it changed.
+    - `id` is the handoff's id, and `transfers` has a line on the new owner of each section. They are "" and () until
+      the coordination state has been read.
     """
 
     form: str = "auto"
@@ -126,8 +128,9 @@ def complete(
 ) -> HandoffRequest:
     """Return a request whose empty fields are filled from the task's `state` and from the records in scope (`known`).
 
-    `standing` is the state of the memory, with a decision (PROCEED, STOP or CLARIFY): the summary begins with the
-    decision. A missing summary is made from `standing`, within a limit of tokens that `count` counts.
+    `standing` sums up the memory: a decision (PROCEED, STOP or CLARIFY), its reason, and facts. The summary of the
+    request then begins with this decision. A request without a summary gets one made from `standing`. `count` counts
+    its tokens, which are limited.
     """
 
     def of_task(lines: Iterable[str]) -> list[str]:

@@ -34,7 +34,7 @@ _LATEST = 20  # latest commits, whose files count as the latest work
 def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
     """Return the sources of a pack for a Snapshot; `at` is its revision, None for the worktree.
 
-    A page is given by its own text and not as the rendered document, which repeats records of the pack.
+    The text of a page is the page's own text and not that of the rendered document, which repeats records of the pack.
     """
 
     @cache
@@ -77,7 +77,7 @@ def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
 
 
 def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
-    """Return a place; if it is level 1 (the project), add a list of what blocks all agents at its end.
+    """Return a place with a list of what blocks all agents at its end; any place but level 1 is returned unchanged.
 
     Blockers are in the coordination state, which changes without a commit of the branch, so no document contains them.
     """

@@ -27,11 +27,11 @@ _NAMED = 5  # issues listed by id that don't affect the decision
 
 
 class PhaseStatus(msgspec.Struct, frozen=True):
-    """The state of a memory, as the next phase of work needs it: a decision with its reason, facts, and paths.
+    """What the next phase of work needs to know of the memory: a decision with its reason, facts, and paths.
 
-    `decision` is PROCEED, STOP or CLARIFY, and `why` is its reason. `lines` are the facts, the most important first; if
-    there are open issues that do not affect the decision, a line on them comes before. `paths` are the code references
-    of the facts.
+    `decision` is PROCEED, STOP or CLARIFY, and `why` is its reason. `lines` are the facts, the most important first,
+    except that a line on open issues that do not affect the decision comes before all others. `paths` are the code
+    references of the facts.
     """
 
     decision: str
@@ -70,8 +70,9 @@ def assess(
     The decision is STOP if a critical issue is open. It is CLARIFY if an issue of high severity is open, if the task or
     all agents are blocked, if a record is only proposed, or if files can't be read. Otherwise it is PROCEED.
 
-    `worked` returns the times of tasks' last changes by path. `task` has the record of the task in question; () stands
-    for the task that was worked on last. `blockers` are texts on what blocks all agents.
+    `now` is the current time, such as "2025-11-04T14:32:00Z". `worked` is a function that returns when each of some
+    tasks was last changed, by path. `task` has the record of the task in question; () stands for the task that was
+    worked on last. `blockers` are texts on what blocks all agents.
     """
     everything = current_records(snapshot, now)
     current = of_sections(snapshot, everything, sections)

@@ -54,7 +54,7 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
     """Return the draft of a system prompt.
 
     It has the role, the project, the current focus, critical knowledge, the last session, success criteria, and how to
-    load more.
+    load more. `now` is the current time, such as "2025-11-04T14:32:00Z".
     """
     current = current_records(snapshot, now)
     matching = items.search(snapshot, request.task, now)
@@ -97,8 +97,8 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
 def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: Sources) -> PackDraft:
     """Return the draft of a user's message: the unchanged query, then excerpts of the memory that are relevant to it.
 
-    Search results with a score of at least `threshold` are included as excerpts; records with a lower score are named
-    by title only.
+    Search results with a score of at least `threshold` (0 to 1) are included as excerpts. Records with a lower score
+    are only named by title. `now` is the current time, such as "2025-11-04T14:32:00Z".
     """
     matching = [
         r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _may_answer(r.record, now)

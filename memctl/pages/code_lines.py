@@ -1,9 +1,9 @@
 """Find definitions and imports in code line by line, without a parser.
 
-This serves the imports of C, Java, Ruby and Rust, and all of Python, Go, JavaScript and TypeScript if the extra
-`languages` is not installed. It is reliable only for code in the layout of the usual formatters. Python is never
-parsed: `ast` stops at the first error, and a deep expression crashes Python 3.10
-(https://github.com/python/cpython/issues/95185).
+It is used for the imports of C, Java, Ruby and Rust and for everything in Python. If the extra `languages` is not
+installed, it is used for everything in Go, JavaScript and TypeScript, too. It is reliable only for code in the layout
+of the usual formatters. Python code is never parsed: `ast` stops at the first error, and a deep expression crashes
+Python 3.10 (https://github.com/python/cpython/issues/95185).
 """
 
 from __future__ import annotations
@@ -95,8 +95,9 @@ def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
 def imports(suffix: str, text: str) -> Iterator[str]:
     """Yield the imports in code, in their order, in the form of `sources.imports.in_code`.
 
-    `suffix` is that of the file, such as "java". An import in C is the path of an include, in Java a dotted name, in
-    Rust `mod name` or `crate::a::b`, and in Ruby the required path, with `./` before a relative path.
+    `suffix` is that of the file, such as "java". The form depends on the language: for C it is the path after
+    `#include`, for Java a dotted name, for Rust `mod name` or `crate::a::b`, and for Ruby the required path, with `./`
+    before a relative path.
     """
     code = _without_comments(suffix, text)
     if suffix in PYTHON:

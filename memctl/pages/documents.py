@@ -22,10 +22,10 @@ class Comparison(msgspec.Struct, frozen=True):
     - `stale`: documents that are outdated or missing, with the text that they should have.
     - `by_hand`: documents that a person edited.
     - `orphans`: documents without a page.
-    - `sources_stale`: whether the document of source files lists the wrong files, or (`sources_earlier`) has the layout
-      of an earlier memctl.
-    - `showing_unreadable`: documents that show a record or page which can't be read now, and which rendering would
-      lose.
+    - `sources_stale`: whether the document of source files lists the wrong files, or has the layout of an earlier
+      memctl (then `sources_earlier` is true, too).
+    - `showing_unreadable`: documents that show a record or page which can't be read now. Rendering them anew would lose
+      what they show of it.
     - `broken`: documents whose template has an error.
     """
 
@@ -44,7 +44,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool = False) -> Comparison:
-    """Compare documents on the disk with those that `making` renders.
+    """Compare documents on the disk with those that the renderer `making` gives now.
 
     `names` are file names below `docs/`; None compares all documents. With `force` a document that a person edited
     counts as stale.
@@ -96,7 +96,7 @@ def _would_lose(name: str, old: str, new: str, marker: str) -> bool:
 
 
 def current_text(snapshot: Snapshot, path: str) -> str | None:
-    """Return the text of a document of a Snapshot; None if there is none, "" if it is not text."""
+    """Return the text of a document of a Snapshot, "" if it is not text; None if there is no document at `path`."""
     try:
         return snapshot.read(path)
     except FileNotFoundError:

@@ -27,8 +27,8 @@ _NOTHING = msgspec.msgpack.encode((b"", {}))
 class CodeReference(msgspec.Struct, frozen=True):
     """A page's reference to code: its text, and its line in the body (0 if it is in `code_refs`).
 
-    `state` is FOUND, MISSING or AMBIGUOUS. `paths` has the file or folder that it means (a folder ends with a slash),
-    none if it is MISSING, and several if it is AMBIGUOUS.
+    `state` is FOUND, MISSING or AMBIGUOUS. `paths` are the files or folders that the reference may mean: one if it is
+    FOUND, none if it is MISSING, and several if it is AMBIGUOUS. The path of a folder ends with a slash.
     """
 
     reference: str
@@ -38,9 +38,9 @@ class CodeReference(msgspec.Struct, frozen=True):
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """A file that has changed since a page was reviewed: its path, and its ids at the review and now (12 digits).
+    """A file that has changed since a page was reviewed: its present path, and its blob ids at the review and now.
 
-    `stamped` is the path of the file at the review.
+    `reviewed` and `now` are the first 12 digits of the blob ids. `stamped` is the path that the file had at the review.
     """
 
     path: str
@@ -85,7 +85,7 @@ def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
 def changed_files(snapshot: Snapshot, page: Page, only: str = "") -> list[Drift]:
     """Return the files that changed since a page was reviewed, by the page's stamps; missing files are left out.
 
-    If `only`, the path of a file, is not "", only this file is looked at.
+    If `only` is the path of a file and not "", no other file is checked.
     """
     stamps = page.stamps
     if not stamps:
@@ -106,7 +106,8 @@ def changed_files(snapshot: Snapshot, page: Page, only: str = "") -> list[Drift]
 def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
     """Return the reviewed pages that no longer agree with the code, each with its changed and missing files.
 
-    The answer is cached until a page, one of the stamped files or Git's index changes.
+    A page has a stamp, the beginning of a blob id, for each file that it refers to. The answer is cached until a page,
+    a file with a stamp or Git's index changes.
     """
     pages_now = snapshot.outline.pages
     stamped = sorted({path for page in pages_now for path in page.stamps})
@@ -201,7 +202,10 @@ def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, l
 
 
 def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
-    """Return the references of pages to each of the files, or to a folder above it, by path; files may be missing."""
+    """Return the references of pages to each of the files, or to a folder above it, by the file's path.
+
+    The files need not exist.
+    """
     referrals: dict[str, list[Referral]] = {path: [] for path in paths}
     wanted = frozenset(referrals)
     present = snapshot.files.existing(wanted)

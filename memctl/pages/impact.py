@@ -32,7 +32,7 @@ NOT = "-"  # the condition of a level that is never updated
 class ChangeRow(msgspec.Struct, frozen=True):
     """A kind of change of files: its title, and when pages must be updated after such a change.
 
-    `conditions` has for each level (1 to 4) the condition on which its pages must be updated; NOT means never.
+    `conditions` maps each level (1 to 4) to the condition on which its pages must be updated; NOT means never.
     """
 
     title: str
@@ -64,8 +64,9 @@ _ROW_OF_RECORD = {"decision": DECISION, "state": PROGRESS}
 class Reach(msgspec.Struct, frozen=True):
     """A changed file, its kind of change (a key of MATRIX, "" for none), and the pages that it affects.
 
-    `is_listed` says that the file, or code that a changed record refers to, is among the source files of level 4.
-    `documents` are those rendered from a changed file of the memory (paths below `.memory/`).
+    `is_listed` says that a file is among the source files of level 4: the changed file itself, or for a changed record,
+    one of the files that its code references name. `documents` are the documents that show a changed file of the memory
+    (paths below `.memory/`).
     """
 
     change: FileChange
@@ -76,9 +77,10 @@ class Reach(msgspec.Struct, frozen=True):
 
 
 class ImpactLevel(msgspec.Struct, frozen=True):
-    """A level of pages, the condition on which a kind of change affects it, and the affected documents of this level.
+    """A level of pages, the condition on which one kind of change affects it, and the affected documents of the level.
 
-    The condition is NOT if the kind of change never affects the level. The documents are paths below `.memory/`.
+    `condition` has the value of the constant NOT if this kind of change never affects the level. `documents` are paths
+    below `.memory/`.
     """
 
     level: int
@@ -148,9 +150,10 @@ def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
 
 
 def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
-    """Return the kinds of change of the files in commits, by path: FEATURE for a subject with feat, FIX for fix.
+    """Return the kinds of change of the files in commits by path, as the subjects of the commits name them.
 
-    A file in both kinds of commits has FEATURE.
+    A subject such as "feat: add a cart" gives FEATURE, and "fix: …" gives FIX. A file in both kinds of commits has
+    FEATURE.
     """
     rows: dict[str, str] = {}
     for commit in commits:
@@ -164,8 +167,8 @@ def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
 def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, str], row: str = "") -> list[Reach]:
     """Return what each changed file affects; files of the memory that no page shows are left out.
 
-    `rows` are known kinds of change (keys of MATRIX) by path; `row` is the kind of change of all files outside the
-    memory, "" to choose one per file.
+    `rows` are known kinds of change (keys of MATRIX) by path. `row` is the kind of change that all files outside the
+    memory get; if it is "", each file gets its own.
     """
     prefix = snapshot.prefix + "/"
     own = [change for change in changes if change.path.startswith(prefix)]
@@ -190,10 +193,10 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
 
 
 def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
-    """Return the levels, from 4 to 1, each with what the changed files of one kind affect on it.
+    """Return the levels, from 4 to 1, each with the documents of this level that changes of one kind affect.
 
-    `reaches` has what each changed file affects, and `row` is the kind of change, a key of MATRIX. A level that this
-    kind never affects has the condition NOT and no documents.
+    `row` is the kind of change, a key of MATRIX. `reaches` has what each changed file affects; files with another kind
+    of change are ignored. A level that the kind never affects has the condition NOT and no documents.
     """
     reaches = [item for item in reaches if item.row == row]
     shown: dict[int, list[str]] = {4: [SOURCES] if any(item.is_listed for item in reaches) else [], 1: [EXECUTIVE]}
@@ -211,14 +214,14 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
 
 
 def pages_of(reaches: Iterable[Reach]) -> list[Page]:
-    """Return the pages that changed files affect, each once and in the order of pages; `reaches` has them by file."""
+    """Return all pages that the changed files in `reaches` affect, each page once and in the order of pages."""
     return list(_in_page_order(page for item in reaches for page in item.pages))
 
 
 def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[StalePage]:
     """Return the pages of `among` that no longer agree with the code of the Snapshot.
 
-    `at` is the Snapshot's commit, "" for the disk or the index.
+    `at` is the Snapshot's commit, "" for the disk or the index: renames of files are searched in the history before it.
     """
     result = []
     sought = 0
@@ -347,9 +350,10 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
 
 
 def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
-    """Return the file that a path was renamed to, also in several or uncommitted renames; "" if it was not renamed.
+    """Return the file that a path was renamed to, "" if it was not renamed.
 
-    `at` is the commit whose history counts, "" for HEAD with the index.
+    Several renames in a row and an uncommitted rename are followed. `names` are the paths of all files now. `at` is the
+    commit whose history is read, "" for HEAD with the index.
     """
     start = start_revision(memory, at)
     for _ in range(_STEPS):

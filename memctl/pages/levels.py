@@ -1,7 +1,7 @@
 """Build the content of each rendered page, level by level, as values that the templates lay out.
 
-Contents and limits are in rules.md#levels-of-pages: level 1 has the title of a decision, level 2 a sentence of its
-reason, level 3 the whole reasoning and a link to the record. All texts can be put into Markdown as they are.
+rules.md#levels-of-pages has the contents and their limits. Level 1 has the title of a decision, level 2 a sentence of
+its reason, and level 3 the whole reasoning and a link to the record. All texts can be put into Markdown as they are.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def title_of(snapshot: Snapshot) -> str:
 def executive(snapshot: Snapshot, links: Links) -> Level1:
     """Return the content of level 1: goal, status, priorities, blockers, key decisions.
 
-    A key decision has an importance above the default.
+    A key decision is one whose importance is above the default.
     """
     project, catalogue = snapshot.outline.project, snapshot.catalogue
     content = content_fields.content(pages.PROJECT, project.body) if project else {}
@@ -394,8 +394,8 @@ _SLACK = (
 def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimate) -> Level2:
     """Return a level 2 page with its lists shortened so that it keeps to its limit of tokens.
 
-    The lists of decisions, issues and tasks get their entries in turn, one of each, while there is room. `render`
-    returns a page's Markdown, and `estimate` the tokens of Markdown.
+    Each of the lists of decisions, issues and tasks gets one entry in turn, as long as there is room. `render` returns
+    a page's Markdown, and `estimate` the approximate tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
     fitting = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
@@ -406,8 +406,8 @@ def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimat
 def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
     """Return a level 3 page with its lists shortened so that it keeps to its limit of tokens.
 
-    The lists of decisions, issues and learnings get their entries in turn, one of each, while there is room. `render`
-    returns a page's Markdown, and `estimate` the tokens of Markdown.
+    Each of the lists of decisions, issues and learnings gets one entry in turn, as long as there is room. `render`
+    returns a page's Markdown, and `estimate` the approximate tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
     fitting = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)

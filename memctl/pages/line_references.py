@@ -44,9 +44,10 @@ class CurrentFile(msgspec.Struct, frozen=True):
 class LineReference(msgspec.Struct, frozen=True):
     """A record's reference to lines of a file, and the lines that it means now.
 
-    `recorded` are the first and last line (from 1) in the version of `commit` ("" if it is not committed or unknown).
-    `now` are the first and last of these lines that the file still has, None if it has none; `instead` are the lines
-    that replaced them. `is_followed` is False if the current lines are unknown.
+    `recorded` are the first and last line (from 1) in the version of the file that `commit` has, which recorded the
+    reference ("" if the record is not committed, or the commit is unknown). `now` are the first and last of these lines
+    that the file still has, with their present numbers. It is None if the file has none of them; then `instead` are the
+    lines that replaced them. `is_followed` is False if the present lines are unknown.
     """
 
     recorded: tuple[int, int]
@@ -72,7 +73,8 @@ def follow(
 ) -> dict[tuple[str, str], LineReference]:
     """Return the current lines of references, by the record's path and the reference's text ("src/a.py:10-20").
 
-    Nothing is fetched in a partial clone. Raises GitFailed if Git fails.
+    `references` are pairs of a record and the text of one of its code references; only those to lines of `file` are
+    followed. Nothing is fetched in a partial clone. Raises GitFailed if Git fails.
     """
     wanted = {
         (record.path, ref): _RecordedLines(*where)

@@ -243,7 +243,10 @@ _TAG = re.compile(r"@\w+")
 
 
 def of_definition(suffix: str, lines: Sequence[str], line: int) -> str:
-    """Return the first sentence of a definition's docstring or comment, "" if it has none; `line` counts from 1."""
+    """Return the first sentence of a definition's docstring or comment, "" if it has none.
+
+    `suffix` and `lines` are those of the file, and `line` is the number of the definition's first line, from 1.
+    """
     comment = _docstring(lines, line) if suffix in PYTHON else _comment_above(lines, line)
     return fit.first_sentence(comment)
 

@@ -70,10 +70,11 @@ class PageReference(msgspec.Struct, frozen=True):
 class Reason(msgspec.Struct, frozen=True):
     """Why a record is related to a file.
 
-    `by` is IN_CODE_REFS, IN_TEXT or IN_COMMIT, and `where` is the reference, the line or the commit. `how` is the name
-    of the trailer by which a commit names the record, or "message". `is_here` says that the reason is about the line in
-    question. `distance` orders the reasons with the same `by`, the least first. `lines` are the current lines of a
-    reference to lines.
+    - `by` is IN_CODE_REFS, IN_TEXT or IN_COMMIT, and `where` is the code reference, the line of text or the commit.
+    - `how` is the name of the trailer by which a commit names the record, or "message" if the rest of its message does.
+    - `is_here` says that the reason is about the line that was asked for.
+    - `distance` orders the reasons with the same `by`, the least first.
+    - `lines` are the current lines of a code reference to lines, otherwise None.
     """
 
     by: str
@@ -93,12 +94,15 @@ class RelatedRecord(msgspec.Struct, frozen=True):
 
     @property
     def is_here(self) -> bool:
-        """Whether the best reason is about the line in question."""
+        """Whether the best reason is about the line that was asked for."""
         return self.reasons[0].is_here
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """A commit that changed a file, the ids of the records that it names, and whether it added the line in question."""
+    """A commit that changed a file, and the ids of the records that it names.
+
+    `is_here` says that the commit added the line that was asked for.
+    """
 
     touch: FileCommit
     records: tuple[str, ...]
@@ -113,10 +117,12 @@ class Cause(msgspec.Struct, frozen=True):
 class Why(msgspec.Struct, frozen=True):
     """Everything that explains a file or one of its lines.
 
-    `origin` is the commit that the line comes from, None without a line. `has_more` says that there are older commits.
-    `of_places` are the most important records of the sections that cover the file and of the pages that refer to it.
-    `session` is the session of the line's commit ("" if unknown), and `of_session` are its records. `text` is the
-    file's text, "" if it is not text.
+    - `asked` is the file and line, and `text` the file's text ("" if it is not text).
+    - `sections` are the sections that cover the file, each with those of its globs that match the file.
+    - `commits` are the latest commits that changed the file; `has_more` says that there are older ones.
+    - `origin` is the commit that the line comes from, None without a line.
+    - `of_places` are the most important records of the sections that cover the file and of the pages that refer to it.
+    - `session` is the session of the line's commit ("" if unknown), and `of_session` are its records.
     """
 
     asked: FileQuery
@@ -138,9 +144,10 @@ class Why(msgspec.Struct, frozen=True):
 
 
 def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: int) -> Why:
-    """Collect everything that explains a file in the Snapshot of the commit `at`, "" for the worktree.
+    """Collect everything that explains a file, as the commit `at` has it ("" for the worktree).
 
-    `limit` is the number of commits to read, 0 for all. Raises MemctlError if the file does not have the line.
+    `snapshot` is the memory at this commit. `limit` is the number of commits to read, 0 for all. Raises MemctlError if
+    the file does not have the line.
     """
     start = start_revision(memory, at)
     touches = _touches(memory, query, start, limit + 1 if limit else None)
@@ -230,7 +237,10 @@ def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str
 
 
 def start_revision(memory: Memory, at: str) -> str:
-    """Return the revision to read history from: `at`, otherwise "HEAD"; "" in a repository without commits."""
+    """Return the revision from which to read history: `at` if it is not "", else "HEAD".
+
+    Returns "" in a repository without commits.
+    """
     return at or ("HEAD" if memory.repository.has_head() else "")
 
 

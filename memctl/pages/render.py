@@ -65,7 +65,10 @@ class Renderer:
         return seal(self.page(name), layout=LAYOUTS.get(name, 1))
 
     def sources(self, repository: Repository, count: CountTokens) -> str:
-        """Return the document of level 4 with its header; reads all listed files and their history."""
+        """Return the document of level 4 with its header; reads all listed files and their history.
+
+        `count` returns a file's tokens from its path and text.
+        """
         from memctl.pages import sources
 
         page = sources.level4(self.snapshot, self.links, repository, count)

@@ -46,9 +46,10 @@ def _resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
 
 
 def without_stars(reference: str) -> str:
-    """Return a reference without the `*`, `**` or slash at its end, and the dot before a `*`.
+    """Return a reference without `*`, `**` or a slash at its end, and without a dot before `*`.
 
-    Every path that the reference may mean contains the result, if the result's dots also stand for slashes.
+    For example "src/auth.*" gives "src/auth". Every path that the reference may mean contains the result, if the dots
+    in the result may also stand for slashes.
     """
     return reference.rstrip("/*") if reference.endswith("**") else reference.rstrip("/").removesuffix(".*")
 
@@ -182,7 +183,8 @@ def refuse_memory(path: str) -> None:
     if FOLDER in path.split("/"):
         identifier = ids.id_in_path(path)
         raise MemctlError(
-            f"{path} belongs to the memory itself", f"`memctl log{f' {identifier}' if identifier else ''}` shows why"
+            f"{path} belongs to the memory, and is none of the files that it explains",
+            f"`memctl log{f' {identifier}' if identifier else ''}` shows why it was changed",
         )
 
 

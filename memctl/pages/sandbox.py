@@ -87,7 +87,9 @@ class Templates:
             raise
         except Exception as error:  # a template is a foreign program, which may fail in any way
             at, line = _place(error, path)
-            why = str(error) or ("it takes too much memory" if isinstance(error, MemoryError) else type(error).__name__)
+            why = str(error) or (
+                "rendering takes too much memory" if isinstance(error, MemoryError) else type(error).__name__
+            )
             broken = BrokenTemplate(self._snapshot.prefix, at, line, why)
             if isinstance(error, (TooLarge, TimeoutError, MemoryError, RecursionError)):
                 self._exhausted[path] = broken  # each further page would take as long
@@ -154,7 +156,7 @@ def deadline(seconds: float) -> Iterator[None]:
         return
 
     def give_up(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"it takes longer than {seconds:g} seconds")
+        raise TimeoutError(f"rendering takes longer than {seconds:g} seconds")
 
     before = signal.signal(signal.SIGVTALRM, give_up)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
@@ -189,7 +191,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self._made = 0
 
     def keep(self, value: Any) -> Any:
-        """Return a value unchanged after adding its weight; raises TooLarge if it, or the total, is over a limit."""
+        """Return a value unchanged after adding its weight to the total; raises TooLarge if either is over a limit."""
         weight = weigh(value)
         self._made += weight
         if weight > MAX_VALUE:
@@ -199,7 +201,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return value
 
     def join(self, values: Sequence[Any]) -> str:
-        """Return the result of Jinja's operator `~`, which joins values as text; raises TooLarge."""
+        """Return the values joined as text, for Jinja's operator `~`; raises TooLarge if the text is too large."""
         _refuse(sum(map(weigh, values)))
         return str(self.keep("".join(map(str, values))))
 

@@ -1,8 +1,8 @@
 """Build the content of level 4: the repository's files that sections cover and pages refer to.
 
-Each file has its path, last change, size and purpose, and with more than 5,000 tokens the markers of what it contains
-(rules.md#levels-of-pages). The document is not rendered again with each commit of code, so its facts are as of the last
-rendering; its digest `made_from` shows whether it lists the right files.
+Each file has its path, last change, size and purpose; a file of more than 5,000 tokens also has the markers of its
+headings or definitions (rules.md#levels-of-pages). The document is not rendered again with each commit of code, so
+these facts are as of the last rendering. The digest `made_from` in its header shows whether it lists the right files.
 """
 
 from __future__ import annotations

@@ -97,7 +97,8 @@ class Program:
             code = None
         if code is None or out.is_alive():
             raise ProviderFailed(
-                f"{self.name} took more than {self._seconds:g} s", "set memctl.llm.timeoutSeconds to more"
+                f"{self.name} took more than {self._seconds:g} s",
+                "`git config memctl.llm.timeoutSeconds SECONDS` allows more",
             )
         if code:
             error = one_line_message(err.received.decode(errors="replace").strip().rpartition("\n")[2])
@@ -108,7 +109,7 @@ class Program:
 def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
     """Run a program with `data` on its standard input, for at most `seconds`, and return whether it succeeded.
 
-    Its output is discarded: `xclip` leaves a process behind that would keep a pipe open.
+    The program's output is discarded, because `xclip` leaves a process behind that would keep a pipe open.
     """
     try:
         done = subprocess.run(

@@ -41,9 +41,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Settings:
-    """Return the settings from the environment and from Git, whose keys are in lower case.
+    """Return the settings of the provider from environment variables and from Git's configuration.
 
-    Raises MemctlError for an unknown setting, for a wrong value, and for settings without memctl.llm.provider.
+    The environment comes first if both have a setting. `git_settings` maps Git's keys, in lower case, to their values.
+    Raises MemctlError for an unknown setting, for a wrong value, and if there are settings but no provider is chosen.
     """
     settings = {**_by_field(_from_git(git_settings)), **_by_field(_from_environment(environ))}
     values: dict[str, object] = {field: value for field, (_, value) in settings.items()}

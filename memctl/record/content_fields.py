@@ -23,7 +23,7 @@ _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class HasFields(Protocol):
-    """A type of record or of page, with the content fields that its body may have."""
+    """A type of record or a level of pages, which has content fields that its bodies may contain."""
 
     @property
     def fields(self) -> tuple[Field, ...]:

@@ -54,7 +54,10 @@ def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
 
 
 def key_lines(head: str) -> dict[int, str]:
-    """Return the keys of a front matter without its fences, by the line of the file (1-based) on which each begins."""
+    """Return the keys of a front matter without its fences, by the number of the line on which each key begins.
+
+    Lines count from 1 at the beginning of the file, so the first line of `head` is line 2.
+    """
     root = yaml.compose(head, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return {} if root is None else {name.start_mark.line + 2: name.value for name, _ in root.value}
 
@@ -102,7 +105,8 @@ def _value(node: Any, key: str, keys: tuple[type, ...], below: tuple[type, ...])
         for name_node, value_node in node.value:
             name = _value(name_node, key, below, below)
             if type(name) not in keys:
-                raise FrontMatterError(name_node.start_mark.line + 2, key, f"the key {name_node.value!r} must be text")
+                message = f"the key `{name_node.value}` must be text: write it in quotes"
+                raise FrontMatterError(name_node.start_mark.line + 2, key, message)
             if name in values:
                 raise FrontMatterError(name_node.start_mark.line + 2, name, f"the key `{name}` occurs twice", DUPLICATE)
             values[name] = _value(value_node, key or str(name), below, below)

@@ -31,7 +31,10 @@ class ModelError(MemctlError):
 
 
 class Model:
-    """An embedding model. `fingerprint` differs between models, so that the cache never mixes their vectors."""
+    """An embedding model, which computes vectors of texts.
+
+    `fingerprint` identifies the model, so that the cache never mixes vectors of different models.
+    """
 
     def __init__(self, encoder: Any, fingerprint: bytes) -> None:
         self._encoder = encoder
@@ -53,10 +56,10 @@ class Model:
 
 
 def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
-    """Return how near each record's meaning is to a query, by the record's path.
+    """Return how near each record's meaning is to a query, by the record's path, from 0 to 1.
 
-    The nearest record has 1, and the median of all records would have 0; records at or below the median are left out.
-    Raises ModelError if the configured model can't be used.
+    The nearest record has 1. The scale begins at the median of all records, and records at or below the median are left
+    out. Raises ModelError if the configured model can't be used.
     """
     name = snapshot.texts.semantic_model
     model = load(name)

@@ -88,8 +88,12 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 class Match(msgspec.Struct, frozen=True, gc=False):
     """An entry of the search index that matches a query, and how well, in three parts that are at most 1 in sum.
 
-    `own` counts the entry's words, `around` the words of its thread (the same page, the same session, or the same agent
-    and day) and of entries linked with it, `meaning` the similarity of meaning. The best match of all has the sum 1.
+    - `own` counts the entry's own words.
+    - `around` counts the words of the entry's thread (the same page, the same session, or the same agent and day) and
+      of entries linked with it.
+    - `meaning` counts the similarity of meaning.
+
+    The best match of all has the sum 1.
     """
 
     hit: Hit
@@ -112,8 +116,8 @@ def search(
 ) -> list[Result]:
     """Return the entries of the given kinds that match a query, the best first; `most` limits their number.
 
-    `now` is the canonical time from which the age of records is counted. Filters with any condition leave only records.
-    A session occurs once, by the best matching section of its page.
+    `now` is the time from which the age of records is counted, such as "2025-11-04T14:32:00Z". If `filters` has any
+    condition, only records are returned. A session occurs once, by the best matching section of its page.
     """
     found = matches(snapshot, query, _kinds(filters, kinds), most)
     found.sort(key=lambda match: -match.share)
@@ -300,7 +304,7 @@ def shares(weights: SearchWeights) -> SearchWeights:
 
 
 def limits(weights: SearchWeights) -> dict[str, float]:
-    """Return the maximum that each part can add to a score, by the part's name; the maxima add up to 1.
+    """Return the maximum that each part can add to a result's score, by the part's name; the maxima add up to 1.
 
     The parts are "text", "importance", "recency" and "access" (retrievals). `weights` must add up to 1 (see `shares`).
     """

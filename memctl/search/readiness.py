@@ -1,9 +1,9 @@
 """Find the open work that can be started, and the order in which to start it.
 
-Work means records of the types that can be resolved: issues and states. Work can be blocked by other open work, by a
-proposal that awaits a decision, and by what its own text states as blockers, such as a state's `--blocker`. What blocks
-a record blocks its parts (the records that name it as parent), too. A record with open parts can't be started itself,
-only its parts can.
+Work means records of the types that can be resolved: issues and states. A record can be blocked by other open work, by
+a proposal that awaits a decision, and by the blockers that its own text states, such as a state's `--blocker`. Whatever
+blocks a record also blocks its parts, the records that name it as parent. A record with open parts can't be started
+itself, only its parts can.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class OpenWork:
     """The work among some open records, and what blocks it.
 
     `all` are the records that are work: issues and states. The other open records, such as proposals, only block work.
-    `stated` maps memory ids to the blockers that the texts of the records state.
+    `stated` maps the `memory_id` of each record to the blockers that its text states.
     """
 
     def __init__(
@@ -66,7 +66,10 @@ class OpenWork:
 
     @cached_property
     def ready(self) -> list[Record]:
-        """The open work that has neither blockers nor open parts, in the order in which the open records were given."""
+        """The open work that can be started: it has neither blockers nor open parts.
+
+        The order is that in which the open records were given.
+        """
         return [record for record in self.all if not self.parts(record) and not self.is_blocked(record)]
 
     @cached_property
@@ -183,6 +186,6 @@ def _further(record: Record) -> list[str]:
 def next_status(record: Record) -> str:
     """Return the status that a record gets when its work starts: the first later one in which the record is open.
 
-    "" if there is no such status: the work has started, or the record's type has only one open status.
+    Returns "" if there is no such status, because the work has started or the record's type has only one open status.
     """
     return next(iter(_further(record)), "")

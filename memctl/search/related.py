@@ -27,7 +27,8 @@ _LINK_FIELDS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_
 class RelatedQuery(msgspec.Struct, frozen=True):
     """The subject of a search for related records: a record, or files and the sections that cover them.
 
-    `texts` says how similar each record's text is to the subject, from 0 to 1 by the record's path.
+    `files` are the paths of the files, and `sections` the markers of the sections. `texts` maps the path of each record
+    to how similar its text is to the subject, from 0 to 1.
     """
 
     record: Record | None
@@ -39,8 +40,9 @@ class RelatedQuery(msgspec.Struct, frozen=True):
 class Related(msgspec.Struct, frozen=True):
     """A related record, its score from 0 to 1, and the points that each part of the score adds to it.
 
-    The parts are the links between the record and the subject of the search, and the code references, words (`text`),
-    tags and section that both have. `because` names what they have in common, such as "src/auth.py" or "tag security".
+    `links` has the points for links between the record and the subject of the search. `code`, `text`, `tags` and
+    `section` have the points for code references, words, tags and a section that both have. `because` names what they
+    have in common, such as "src/auth.py" or "tag security".
     """
 
     record: Record
@@ -70,8 +72,9 @@ def of_files(snapshot: Snapshot, files: Collection[str], sections: Iterable[str]
 def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[str, float]:
     """Return how similar records are to some words, from 0 to 1 by path; records that do not match are left out.
 
-    The value is the cube of the match: a record that matches half as well as the best has 1/8, because a few shared
-    words make no relation. With `most` the result has at least the `most` best records; it may lack others.
+    The value is the third power of how well the record matches, as a share of the best match: half as good a match
+    gives 1/8, because a few shared words make no relation. With `most` the result has at least the `most` best records;
+    it may lack others.
     """
     return {match.hit.path: match.share**3 for match in ranking.matches(snapshot, words, most=most)}
 

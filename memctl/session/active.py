@@ -20,11 +20,14 @@ _HINT = "use at most 100 letters, digits, dots, dashes and underscores, and begi
 class Running(msgspec.Struct, frozen=True):
     """A session that has started and has not ended.
 
-    `id` is its name, `agent` the actor who started it, and `started` the time as "2025-11-04T14:32:00Z". `commit` and
-    `branch` are the commit and the branch of HEAD at the start ("" before the first commit), and `intent` says what the
-    session is for, "" if nobody said. `dirty` are the paths of the files that differed from HEAD at the start: their
-    changes do not count as the session's. `ending` is the commit of HEAD when memctl began to write the end of the
-    session, "" before that, and NO_COMMIT in a repository without commits.
+    - `id` is the session's name, `agent` the actor who started it, and `started` the time, such as
+      "2025-11-04T14:32:00Z".
+    - `commit` and `branch` are the commit and the branch of HEAD at the start ("" before the first commit).
+    - `intent` says what the session is for, "" if nobody said.
+    - `dirty` are the paths of the files that differed from HEAD at the start. Their changes do not count as the
+      session's.
+    - `ending` is the commit of HEAD when memctl began to write the end of the session, "" before that, and NO_COMMIT in
+      a repository without commits.
     """
 
     id: str
@@ -50,7 +53,7 @@ def name_like(text: str) -> str:
 
 
 def start(memory: Memory, name_given: str, intent: str) -> Running:
-    """Record that a session with the name `name_given` starts now; returns what was recorded.
+    """Record that a session with the name `name_given` starts now, and return what was recorded.
 
     `intent` says what the session is for, "" if nothing is said. Raises MemctlError if a session of this name is
     running, or if the name is not valid.
@@ -78,7 +81,7 @@ def keep(memory: Memory, running: Running) -> None:
 
 
 def find(memory: Memory, reference: str) -> Running | None:
-    """Return the running session with this name, None if there is none."""
+    """Return the running session with the name `reference`, None if there is none."""
     try:
         return msgspec.json.decode((_folder(memory) / f"{name(reference)}.json").read_bytes(), type=Running)
     except (FileNotFoundError, msgspec.DecodeError):

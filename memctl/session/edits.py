@@ -28,7 +28,8 @@ _TEXTS = ("md", "mdx", "rst", "txt")
 def of_call(call: Event, path: str) -> str:
     """Describe what a tool call did to the file `path`, "" if the call's arguments do not say it.
 
-    If one of the arguments is a description that the agent wrote, the result is that description.
+    The result is such as "adds retry, changes send; +12 -3 lines". If one of the arguments is a description that the
+    agent wrote, the result is this description.
     """
     arguments = call.arguments
     for key in ("description", "instructions", "explanation"):
@@ -77,7 +78,10 @@ def _part(patch: str, path: str) -> list[str]:
 
 
 def of_edit(path: str, old: str, new: str) -> str:
-    """Describe the replacement of a text: "adds retry, changes send; +12 -3 lines", "" if nothing changes."""
+    """Describe the replacement of the text `old` by `new` in the file `path`; "" if nothing changes.
+
+    The description is such as "adds retry, changes send; +12 -3 lines".
+    """
     before, after = _blocks(path, old), _blocks(path, new)
     changes = [
         ("adds", [name for name in after if name not in before]),

@@ -141,9 +141,10 @@ _LONGEST = 300  # characters of an error's message
 class Failure(msgspec.Struct, frozen=True):
     """A step of a session that failed, such as a command, and the `message` of its failure.
 
-    `moment` and `line` are the time of the last failure and its line in the transcript; `times` counts the failures.
-    `resolved` says how it was resolved, "" if it was not. `is_open` says that a check found an error in the work, and
-    that no later run of the check succeeded.
+    - `times` counts the failures of the step with this message.
+    - `moment` and `line` are the time of the last of these failures and its line in the transcript.
+    - `resolved` says how the failure was resolved, "" if it was not.
+    - `is_open` says that a check found an error in the work, and that no later run of the check succeeded.
     """
 
     step: str
@@ -216,7 +217,8 @@ def _results(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
 def is_failure(result: Event, call: Event) -> bool:
     """Return whether a call failed, by its result; a refused call did not run, and so did not fail.
 
-    If the host reports success, a shell command's output counts only if a pipe or a later command hides its status.
+    If the host reports success, the output of a shell command is read as well, but only if a pipe or a later command
+    hides the status of the command.
     """
     if result.is_error:
         return not is_refused(result)
@@ -250,7 +252,8 @@ def _looked_at(text: str) -> str:
 def message(text: str) -> str:
     """Return the most informative line of an error's text, at most 300 characters.
 
-    A tool's report of a failure goes first, then the last line that names an error, then the first line.
+    It is the line with which a tool reports a failure, or else the last line that names an error, or else the first
+    line.
     """
     text = re.sub(r"</?tool_use_error>", "", _looked_at(text))
     lines = [

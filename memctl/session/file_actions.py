@@ -15,12 +15,13 @@ from memctl.text.light_typing import NamedTuple
 
 
 class FileAction(NamedTuple):
-    """What a step did to one file.
+    """What a step of a session, such as a shell command or a patch, did to one file.
 
-    `path` is the path that the step gives, relative to the folder `cwd`. `action` is WRITTEN or another action of
-    `text.actions`, such as DELETED. `what` describes the action, such as "moved from a.py". The last argument of a
-    command such as `mv` may be a file or a folder: `target` is then the name that the file gets if `path` is a folder,
-    and otherwise "".
+    - `path` is the path that the step gives, relative to the folder `cwd`.
+    - `action` is WRITTEN or another action of `text.actions`, such as DELETED.
+    - `what` describes the action, such as "moved from a.py".
+    - `target` is for a path that may be a file or a folder, such as the last argument of `mv`: the name that the file
+      gets if `path` is a folder. Otherwise it is "".
     """
 
     path: str
@@ -92,8 +93,8 @@ def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileActio
     """Yield what the commands in a shell text do to files.
 
     `cwd` is the folder in which the first command runs; a `cd` in the text changes it for the commands after it. With
-    `failed` the text ended with an error: its last command failed or did not run. That command is left out if it
-    changes nothing when it fails, such as `git mv`.
+    `failed` the text ended with an error, so its last command failed or did not run. That command is then left out if
+    it is one that changes nothing when it fails, such as `git mv`.
     """
     all_commands = list(shell.commands(text))
     for number, command in enumerate(all_commands, start=1):

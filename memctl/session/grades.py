@@ -63,7 +63,7 @@ Answer with one JSON object and nothing else: the number of each item with "YES"
 class Reply(msgspec.Struct, frozen=True):
     """The result of looking in a summary for the answer to a probe: `answered` says whether the answer is there.
 
-    `by` says who decided: "exact" if words were compared, otherwise the name of the judge.
+    `by` says who decided: "exact" if words were compared, otherwise the name of the judge (a language model).
     """
 
     probe: Probe
@@ -87,8 +87,8 @@ def place_of(probe: Probe) -> str:
 def exact_replies(probes: Sequence[Probe], page: SessionPage) -> list[Reply]:
     """Return the replies of a page to probes, by comparison of words; the page must include all its files.
 
-    A page answers a probe about a file if it lists the path with its action, and any other probe if it has the fact's
-    words under a heading for facts of the kind.
+    A page answers a probe about a file if it lists the path with its action. It answers any other probe if it has the
+    words of the probe's fact under one of the headings for facts of that kind.
     """
     actions = {row.path: row.action for rows in page.files.values() for row in rows}
     texts = {heading: "\n".join(f" {comparable(line)} " for line in lines) for heading, lines in page.lines.items()}
@@ -102,10 +102,11 @@ def exact_replies(probes: Sequence[Probe], page: SessionPage) -> list[Reply]:
 
 
 def judged_replies(replies: Sequence[Reply], summary: str, judge: Provider) -> list[Reply]:
-    """Return the replies with the judge's verdicts in place of their own; raises ProviderFailed.
+    """Return the replies, with the verdicts of a judge (a language model) in place of the verdicts by words.
 
-    The judge answers each reply's probe (a question) from the text `summary`, and compares that with the probe's fact.
-    Replies to probes about files, and those after the first MOST_JUDGED, stay as they are.
+    The judge answers each reply's probe (a question) from the text `summary`, and compares its answer with the probe's
+    fact. Replies to probes about files, and those after the first MOST_JUDGED, stay as they are. Raises ProviderFailed
+    if the judge gives no answer.
     """
     places = [number for number, reply in enumerate(replies) if reply.probe.kind != ARTIFACT][:MOST_JUDGED]
     made = list(replies)
@@ -173,10 +174,10 @@ class Dimension(msgspec.Struct, frozen=True):
 
 
 def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> list[Dimension]:
-    """Return the six dimensions of a page, from its replies to probes.
+    """Return the six dimensions of a page's quality, from its replies to probes.
 
     `whole` says that the probes cover the whole session, not only the files in Git. The last dimension, instruction
-    following, is not measured here but by `instructions`.
+    following, is never measured here but by `instructions`.
     """
     state = [reply for reply in replies if reply.probe.question == STATE_OF_WORK]
     onward = [reply for reply in replies if reply.probe.question == NEXT]
@@ -291,10 +292,12 @@ def of_transcript(memory: Memory, summary: SessionSummary, session: Session) -> 
 def facts(memory: Memory, page: SessionPage, known: Sequence[Probe], until: str = "") -> ProbeFacts:
     """Return the probes for a session's page, from the best source that exists.
 
-    The sources, best first: the probes `known` in a transcript, merged with the stored probes of other parts of the
-    session; the stored probes alone; the files that Git saw change during the session. `until` is the time at which the
-    transcript ends, "" if unknown. If the page ends later than the transcript, the probes about next steps are the
-    stored ones, otherwise those of the transcript.
+    There are three sources. The best are the probes `known` in a transcript, merged with the stored probes of other
+    parts of the session. The second best are the stored probes alone. The last are the files that Git saw change during
+    the session.
+
+    `until` is the time at which the transcript ends, "" if unknown. If the page ends later than the transcript, the
+    stored probes about next steps are preferred to those of the transcript.
     """
     stored = probes.kept_probes(memory, page.id)
     if known:

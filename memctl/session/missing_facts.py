@@ -34,9 +34,9 @@ def below_target(page: SessionPage, probes: Sequence[Probe]) -> list[Dimension]:
 
 
 def fill(fitted: FittedPage, whole: SessionPage, probes: Sequence[Probe]) -> FittedPage:
-    """Return the trimmed page `fitted` with more facts: those that answer probes in `probes` without an answer so far.
+    """Return the trimmed page `fitted`, with facts added for those of the `probes` that it does not answer.
 
-    Each fact is the line of the untrimmed page `whole` that has it, or else the text of the probe's fact. If the
+    Each added fact is the line of the untrimmed page `whole` that has it, or else the text of the probe's fact. If the
     trimmed page meets the target in every dimension that facts can raise, it is returned unchanged.
     """
     page = session_page.with_trail(fitted.page, fitted.trail) if fitted.trail else fitted.page

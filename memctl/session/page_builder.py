@@ -58,7 +58,7 @@ def text(value: str, longest: int = _LONGEST) -> str:
 
 
 def step_of(step: str) -> str:
-    """Return a failure's step as code in Markdown: the beginning of the failure's line on a page."""
+    """Return a failed step as code in Markdown: the beginning of the line that a session's page has for the failure."""
     return code(redacted_line(step))
 
 

@@ -51,7 +51,8 @@ def pages(snapshot: Snapshot) -> tuple[list[SessionPage], list[Fault]]:
 def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, list[Fault]]:
     """Parse a page's text; returns the page with all its files (None if it can't be parsed), and the faults.
 
-    Files that did not fit into the page are in a file of their own, which is read too.
+    `path` is that of the page below `.memory/`. Files that did not fit into the page are in a file of their own, which
+    is read too.
     """
     try:
         page = session_page.parse(text, path)
@@ -69,7 +70,7 @@ def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, 
 
 
 def ended(made: SessionPage) -> tuple[str, str]:
-    """Return the sort key of pages: when the session ended (or was summarized, if that is unknown), and its name."""
+    """Return the sort key of a page: when its session ended (or was summarized, if that is unknown), and its name."""
     return str(made.values.get("ended") or made.values.get("summarized") or ""), made.id
 
 
@@ -110,9 +111,9 @@ def plan(
 ) -> Change:
     """Return the Change that writes a session's page and a record for each of the `accepted` proposals.
 
-    The page is made from the summary, and merged with the session's existing page if there is one. It answers the
-    probes in `probes`, even beyond its budget. `sequence` gives out the ids of the records. Raises MemctlError if the
-    existing page can't be read or the new one is too large.
+    The page is made from the summary, and merged with the session's existing page if there is one. It keeps the answers
+    to all `probes`, even if it then exceeds its budget. `sequence` gives out the ids of the records. Raises MemctlError
+    if the existing page can't be read or the new one is too large.
     """
     old_texts, old = existing_page(memory, summary.id)
     writes, deletes = replacement(memory, old_texts, page_of(memory, summary, old, probes))
@@ -163,7 +164,7 @@ def page_of(
 ) -> FittedPage:
     """Return the page of a summary, merged with an `old` page and trimmed to its budget.
 
-    Answers to the probes in `probes` are kept even beyond the budget.
+    The page keeps the answers to all `probes`, even if it then exceeds its budget.
     """
     whole = page_builder.compose(summary, memory.config.project, memory.now)
     if old is not None:

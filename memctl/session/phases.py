@@ -1,6 +1,6 @@
-"""Summarize a phase of work for the next phase, in a fixed form (rules.md#phase-forms).
+"""Summarize a phase of work, research or planning, for the next phase, in a fixed form (rules.md#phase-forms).
 
-The form of research has the problem, findings, files and constraints; the form of planning has signatures, types,
+The form of research has the problem, findings, files and constraints. The form of planning has signatures, types,
 contracts and data models. All lines are quoted from the transcript; lines beyond the form's number of words are cut.
 """
 

@@ -157,10 +157,10 @@ def keys(texts: Iterable[str]) -> frozenset[str]:
 
 
 def begins(line: str, succeeded: Collection[str], quotes: str = "") -> bool:
-    """Return whether a line begins with a step that succeeded, followed by ": ".
+    """Return whether a line begins with a step that succeeded, followed by ": ", such as "pytest -q: 2 failed".
 
-    `succeeded` are keys of steps. Each ": " in the line may end the step, because a step may contain a colon. `quotes`
-    are characters, such as backticks, that may stand around the step and do not belong to it.
+    `succeeded` are keys of steps. Each ": " in the line is tried as the end of the step, because a step may contain a
+    colon. `quotes` are characters, such as backticks, that may stand around the step and do not belong to it.
     """
     parts = (line[: match.start()] for match in re.finditer(": ", line[: _LONGEST * 2]))
     return any(is_covered(part.strip(quotes + " "), succeeded) for part in parts)

@@ -24,7 +24,7 @@ _WHOLE, _SINGLE = ("todowrite", "updateplan", "writetodos"), ("TaskCreate", "Tas
 
 
 def is_list(tool: str) -> bool:
-    """Return whether each call of a tool gives the whole task list, which replaces earlier lists, as TodoWrite does."""
+    """Return whether each call of a tool, such as TodoWrite, writes the whole task list and replaces earlier lists."""
     return tool.lower().replace("_", "") in _WHOLE
 
 
@@ -64,7 +64,7 @@ def task_update(event: Event) -> tuple[int, Status | Literal[""] | None]:
 
 
 def in_texts(events: Iterable[Event]) -> list[Step]:
-    """Return the steps from the last message that lists them, with check boxes or under labels; [] if none does."""
+    """Return the steps in the last message that lists steps, with check boxes or under labels; [] if there is none."""
     for event in reversed([*events]):
         if event.kind in (ANSWER, PROMPT, DIGEST) and not event.agent:
             for made in reversed(reader.read(event.text)):

@@ -49,9 +49,9 @@ class ToolCall(Protocol):
 
 
 def touched(event: ToolCall, *, failed: bool = False) -> Iterator[FileAction]:
-    """Yield what a tool call does to each file that it touches, with the file's path as the call gives it.
+    """Yield what a tool call does to each file that it touches.
 
-    `failed` says that the call ran a shell command which failed.
+    The file's path is as in the call. `failed` says that the call ran a shell command which failed.
     """
     name = _name(event)
     arguments = event.arguments

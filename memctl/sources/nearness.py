@@ -39,9 +39,8 @@ def nearness(
     imports an active file. Points of several relations add up to at most 20.
 
     `contents` are all files by path, `active` the paths of the active files, and `given` the active files that a person
-    named. `likely` maps files that a task may be about to likelihoods from 0 to 1. A file without a relation gets
-    points if a likely file imports it, or if it imports a likely file: those of the same relation to an active file,
-    times the likelihood.
+    named. `likely` maps files that a task may be about to likelihoods from 0 to 1. A file that has no relation to an
+    active file, but such a relation to a likely file, gets the points of the relation times the likelihood.
     """
     likely = {path: share for path, share in (likely or {}).items() if path not in active}
     if not active and not likely:

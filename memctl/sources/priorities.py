@@ -39,8 +39,8 @@ class FileRequest(msgspec.Struct, frozen=True):
     `globs` limit the ranked files; () stands for all files. `shown` is how many of the best files are shown; their
     tokens are counted, and those of other files are estimated.
 
-    With a task, many files may have the same score, since nothing but their last change is known. Of such files only
-    `shown` of each score are ranked, and those that may be loaded. With `lists_all` all are ranked.
+    With a task, many files may have the same score, since nothing but their last change is known. Of the files of one
+    score only `shown` are ranked, and those that may be loaded. With `lists_all` all files are ranked.
     """
 
     task: str = ""

@@ -110,7 +110,10 @@ def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) 
 
 
 def task_points(known: FileKnowledge) -> list[tuple[float, str]]:
-    """Return the points that a task gives to a file, each with its reason: up to 30 for its text, 20 for its name."""
+    """Return the points that a task gives to a file, each with its reason.
+
+    The file gets up to 30 points for how well its text matches the task, and up to 20 if the task mentions it.
+    """
     points: list[tuple[float, str]] = []
     if known.match:
         words = f"it says {', '.join(known.words)}" if known.words else "it says words of the task"

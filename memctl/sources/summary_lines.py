@@ -31,7 +31,7 @@ _DEFINITIONS, _HEADINGS = "Definitions, by line", "Headings, by line"
 class SummaryLine(msgspec.Struct, frozen=True):
     """A line of a file's summary: its rank (the lowest is the most important), the heading of its group, and its text.
 
-    With `is_rest` the text continues the line of the row before, and its rank is higher than that row's.
+    With `is_rest` the text continues the line of the SummaryLine before it, which has a lower rank.
     """
 
     rank: Rank

@@ -70,8 +70,8 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
     """Return the files among `names` to which records or sections matching a task point, each with its mention.
 
     A matching record points to the files that it refers to. A section points to the files that it covers if its title
-    has a word of the task. The share of a record's files grows with how well the record matches the task, and with how
-    many of the task's words it has. `now` is canonical UTC.
+    has a word of the task. The `share` in the mention of a record's file grows with how well the record matches the
+    task, and with how many of the task's words it has. `now` is the current time, such as "2025-11-04T14:32:00Z".
     """
     found: Mentions = {}
     wanted = _telling_words(task[:_LONGEST])

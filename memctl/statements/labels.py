@@ -195,7 +195,7 @@ def _roles() -> dict[str, str]:
 def look_up(name: str) -> tuple[str, str, str]:
     """Return the meaning of a label: its role, the id of a bug or issue in it, and a severity in it.
 
-    The role is the constant of this module for what people state under the label, "" for an unknown label. Id and
+    The role says what people state under the label. It is a constant of this module, "" for an unknown label. Id and
     severity are "" if the label has none. `BUG-2847 [CRITICAL]` gives (ISSUE, "BUG-2847", "critical").
     """
     words = name.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("_", " ")

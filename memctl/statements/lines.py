@@ -45,10 +45,12 @@ _LONGEST = 2_000  # characters of a row of a table
 class Line(msgspec.Struct):
     """One line of a text: its number (from 1), its text behind its marks, and what the marks say.
 
-    `raw` is the whole line; a cell of a table has the table's row. `column` (from 0) is where the text begins; in a
-    list item, where its last bullet or number begins. `level` is the level of a heading, 0 for none. `box` is DONE or
-    OPEN for a line with a ticked or an empty check box, "" for none, and `moment` is the time at the line's beginning,
-    "" for none. `is_code` says that the line is in fenced code, where nothing is a mark.
+    - `raw` is the whole line; for a cell of a table it is the table's row.
+    - `column` (from 0) is where the text begins, or in a list item where its last bullet or number begins.
+    - `level` is the level of a heading, 0 for none.
+    - `box` is DONE or OPEN for a line with a ticked or an empty check box, "" for none.
+    - `moment` is the time at the line's beginning, "" for none.
+    - `is_code` says that the line is in fenced code, where nothing is a mark.
     """
 
     number: int
@@ -245,10 +247,11 @@ _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,
 def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
     """Cut a line before each label within it, and yield each part with a certainty from 0 to 1.
 
-    The certainty is that of a statement in the part: 1.0 at the beginning of the line, 0.9 within it.
-    "Fixed it. Next: deploy the API." has the parts "Fixed it." and "Next: deploy the API."; after each part from within
-    the line, an empty part follows, which ends the statement. If the line begins with a known label, the text of each
-    label reaches to the next label. Otherwise it ends with its sentence.
+    The certainty is that of a statement in the part: 1.0 at the beginning of the line, 0.9 within it. For example
+    "Fixed it. Next: deploy the API." has the parts "Fixed it." and "Next: deploy the API.".
+
+    If the line begins with a known label, the text of each label reaches to the next label. Otherwise it ends with its
+    sentence. After each part from within the line, an empty part follows, which ends the statement.
     """
     text = line.text[:_LONGEST_LINE]
     if ":" not in text or line.level:

@@ -1,7 +1,4 @@
-"""The text under a label such as `Rationale:`: its paragraphs and list items.
-
-A list ends where indentation decreases.
-"""
+"""The text under a label such as `Rationale:`, collected line by line: its paragraphs and list items."""
 
 from __future__ import annotations
 
@@ -41,12 +38,12 @@ class Passage:
 
     @property
     def is_below(self) -> bool:
-        """Whether the text starts in a line below the label, and not in the label's own line."""
+        """Whether the text of this passage starts in a line below its label, and not in the label's own line."""
         return not self.label.rest
 
     @property
     def has_items(self) -> bool:
-        """Whether the last part so far is a list item."""
+        """Whether the last part that this passage has so far is a list item."""
         return bool(self.parts) and self.parts[-1].is_item
 
     def takes_item(self, line: Line) -> bool:
@@ -71,7 +68,7 @@ class Passage:
     def takes_text(self, line: Line) -> bool:
         """Return whether a line without marks continues this passage.
 
-        A passage for a front matter value, such as the severity, is only one line or one paragraph.
+        The passage of a front matter value, such as the severity, is only one line or one paragraph.
         """
         if not self.parts:
             return True

@@ -3,9 +3,10 @@
 A label is at the beginning of a line, behind any marks (`lines`), and ends the field before it. A labelled statement is
 certain. `sentences` and `dialogue` read statements in free words.
 
-A list ends where an item is no further in than its label, or at an empty line with text after it. A statement ends with
-the next statement, or at a line that belongs to none of its fields. A statement whose label is a heading ends at the
-next heading of that level that is not a field of it.
+A list under a label ends before an item that is not indented further than the label, and at an empty line with text
+after it. A statement ends with the next statement, or at a line that belongs to none of its fields. If the label of a
+statement is a heading, the statement ends at the next heading of the same level, unless this heading is a field of the
+statement.
 """
 
 from __future__ import annotations

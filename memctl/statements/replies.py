@@ -1,7 +1,7 @@
-"""Find the decision in an agent's reply to the user: what it agrees to change, or reports to have changed.
+"""Find the decision in an agent's reply to the user: a change that it agrees to make, or reports to have made.
 
-Neither is a decision by its words alone. `dialogue` takes what is agreed to when files are changed for it, and a report
-when no one stated a decision since the user's prompt.
+Neither is a decision by its words alone. `dialogue` counts an agreement once files are changed for it. It counts a
+report if nobody stated a decision since the user's last prompt.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _CHANGED = lazy_regex(
 
 @lru_cache(maxsize=1024)
 def agreement(message: str) -> Choice | None:
-    """Return what a reply agrees to change; None if it does not begin with an agreement such as "You're right".
+    """Return the change that a reply agrees to make; None without an agreement such as "You're right" at its beginning.
 
-    "Let me fix that" is joined with the sentence before it, which says what.
+    If the reply only says "Let me fix that", the result includes the sentence before, which says what "that" is.
     """
     if not _CONCEDES.match(message):
         return None

@@ -30,7 +30,7 @@ _OUTPUT = re.compile(
 
 @lru_cache(maxsize=4096)  # several readers ask of one sentence
 def kind_of(sentence: str) -> str:
-    """Return what a sentence states: DECISION, REJECTED, LESSON, or "" for anything else."""
+    """Return the kind of statement that a sentence makes: DECISION, REJECTED or LESSON, "" for none of these."""
     text = _bare(sentence[:_LOOKED_AT])
     if text.endswith("?") or cues.UNFINISHED.search(text) or _OUTPUT.match(text):
         return ""

@@ -33,7 +33,8 @@ _WHY = lazy_regex(r"[ \t]+(?:[\u2014\u2013]|--?)[ \t]+")
 class Unread(msgspec.Struct, frozen=True):
     """A range of lines in a text that belong to no statement; `line` and `end` are the first and the last line.
 
-    For a label or heading, `name` has its words and `nearest` the most similar known label ("" if none is similar).
+    If the first line is a label or heading, `name` has its words, and `nearest` is the most similar known label ("" if
+    none is similar).
     """
 
     line: int
@@ -45,8 +46,8 @@ class Unread(msgspec.Struct, frozen=True):
 class Statement(msgspec.Struct, frozen=True):
     """One statement of a text: its kind (a constant of `labels`), its title, and its values and content by field name.
 
-    `line` and `end` are its first and last line, and `source` is the text of these lines. `certainty` is from 0 to 1.
-    `more` are lines within it under unknown labels, which belong to no field.
+    `line` and `end` are the first and last line of the statement, and `source` is the text of these lines. `certainty`
+    is from 0 to 1. `more` are lines between them that are under unknown labels, and so belong to no field.
     """
 
     kind: str
@@ -216,7 +217,7 @@ def _of_title(opened: OpenStatement, title: str, values: Values) -> tuple[str, C
 
 
 def verdict_of(text: str) -> str:
-    """Return the verdict on a phase that a text begins with: PROCEED, STOP or CLARIFY; "" if it begins with none."""
+    """Return the decision on the next phase of work with which a text begins: PROCEED, STOP or CLARIFY, "" for none."""
     match = _VERDICT.match(text)
     return (match[1] or match[2]).upper() if match else ""
 

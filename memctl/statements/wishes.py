@@ -194,7 +194,7 @@ def constraint_in(prompt: str) -> str:
 
 
 def is_step(text: str) -> bool:
-    """Return whether a text is only about the next step of work, so that nothing in it holds later."""
+    """Return whether a text is only about the next step of work, so that it says nothing that holds afterwards."""
     return _STEP.search(_QUOTED.sub("", text)) is not None
 
 
@@ -242,7 +242,7 @@ def is_firm(wish: str) -> bool:
 
 
 def is_lasting(wish: Choice) -> bool:
-    """Return whether a wish holds from now on by its own words: a firm demand such as "never" or "make sure that"."""
+    """Return whether a wish says itself that it holds from now on: a firm demand with words such as "never"."""
     is_asked = wish.text.rstrip().endswith("?")
     return wish.kind == CONSTRAINT and not is_asked and is_firm(wish.text) and _LASTS.search(wish.text) is not None
 
@@ -299,8 +299,8 @@ def is_assent(prompt: str) -> bool:
 def agreement(prompt: str, proposed: str) -> Choice | None:
     """Return the choice that an assent makes: the options that it names, or what the agent's message `proposed` offers.
 
-    None if the assent is only about the next step of work. None also for a bare "yes" to several questions, or to a
-    question with an "or", because nobody knows which alternative is meant.
+    `prompt` is the assent. The result is None if it is only about the next step of work. It is also None for a bare
+    "yes" to several questions, or to a question with an "or", because nobody knows which alternative is meant.
     """
     if named := _CHOICE.fullmatch(prompt):
         choice = _options_named(named["names"], proposed, named["rest"] or "")
@@ -333,9 +333,10 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
 
 
 def proposal_before_yes(prompt: str, proposed: str) -> Choice | None:
-    """Return what a bare "yes" agrees to if the message ends with "Want me to do this?": its last proposal.
+    """Return what a bare "yes" agrees to if the agent's message (`proposed`) ends with "Want me to do this?".
 
-    None for any other prompt or message, and where nothing before the question says what "this" is.
+    The result is the last proposal in the message. It is None for any other prompt or message, and if nothing before
+    the question says what "this" is.
     """
     sentences = [unit.text for unit in units.sentences(proposed)]
     offered = _OFFER.search(sentences[-1]) if sentences else None

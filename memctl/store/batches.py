@@ -42,7 +42,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def mode(memory: Memory) -> str:
-    """Return how changes are committed: EACH as a commit of the branch, or in a BATCH.
+    """Return EACH if every change becomes a commit of the branch, BATCH if changes become commits of a batch.
 
     The mode is the value of Git's setting memctl.commits; if that is not set, the value of `commits` in config.yaml.
     Raises MemctlError for a value that is neither EACH nor BATCH.
@@ -226,8 +226,8 @@ def commits(
     """Return the commits that touched any of `paths`, newest first, with each change of a batch as a commit.
 
     `paths` are relative to the worktree's top. The histories of `revision` and of the commit `beside` ("" for none) are
-    searched, and at most `limit` commits are returned. With `discarded` the result also has the merges that took the
-    files of one side unchanged, and the commits of the other side.
+    searched, and at most `limit` commits are returned. If a merge took the files of one side unchanged, the merge and
+    the commits of the other side are left out, unless `discarded`.
 
     If `revision` is HEAD or a range that ends with HEAD, the changes of the open batch come first. The squash of a
     batch is replaced by the batch's changes if this clone has them.

@@ -15,7 +15,7 @@ _MAX_IDS = 200  # a trailer per record, but not ten thousand of them in one mess
 
 
 def compose(changes: Sequence[Change], base: str = "") -> str:
-    """Return the message of a commit of one change, or of several to the same files.
+    """Return the message of the commit that contains `changes`: one change, or several that share files.
 
     `base` is the commit before the batch to which the new commit belongs; "" if it belongs to none.
     """

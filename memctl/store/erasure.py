@@ -40,8 +40,8 @@ def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool 
     memctl can make such files again. A file with a lock file beside it is locked while it is rewritten, unless the lock
     file is `held`, which the caller has locked already.
 
-    With `dry_run` no file is changed, and the result lists the files that would be. Caches and search indexes are never
-    among the result's `files`.
+    With `dry_run` no file is changed, and the result lists the files that would be changed. Caches and search indexes
+    are never among the result's `files`.
     """
     done: list[Path] = []
     failed: list[tuple[Path, str]] = []

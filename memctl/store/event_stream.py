@@ -29,7 +29,7 @@ class Stream(msgspec.Struct, frozen=True):
 
     @property
     def last(self) -> int:
-        """The sequence number of the newest event; 0 if there is none."""
+        """The sequence number of the newest event of this stream; 0 if the stream has no events."""
         return self.events[-1].sequence if self.events else 0
 
 
@@ -90,5 +90,5 @@ def _line(event: WorkflowEvent) -> bytes:
 
 
 def file_of(memory: Memory) -> Path:
-    """Return the path of a memory's stream. Each memory of a repository has one."""
+    """Return the path of the file with a memory's event stream; each memory of a repository has its own file."""
     return memory.repository.shared / "events" / f"{memory.private.name}.jsonl"

@@ -139,9 +139,9 @@ def decode(data: bytes, path: str) -> str:
 
 
 def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
-    """Write the text of each Write to a temporary file beside its final file, and return pairs of both paths.
+    """Write the text of each Write to a temporary file, and return pairs: the temporary file and the final file.
 
-    The temporary file is the first of a pair. `folder` is the memory's. The texts are flushed to the disk. Raises
+    Both files are in the same folder. `folder` is the memory's `.memory/`. The texts are flushed to the disk. Raises
     MemctlError if a file can't be written; no temporary file is left then.
     """
     prepared: list[tuple[Path, Path]] = []
@@ -291,7 +291,7 @@ def is_temporary(path: str) -> bool:
 
 
 def names(paths: Iterable[str]) -> list[str]:
-    r"""Return some paths of files, sorted, without memctl's temporary files.
+    r"""Return `paths`, the paths of some files, sorted and without memctl's temporary files.
 
     Bytes of a name that are not UTF-8 are written as `\xe9`, as Git does.
     """

@@ -33,7 +33,11 @@ class NotNow(Exception):
 
 
 class JobNote(NamedTuple):
-    """The note of an event as a job: the note's file, the key of the event's session, and how often it was started."""
+    """The note of an event whose work is a job.
+
+    `file` is the note's file, `key` the key of the event's session (`session_dir.key`), and `tries` how often the job
+    was started.
+    """
 
     file: Path
     key: str
@@ -41,7 +45,7 @@ class JobNote(NamedTuple):
 
 
 def add(folder: SessionDir, entry: Mapping[str, Any]) -> None:
-    """Write the note of an event of a session, which makes the event a job. Raises OSError.
+    """Add a job: write a note of an event of a session, which a later `run_jobs` reads. Raises OSError.
 
     `folder` is the session's folder, and `entry` the event, which JSON must be able to represent. `run_jobs` passes the
     event to the function that does the work.
@@ -61,7 +65,10 @@ def add(folder: SessionDir, entry: Mapping[str, Any]) -> None:
 
 
 def notes(root: Path) -> list[JobNote]:
-    """Return the notes of all sessions of a memory, oldest first; `root` is the folder of all sessions."""
+    """Return the notes of the jobs that wait in a memory, of all its sessions, oldest first.
+
+    `root` is the folder that holds the folders of all sessions.
+    """
     try:
         names = sorted(os.listdir(root / JOBS))
     except OSError:

@@ -105,8 +105,8 @@ class Memory:
     def imported_memory_id(self, identity: str) -> str:
         """Return the UUIDv7 of an imported record, which depends on `identity` and the project's name alone.
 
-        So a second import recognises the record. The time in the UUID is 0, since the record is older than its import
-        (see `Record.recorded`).
+        `identity` is a text that names the record in the place it is imported from, so that a second import recognises
+        the record. The time in the UUID is 0, since the record is older than its import (see `Record.recorded`).
         """
         return ids.uuid7(0, self._digest(identity))
 
@@ -128,8 +128,8 @@ class Memory:
     def refuse_untrusted_agent(self, action: str = "write into its memory") -> None:
         """Raise MemctlError if an agent wants to write or install something in a clone whose trust is unknown.
 
-        Agents do that without asking the user, and a text in the clone might have told them to. `action` says in the
-        message what the agent may not do.
+        An agent runs such commands without asking the user, and a text in the clone might have told it to. `action`
+        says in the message what the agent may not do.
         """
         if self.by_agent and self.trust == trust.UNKNOWN:
             raise MemctlError(

@@ -111,7 +111,10 @@ def undone(memory: Memory) -> list[PendingEntry]:
 
 
 def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[PendingEntry, str]]:
-    """Return each entry with its state, WAITING, DONE or UNDONE; Git is asked only if an entry was written to disk."""
+    """Return pairs: each of `entries`, and the state of its change: WAITING, DONE or UNDONE.
+
+    Git is asked only if the files of at least one change were written to disk.
+    """
     written = [entry for entry in entries if entry.stage != WRITING]
     result = [(entry, WAITING) for entry in entries if entry.stage == WRITING]
     if not written:

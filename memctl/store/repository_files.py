@@ -78,7 +78,7 @@ class FilesOnDisk:
         return self._names
 
     def unchanged(self) -> dict[str, str]:
-        """Return the blob id of each file, by path; "" if the file is changed, staged or new."""
+        """Return the blob id in HEAD of each file of the worktree, by path; "" if it is changed, staged or new."""
         return self._current_blobs
 
     def is_settled(self, path: str) -> bool:

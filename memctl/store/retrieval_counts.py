@@ -55,9 +55,10 @@ def _add(file: Path, rows: list[tuple[str, str]]) -> None:
 
 
 def counts(folder: Path) -> dict[str, tuple[int, str]]:
-    """Return each record's number of retrievals, with the time of the last one, by memory_id.
+    """Return how often each record was retrieved, and the canonical time of its last retrieval, by memory_id.
 
-    They are read from the database in `folder`; the result is empty if it is missing or damaged.
+    A value is a pair such as (3, "2025-11-04T14:32:00Z"). The counts are read from the database in `folder`; the result
+    is empty if the database is missing or damaged.
     """
     file = folder / FILE
     if not os.path.exists(file):  # or this user may not see it

@@ -59,7 +59,7 @@ class SearchIndex:
 
     @classmethod
     def open(cls, memory: Memory) -> SearchIndex:
-        """Open the index. A file that is missing, damaged or of an older version is made anew."""
+        """Open the search index of a memory; create its file anew if it is missing, damaged or of an older version."""
         file = memory.repository.shared / NAME
         try:
             for _ in range(2):

@@ -11,7 +11,7 @@ from memctl.store.memory_root import CONFIG
 
 
 def faults(memory: Memory) -> list[MemctlError]:
-    """Return an error for each setting of the project or of Git with a value that has no meaning here."""
+    """Return an error for each setting, in config.yaml or of Git, whose value is invalid or names a missing branch."""
     result = []
     for read in (
         lambda: _check_hook_commits(memory),

@@ -1,7 +1,8 @@
-"""Facts computed from the repository's own files, stored in the cache by blob id, since a blob never changes.
+"""Facts computed from the repository's own files, such as token counts, stored in the cache by blob id.
 
-A key is a pair of the blob id and a name, which says on what else the fact depends, such as the file's suffix or a
-tokenizer. Facts about blobs that no file has any more are deleted once they outnumber the others.
+A fact stays valid, since a blob never changes. A key is a pair of the blob id and a name, which says on what else the
+fact depends, such as the file's suffix or a tokenizer. Facts about blobs that no file has any more are deleted once
+they outnumber the others.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ _SPARE = 5_000  # facts to keep about blobs that no file has, since another bran
 
 
 def recall(cache: Cache) -> dict[Key, bytes]:
-    """Return all stored facts by key; for 10,000 files this takes 10 ms."""
+    """Return all facts about the repository's files that are stored in the cache, by blob id and name of the fact.
+
+    For 10,000 files this takes 10 ms. If the cache can't be read, the result is {}.
+    """
     try:
         return {(row[0], row[1]): row[2] for row in cache.database.execute("SELECT blob, name, found FROM sources")}
     except sqlite3.Error:  # damaged, or locked for long; the facts are computed again
@@ -35,8 +39,8 @@ def keep(cache: Cache, facts: Mapping[Key, bytes]) -> None:
 def forget(cache: Cache, known: Collection[Key], blobs: Collection[str]) -> None:
     """Delete from the cache the facts of blobs that no file has any more.
 
-    They are deleted only if they are more than 5,000 and outnumber the other facts. `known` are the keys of all stored
-    facts, and `blobs` the ids of the blobs that files have.
+    Nothing is deleted unless there are more than 5,000 such facts, and more of them than of all others. `known` are the
+    keys of all stored facts, and `blobs` the ids of the blobs that files have.
     """
     if len(known) <= _SPARE or len(known) <= 2 * len(blobs):  # each of these blobs has facts
         return

@@ -32,7 +32,10 @@ _OLDEST = (
 
 
 class TokenSample(msgspec.Struct, frozen=True):
-    """The token count of a text: the text's digest, the kinds of text in it, our estimate and the model's report."""
+    """The token count of a text as a model reported it, beside memctl's own estimate.
+
+    `digest` identifies the text. `kinds` are the kinds of text that it contains, separated by spaces.
+    """
 
     digest: bytes
     kinds: str  # separated by spaces

@@ -136,9 +136,9 @@ class LostInFile(msgspec.Struct, frozen=True):
 class MergedTree(msgspec.Struct, frozen=True):
     """The merge of this clone's and the remote's memory: all files, and what the merge decided about some of them.
 
-    `both` are the paths that the two sides changed differently, `lost` the values that were replaced. `revived` were
-    deleted by one side and are kept, since the other side changed or newly refers to them. `conflicts` are the paths of
-    files, such as the settings, that only a person can merge.
+    `both` are the paths of files that the two sides changed differently, `lost` the values that were replaced.
+    `revived` are the paths of files that one side deleted and the merge keeps, since the other side changed them or
+    newly refers to them. `conflicts` are the paths of files, such as the settings, that only a person can merge.
     """
 
     files: Leaves
@@ -314,6 +314,6 @@ def record_ids(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def changes(before: Leaves, after: Leaves) -> Mapping[str, Leaf | None]:
-    """Return the changes from the files `before` to the files `after`, by path; None stands for a deleted file."""
+    """Return the files that differ between `before` and `after`, by path, as they are in `after`: None if deleted."""
     gone: dict[str, Leaf | None] = dict.fromkeys(path for path in before if path not in after)
     return {**gone, **{path: leaf for path, leaf in after.items() if before.get(path) != leaf}}

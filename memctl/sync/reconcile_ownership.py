@@ -28,8 +28,9 @@ from memctl.team.state import Ownership, State
 class MergedCoordination(msgspec.Struct, frozen=True):
     """The result of merging this clone's coordination state with the remote's: the merged `state`.
 
-    `theirs` is the commit that the remote had before the sync ("" for none). `lost` describes entries of this clone
-    that the remote's replaced, `settled` the ownerships that were changed to follow the answer in a handoff's record.
+    `theirs` is the commit of the remote's state before the sync ("" for none). `lost` describes entries of this clone
+    that entries of the remote replaced. `settled` describes ownerships that were changed to follow the answer in a
+    handoff's record.
     """
 
     state: State

@@ -105,7 +105,7 @@ def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
 
 
 def lines_before_push(planned: SyncResult) -> tuple[str, ...]:
-    """Describe what a planned sync does to the branch, one line for each fact; the push is left out.
+    """Return lines about what a planned sync does to the branch, one for each fact; the push is left out.
 
     The lines are saved before the push: if the process dies during it, nobody knows whether the remote took it.
     """

@@ -1,4 +1,4 @@
-"""The environment of a task: branch, commit, uncommitted files; and how it has drifted since a checkpoint.
+"""The environment of a task (branch, commit, uncommitted files), and how it has changed since a checkpoint.
 
 Resuming mostly fails because something has changed meanwhile (rules.md#checkpoints). Running services are not checked.
 """
@@ -51,13 +51,13 @@ class EnvironmentDrift(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """The difference on one line, with the first few of the files or commits."""
+        """The difference in words on one line, with the first few of its `items`."""
         names = some([cut(one_line(item), _WIDTH) for item in self.items], _NAMED)
         return f"{self.what}: {names}" if names else self.what
 
 
 def current(memory: Memory) -> Environment:
-    """Return the environment as it is now; files of the memory are left out."""
+    """Return the environment of the task as it is now in this worktree; files of the memory are left out."""
     branch, head = memory.repository.branch()
     changed = differences.changed_in_worktree(memory.repository)
     dirty = [
@@ -87,9 +87,10 @@ def touched_since(
 
 
 def drift(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
-    """Yield the differences between a checkpoint and now: of the worktree, and of this clone's event stream.
+    """Yield each difference between the environment at the checkpoint `saved` and the environment now.
 
-    Uncommitted files that are withheld from the snapshot's reader are left out.
+    The worktree is compared (branch, commits, files), and events in this clone's event stream since the checkpoint are
+    listed. Uncommitted files that the snapshot's reader may not see are left out.
     """
     now, then = current(memory), saved.environment
     if then.branch != now.branch:

@@ -1,7 +1,7 @@
 """Events of workflows: the name of a workflow, adding an event to the stream, and events as lines.
 
 The stream of events is a file of one clone and keeps the latest events only. If a handoff that was offered here is
-answered on another machine, a sync brings its record here and the event of its answer stays there.
+answered on another machine, a sync brings the handoff's record here, but the event of the answer stays there.
 """
 
 from __future__ import annotations

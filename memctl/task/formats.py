@@ -74,9 +74,9 @@ def xml(saved: Checkpoint) -> str:
 def event_xml(event: WorkflowEvent, compressions: int) -> str:
     """Return an event as XML text, with every field that the event has.
 
-    An event at the start or end of a phase is an element `agent_context`, the complete context for the agent that takes
-    over; any other event is a `context_transition`. `compressions` is the number of compression events of the event's
-    workflow so far.
+    An event at the start or end of a phase (a part of the workflow, such as research or planning) becomes an element
+    `agent_context`, the complete context for the agent that takes over. Any other event becomes an element
+    `context_transition`. `compressions` is the number of compression events of the event's workflow so far.
     """
     meta = {name: getattr(event, name) for name in _META}
     kind, action = {"event_type": event.event_type}, {"action_taken": event.action_taken}

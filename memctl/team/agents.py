@@ -118,11 +118,11 @@ def _line(text: str) -> str:
 
 
 def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
-    """Return the state in which `handoffs`, a mapping from a handoff's id to the work, is an agent's work by handoffs.
+    """Return the coordination state `state` with an agent's work by handoffs replaced by `handoffs`.
 
-    If the agent's task came from a handoff that is removed, the agent gets the task of the latest handoff left. An
-    agent that joined only through a removed handoff is no longer at work. A state in which the agent is not at work is
-    unchanged.
+    `handoffs` maps the id of each handoff to the work that the agent took over by it. If the agent's task came from a
+    handoff that is not among them, the agent gets the task of the latest one. An agent that is at work only because of
+    a handoff that is not among them is removed from those at work. If the agent is not at work, nothing changes.
     """
     entry = state.active_agents.get(agent)
     if entry is None:
@@ -137,7 +137,7 @@ def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
 
 
 def only_working(state: State, sections: Collection[str], agent: str = "") -> State:
-    """Return the state in which no agent but `agent` works on `sections` by a handoff.
+    """Return the coordination state `state` changed so that no agent but `agent` works on `sections` by a handoff.
 
     The sections are removed from the work of all other agents, and a handoff is removed with the last of its sections.
     Work by a handoff without sections stays.

@@ -49,12 +49,12 @@ class Transfer(msgspec.Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """Why the taker owns the sections, in words: the `lock_reason` of the ownerships that this handoff gives."""
+        """Why the taker owns the sections: the text in `lock_reason` of the ownerships that this handoff gives."""
         return f"Handoff {self.handoff} from {self.giver}"
 
     @property
     def why_back(self) -> str:
-        """Why the giver owns sections again, in words: the `lock_reason` of ownerships that this handoff gave back."""
+        """Why the giver owns sections again: the text in `lock_reason` of ownerships that this handoff gives back."""
         return f"Transfer back: handoff {self.handoff}"
 
     def is_by(self, held: Ownership) -> bool:
@@ -73,10 +73,11 @@ class Transfer(msgspec.Struct, frozen=True):
         return held.section_id in self.who.sections and held.lock_reason in reasons
 
     def work(self, state: State) -> dict[str, Work]:
-        """Return the work that the taker has by this handoff in a state; the keys are the handoff's id or aliases.
+        """Return the work that the taker has by this handoff in a coordination state, by the handoff's id.
 
-        Work under an alias counts only if it has a section of this handoff, since another handoff may have that id by
-        now.
+        The result is {} if the taker has no such work. If the state still has the work under an alias of the handoff,
+        the key is that alias. Such work counts only if it has a section of this handoff, since another handoff may have
+        the alias as its id by now.
         """
         active = state.active_agents.get(self.taker)
         handoffs = {name: active.handoffs.get(name) for name in (self.handoff, *self.aliases)} if active else {}
@@ -166,9 +167,10 @@ def moved_elsewhere(state: State, transfer: Transfer, sections: Collection[str])
 
 
 def give_back_sections(state: State, transfer: Transfer, sections: Collection[str]) -> State:
-    """Return the state in which the giver again owns those of `sections` that the taker owns by this handoff.
+    """Return a coordination state in which a handoff's giver owns again what the taker still owns by this handoff.
 
-    For a section that nobody owned before the handoff, the new ownership has expired already: the section is free.
+    Only sections that are in `sections` change their owner. If nobody owned a section before the handoff, the section
+    becomes free: the giver gets an ownership that has expired already.
     """
     owned = dict(state.section_ownership_map)
     for section in sections:
@@ -195,10 +197,10 @@ class Contradiction(msgspec.Struct, frozen=True):
 def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[Contradiction]:
     """Yield the contradictions between the answers in handoffs' records and a coordination state.
 
-    After each contradiction the state follows the answer, and the next one is looked for in that state. Only ownership
-    and work that the handoff itself brought about count: a section that was given away or taken since is no
-    contradiction. Handoffs without an answer are left out, as another branch may have it, and so are handoffs that
-    share an id.
+    Each next contradiction is looked for in a state in which all earlier ones are corrected. Only ownership and work
+    that the handoff itself brought about count: a section that was given away or taken since is no contradiction.
+    Handoffs without an answer are left out, as another branch may have the answer, and so are handoffs that share an
+    id.
     """
     for handoff in _distinct(handoffs):
         if handoff.record.status in (ACCEPTED, DECLINED, WITHDRAWN):
@@ -208,7 +210,10 @@ def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Itera
 
 
 def settle_state(state: State, handoffs: Sequence[Handoff], now: str) -> tuple[State, list[str]]:
-    """Return the state whose ownership and work follow the answers to handoffs, and one line for each change made."""
+    """Return a coordination state corrected to follow the answers to handoffs, and one line for each correction.
+
+    The sections' owners and the agents' work are corrected.
+    """
     state, lines = _renamed(handoffs, state, now)
     for contradiction in contradictions(handoffs, state, now):
         state = contradiction.after
@@ -227,7 +232,7 @@ def settle(state: State, handoffs: Sequence[Handoff], now: str) -> Step:
 
 
 def has_handoffs(state: State) -> bool:
-    """Return whether an agent in a state owns a section or has work by any handoff.
+    """Return whether any agent in a coordination state owns a section, or has work, by a handoff.
 
     If not, there is no need to read handoffs' records.
     """

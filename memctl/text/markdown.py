@@ -127,7 +127,7 @@ def rewrite_links(text: str, rewrite: Callable[[str], str]) -> str:
 
 
 def embed(body: str, *, lowered_by: int = 2, lowered_to: int = 4) -> str:
-    """Return a record's text as part of another text, whose structure it can't change.
+    """Return a record's text in a form that can't change the structure of the Markdown text into which it is put.
 
     Its headings are lowered by `lowered_by` levels, and at least to level `lowered_to`. A text with Markdown that could
     change the text around it (raw HTML, underlined headings, indented or unclosed code fences) becomes a quotation.

@@ -60,7 +60,7 @@ def similarity(one: str, other: str) -> float:
 
 
 def duplicates(texts: Sequence[str]) -> dict[int, int]:
-    """Return the index of each text that has a later duplicate, with the index of the duplicate to keep.
+    """Return the texts that have a later duplicate: their indexes, each with the index of the duplicate to keep.
 
     `texts` are in the order of time, the oldest first: ["a", "b", "a"] gives {0: 2}. Texts with different numbers in
     them are no duplicates.
@@ -88,9 +88,9 @@ def duplicates(texts: Sequence[str]) -> dict[int, int]:
 
 
 def consolidate(text: str) -> str:
-    """Return a text in which three or more lines in a row that differ only in times become one: "line (3 times)".
+    """Return a text with repeated lines merged into one, such as "line (3 times)".
 
-    The one line is the last of them.
+    Three or more lines in a row that differ only in times are repeated. The last of them stays.
     """
     lines = []
     for _, group in groupby(text.split("\n"), key=lambda line: normalise(line) or line):
@@ -113,7 +113,7 @@ def _sketch(text: str) -> tuple[int, ...]:
 
 
 def shingles(text: str) -> frozenset[int]:
-    """Return the hashes of all runs of three words of a text; none for a text of fewer words."""
+    """Return the hashes of all runs of three neighbouring words of a text; the result is empty for fewer words."""
     words = _WORD.findall(text.casefold())
     return frozenset(_runs(words)) if len(words) >= _SHORT else frozenset()
 
@@ -127,7 +127,7 @@ def _hash(text: str) -> int:
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the cosine of two vectors; 0 if one is zero or their dimensions differ."""
+    """Return the cosine of the angle between two vectors; 0 if one is zero or their dimensions differ."""
     if len(one) != len(other):
         return 0.0
     lengths = math.hypot(*one) * math.hypot(*other)

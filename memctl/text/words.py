@@ -41,7 +41,7 @@ def words_of(text: str) -> list[str]:
 
 
 def stems(text: str) -> frozenset[str]:
-    """Return the stems of a text's words, without stop words."""
+    """Return the stems of a text's words (the first letters of each word), without stop words such as "the"."""
     return frozenset(word[:_STEM] for word in words_of(text) if word not in STOP_WORDS)
 
 
@@ -51,7 +51,7 @@ def whole_words(text: str) -> list[str]:
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the beginning of a text up to `most` different words, without counting stop words.
+    """Return the beginning of a text that has at most `most` different words, not counting stop words such as "the".
 
     Parts of identifiers count as words.
     """
@@ -142,7 +142,7 @@ _TWO_SLIPS = 8  # letters from which on two typing errors are allowed; on bench/
 
 
 def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]:
-    """Return the candidates with the fewest typing errors compared with a word; [] if all have too many.
+    """Return those of the candidates that differ from a word by the fewest typing errors; [] if all differ by too many.
 
     One error is allowed, or two if the word has 8 letters or more. A replaced letter counts as `changed` errors.
     """

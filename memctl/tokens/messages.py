@@ -67,9 +67,10 @@ class Part(msgspec.Struct, frozen=True):
 class Conversation(msgspec.Struct, frozen=True):
     """The texts of a request, and what in it costs tokens beside them.
 
-    `model` is the name in the request or in its last answer, "" if there is none. `uncounted` has the number of
-    contents that are not text, by their type. `overhead` is the tokens beside those of the texts: of the frames of
-    messages, of tool calls, and of images whose size is known.
+    `model` is the name in the request or in its last answer, "" if there is none. `messages` and `tool_calls` are how
+    many of these the request has. `uncounted` has the number of contents whose tokens are not known, by their type,
+    such as {"document": 1}. `overhead` is the tokens beside those of the texts: of the frames of messages, of tool
+    calls, and of images whose size is known.
     """
 
     model: str
@@ -120,7 +121,10 @@ class PartReader:
 
     @property
     def overhead(self) -> int:
-        """The tokens of tool calls, empty results and images beside those of texts, without messages' frames."""
+        """The tokens that tool calls, empty results and images cost beside their texts.
+
+        The frames of messages are not included.
+        """
         several = sum(number > 1 for number in self._calls.values())
         beside = PER_TOOL_CALL * self.tool_calls + PER_PARAMETER * self._parameters + PER_SEVERAL_CALLS * several
         return beside + PER_EMPTY_RESULT * self._empty_results + self.images

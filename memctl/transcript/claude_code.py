@@ -1,6 +1,7 @@
 """Read Claude Code's transcripts: JSON Lines, with sub-agents and compactions in them.
 
-A long transcript is read in parts, from where the last reading ended, so memory is needed for one part only.
+A long transcript is read in parts, each from the offset where the last one ended, so that memory is needed for one part
+only.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class PromptQueue:
 
 
 class SessionReader:
-    """Builds a session from the lines of a transcript."""
+    """Builds a session from the lines of a Claude Code transcript: call `take` for each line, then `session`."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
@@ -291,9 +292,9 @@ def read_parts(
 ) -> Iterator[TranscriptPart]:
     """Yield the unread parts of a session's transcripts: those of the main agent, then those of its sub-agents.
 
-    `transcript` is the path of the main agent's. Reading begins at `offsets` and `waiting`, which are those fields of
-    the part that was read last. An answer whose tool call has no result yet is left for the next reading, since the
-    call may still fail. With `is_over` (the session has ended) such an answer is included.
+    `transcript` is the path of the main agent's transcript. `offsets` and `waiting` are fields of the TranscriptPart
+    that was read last; {} and "" to read from the beginning. An answer whose tool call has no result yet is left for
+    the next reading, since the call may still fail. With `is_over` (the session has ended) such an answer is included.
     """
     reading = _PartBuilder(dict(offsets), waiting)
     for path in (transcript, *sub_agent_transcripts(transcript)):

@@ -1,8 +1,8 @@
 """Read a conversation in plain text: who speaks, and the tool calls that a copied terminal or a report shows.
 
-A text does not name its tool calls. Three things count as one, since they name a file or a command exactly: the line in
-which an agent's program shows a call (`● Update(src/a.py)`), what stands after a shell's prompt (`$ …`), and a sentence
-in the past tense about a file (`Created src/a.py`). Talking about a file does not count.
+A text does not mark its tool calls. Three things count as a tool call, since they name a file or a command exactly: the
+line in which an agent's program shows a call (`● Update(src/a.py)`), the text after a shell's prompt (`$ …`), and a
+sentence in the past tense about a file (`Created src/a.py`). Other mentions of a file do not count.
 """
 
 from __future__ import annotations

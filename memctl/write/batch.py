@@ -25,17 +25,20 @@ _SHOWN = 3  # files that a remark names
 
 
 def base(memory: Memory) -> str:
-    """Return the commit on which the batch of the next change is based: the open batch's base, or else HEAD's."""
+    """Return the id of the commit on which the batch of the next change is based.
+
+    This is the base of the open batch; without one it is HEAD's commit, on which the next change starts a batch.
+    """
     branch, head = memory.repository.branch()
     batch = batches.open_batch(memory, branch)
     return batch.base if batch else head
 
 
 def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepared: Preparation) -> str:
-    """Commit files as the next change of the open batch, or as the first of a new one; return the commit's id.
+    """Commit files as the next change of the open batch, or as the first change of a new batch; return the commit's id.
 
-    `contents` are bytes by path relative to the worktree's top, None for a deletion. `text` is the commit's message, to
-    which the batch's base is added; `prepared` has the Git commands started for the commit. Raises CommitPending.
+    `contents` are bytes by path relative to the worktree's top, None for a deletion. `text` is the commit's message.
+    `prepared` has the Git commands started for the commit. Raises CommitPending.
     """
     repository = memory.repository
     branch, head = repository.branch()
@@ -60,9 +63,10 @@ def _start(memory: Memory, head: str, tip: str) -> str:
 
 
 def close(memory: Memory, batch: Batch, squash: str) -> None:
-    """Close a batch whose changes are on the branch: in the commit `squash`, or with "" in the user's own commits.
+    """Close a batch whose changes are on the branch by now, so that the next change starts a new batch.
 
-    Raises MemctlError if another process has moved the batch's ref.
+    `squash` is the id of the commit that brought them there, "" if the user committed them. Raises MemctlError if
+    another process has moved the batch's ref.
     """
     repository = memory.repository
     if squash:

@@ -1,7 +1,7 @@
 """The log of a move of the worktree to another commit: written before the move, so that a later write can finish it.
 
-By then the new commit is in Git. Without the log, the files of a checkout that was killed half-way would be taken for
-the user's edits.
+The new commit is in Git before the move begins. If a checkout is killed half-way and there is no log, memctl takes the
+files that were written for the user's edits.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def begin(memory: Memory, move: Move) -> None:
 
 
 def drop(memory: Memory) -> None:
-    """Delete the log of a move that is done, or of which no step was made."""
+    """Delete the log of a move of the worktree that is finished, or that was given up before it changed anything."""
     _file(memory).unlink(missing_ok=True)
 
 

@@ -150,7 +150,7 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
 
 
 def attributes() -> str:
-    """Return the text of a memory's `.gitattributes`: rendered files, and the merge driver of each kind of file."""
+    """Return the text of a memory's `.gitattributes`, which marks rendered files and sets the files' merge drivers."""
     first, documents, *others = (files.templates() / "gitattributes").read_text(encoding="utf-8").splitlines()
     records = [f"{_merged_files(kind)} merge=memctl-record" for kind in KINDS.values()]
     return "\n".join([first, documents, *records, *others, ""])
@@ -191,9 +191,10 @@ def render_differing(
 ) -> tuple[dict[str, str | None], Comparison]:
     """Return the texts of the documents that the comparison `comparison` calls stale, and an updated comparison.
 
-    The texts are by path, None for a document to delete. The renderer `making` is needed for the document of source
-    files only. It is rendered here if it is stale, and with `facts` also if it is not, because its figures may be old,
-    unless a person edited it. If its template fails, the returned comparison lists it as broken.
+    The texts are by path, None for a document to delete. `comparison` has all texts but that of the document of source
+    files, which this function renders with the renderer `making` if the document is stale. With `facts` it renders the
+    document in any case, since its figures may be old, unless a person has edited it. If the document's template fails,
+    the returned comparison lists the document as broken.
     """
     texts: dict[str, str | None] = {**comparison.stale, **dict.fromkeys(comparison.orphans)}
     path = f"{FOLDER}/{SOURCES}"
@@ -233,7 +234,7 @@ def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], comparis
 def unreadable_remarks(memory: Memory, snapshot: Snapshot, comparison: Comparison) -> list[str]:
     """Return warnings about records and pages that can't be read, and about documents not rendered because of them.
 
-    `comparison` is the comparison that names those documents.
+    `comparison` has the names of these documents.
     """
     faults = (*snapshot.catalogue.faults(), *snapshot.outline.faults)
     words = [errors.summary(memory.prefix, faults)] if faults else []
@@ -244,9 +245,9 @@ def unreadable_remarks(memory: Memory, snapshot: Snapshot, comparison: Compariso
 
 
 def up_to_date(names: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
-    """Return the paths of the documents called `names` that are up to date once all stale ones are written.
+    """Return the paths of the documents called `names` that are up to date once all stale documents are written.
 
-    `names` are file names, and `comparison` is the comparison of the documents with the rendered ones.
+    `names` are file names. `comparison` says how the documents on the disk differ from newly rendered ones.
     """
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
     return tuple(
@@ -300,9 +301,9 @@ def refresh(
 ) -> tuple[tuple[str, ...], str]:
     """Write the documents that some changes affect to the disk; return the paths to commit with them, and a warning.
 
-    `instead` are texts of files that the documents show in place of those on the disk (`committed_texts`), for a
-    commit. A broken template or a folder that can't be written only gives a warning, since documents can be rendered
-    later.
+    `instead` are texts by path that the documents show in place of the texts on the disk: documents in a commit must
+    show the committed texts (`committed_texts`). A broken template or a folder that can't be written only gives a
+    warning, since documents can be rendered later.
     """
     written = [path for change in changes for path in change.paths]
     if all(path.startswith(NEVER_SHOWN) for path in written):

@@ -107,7 +107,7 @@ def answer(
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """The result of settling handoffs: a line for each step that was done.
+    """The result of `settle`: a line for each change of ownership or work.
 
     `lost` describes entries of this clone's coordination state that the remote's state replaced.
     """
@@ -117,7 +117,11 @@ class Settlement(msgspec.Struct, frozen=True):
 
 
 def settle(memory: Memory, remote: str = "") -> Settlement:
-    """Set the owners of sections by the answers in the worktree's handoffs, in this clone and at `remote` if given."""
+    """Correct the owners of sections by the answers in the worktree's handoffs, and return what has changed.
+
+    The owners are corrected in this clone's coordination state and, if `remote` is given, in that of the remote. Raises
+    MemctlError.
+    """
     found = handoff.read_all(load.disk(memory))[0]
     plan = partial(handoffs.settle, handoffs=found, now=memory.now)
     outcome = remote_state.update(memory, remote or None, plan, Terms())

@@ -47,11 +47,14 @@ class MemoryFile(msgspec.Struct, frozen=True):
 class Holder(msgspec.Struct, frozen=True):
     """A record, page or heading (a "thing") that shares the name `name` with another, or shared it before.
 
-    `now` is the thing's new name, equal to `name` if it keeps that, and `path` is its file. `origin` is the file or
-    line with which the thing got `name`: a writer whose history has `origin` can mean this thing by `name`. `until` is
-    the origin of the name that the thing got after `name`, None for none: a writer whose history has `until` means
-    another thing. `memory_id` is the record's after the renumbering, "" for a page or heading. `is_new` is False if an
-    earlier renumbering has resolved the collision.
+    `now` is the thing's new name, equal to `name` if the thing keeps its name, and `path` is its file.
+
+    `origin` is the file or line with which the thing got `name`. A reference to `name` can mean this thing only if the
+    history already had `origin` when the reference was committed. `until` is the origin of the name that the thing got
+    after `name`, None if it got none. If the history already had `until`, too, the reference means another thing.
+
+    `memory_id` is the record's after the renumbering, "" for a page or heading. `is_new` is False if an earlier
+    renumbering has resolved the collision.
     """
 
     name: str
@@ -66,7 +69,7 @@ class Holder(msgspec.Struct, frozen=True):
 
     @property
     def moves(self) -> bool:
-        """Whether the thing gets a new name now, and did not get it in an earlier renumbering."""
+        """Whether the record, page or heading gets a new name in this renumbering, not in an earlier one."""
         return self.is_new and self.now != self.name
 
 

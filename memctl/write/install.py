@@ -344,7 +344,7 @@ def _is_ours(present: dict[str, str], what: str) -> bool:
 
 
 def plan_refspec(repository: Repository) -> list[InstallStep]:
-    """Return the steps that make the clone fetch memctl's refs from the branch's remote; none without a remote."""
+    """Return the steps after which `git fetch` of the clone fetches memctl's refs, too; none without a remote."""
     remote = fetched_remote(repository)
     if not remote:
         return []
@@ -354,13 +354,16 @@ def plan_refspec(repository: Repository) -> list[InstallStep]:
 
 
 def plan_refspec_removal(repository: Repository) -> list[InstallStep]:
-    """Return the steps that stop fetching memctl's refs, for all remotes that have that setting."""
+    """Return the steps after which `git fetch` no longer fetches memctl's refs, from whatever remote."""
     gone = tuple(_setting(remote) for remote in repository.remotes() if fetches_refs(repository, remote))
     return [InstallStep(PART, "removed", taken=gone)] if gone else []
 
 
 def fetched_remote(repository: Repository) -> str:
-    """Return the remote of the branch's upstream, else origin, else the only remote; "" if there is none of these."""
+    """Return the name of the remote from which memctl's refs are fetched; "" if none can be chosen.
+
+    It is the remote of the branch's upstream, else origin, else the only remote.
+    """
     branch = repository.branch()[0].removeprefix("refs/heads/")
     names = repository.remotes()
     followed = repository.branch_settings.get(f"branch.{branch}.remote", "")
@@ -370,7 +373,7 @@ def fetched_remote(repository: Repository) -> str:
 
 
 def fetches_refs(repository: Repository, remote: str) -> bool:
-    """Return whether the clone fetches all of memctl's refs from a remote."""
+    """Return whether `git fetch` of the clone is set to fetch all of memctl's refs from a remote."""
     key, value = _setting(remote)
     return value in remotes.settings(repository, key)
 

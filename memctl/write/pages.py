@@ -39,7 +39,8 @@ class Author(msgspec.Struct, frozen=True):
 def set_project(snapshot: Snapshot, text: PageText, author: Author) -> Change:
     """Return the Change that writes `project.md` with the values and texts in `text`.
 
-    If the page exists, what `text` does not name stays. `author` is who writes it, and when.
+    If the page exists, values and content fields that `text` does not name stay as they are. `author` says who writes
+    the page, and when.
     """
     refuse_broken(snapshot, PROJECT_ID)
     page = snapshot.outline.project
@@ -87,7 +88,10 @@ def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, form
 
 
 def edit(snapshot: Snapshot, marker: str, kind: PageKind, text: PageText, author: Author) -> Change:
-    """Return the Change that edits a section or a page of details; what is not given is unchanged."""
+    """Return the Change that edits the section or page of details with the marker `marker`.
+
+    Values and content fields that `text` does not name stay as they are. Raises MemctlError if there is no such page.
+    """
     page = find(snapshot, marker, kind)
     if "section" in text.values:
         _refuse_unknown_section(snapshot, text.values["section"])
@@ -115,7 +119,10 @@ def remove(snapshot: Snapshot, marker: str, kind: PageKind) -> Change:
 
 
 def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change:
-    """Return the Change that marks pages as agreeing with the present contents of the files they refer to."""
+    """Return the Change that marks pages as agreeing with the present contents of the files they refer to.
+
+    Raises MemctlError if a page refers to a missing or ambiguous file.
+    """
     chosen = list({page.path: page for page in (find(snapshot, marker) for marker in markers)}.values())
     writes = []
     for page in chosen:

@@ -42,7 +42,7 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
 
 
 def drop_replaced(entries: list[PendingEntry]) -> list[PendingEntry]:
-    """Delete undone entries that a later written change replaces; return the rest."""
+    """Delete the journal's entries of undone changes that a later change replaces; return all other entries."""
     rest = []
     for number, entry in enumerate(entries):
         later = (entry.change for entry in entries[number + 1 :] if not entry.undone)

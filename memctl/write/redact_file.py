@@ -47,7 +47,7 @@ def find(path: str, text: str) -> Secrets:
 
 
 def redact(path: str, text: str, secrets: Secrets) -> str:
-    """Return a file's text with each of `secrets` replaced. In front matter it stays YAML, in a checkpoint JSON.
+    """Return a file's text with each of `secrets` replaced; front matter stays valid YAML, a checkpoint valid JSON.
 
     `path` is relative to `.memory/` and tells what kind of file it is. A document that was not edited by hand gets a
     header that fits its new text.

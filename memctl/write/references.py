@@ -49,10 +49,11 @@ class UnclearReference(msgspec.Struct, frozen=True):
 
 
 class Rewriting:
-    """Finds references to shared names, and rewrites those whose target gets a new name.
+    """A search for references to shared names, which rewrites the references whose target gets a new name.
 
-    `holders` are the records, pages and headings that share names, `files` the files that are searched; `history` says
-    which holders a writer knew. `unclear` lists the references whose target is uncertain.
+    `holders` are the records, pages and headings that share names. `files` are the files that are searched. `history`
+    says which holders were in the history when a file or line was written, so that a reference in it can mean them.
+    `unclear` lists the references whose target is uncertain.
     """
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:

@@ -28,9 +28,10 @@ from memctl.write.edit import refuse_offered, rewrite
 
 
 def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:
-    """Return the Change that deletes records; Git keeps them.
+    """Return the Change that deletes records; they stay in Git's history.
 
-    Raises MemctlError for a record that others refer to, unless `unlink` removes those links.
+    `references` are the records' ids, as a person typed them. Raises MemctlError for a record that others refer to,
+    unless `unlink` removes their links to it.
     """
     records = [snapshot.resolve(reference) for reference in references]
     if len({record.id for record in records}) < len(records):

@@ -255,7 +255,10 @@ class StagedMerge(msgspec.Struct, frozen=True):
 
 
 def stage_merge(memory: Memory) -> StagedMerge | None:
-    """Stage the files of pending renumberings during a merge; None if there is no merge or no such renumbering."""
+    """Stage the files of pending renumberings during a merge, and return the result.
+
+    The result is None if no merge is unfinished, or if no renumbering is pending.
+    """
     with lock.hold(memory.repository.shared / "lock"):
         waiting = [entry for entry in pending_state.open_entries(memory) if entry.stage == PENDING and not entry.undone]
         entries = [entry for entry in waiting if entry.change.op == RENUMBER]

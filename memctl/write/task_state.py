@@ -50,9 +50,11 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
     `base` is the version or id of the checkpoint that the state continues, "" for the newest in this worktree. `window`
     is the number of the context window, None for the session's own. `is_whole` says that the new state replaces the
     earlier one, so that steps that it does not name are dropped unless they are done; otherwise the new state is added
-    to the earlier one. `dropped` are steps to remove. `knows_files` says that the state's list of files is complete;
-    otherwise files that Git knows to be changed are added. Sizes are in tokens: `scs_size` is that of what all agents
-    at work share, `aws_size` that of all that is in the window; None stands for the latest that is known.
+    to the earlier one. `dropped` are the texts of steps to remove. `knows_files` says that the state's list of files is
+    complete; otherwise the files that the work touched since the earlier checkpoint, as far as Git knows, are added.
+
+    `scs_size` and `aws_size` are sizes in tokens: of the part of the context window that all agents at work share, and
+    of everything in the window. None stands for the size in the workflow's latest event that has one.
     """
 
     workflow: str = ""
@@ -66,9 +68,10 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def change(memory: Memory, snapshot: Snapshot, new: TaskState, options: SaveOptions) -> Change:
-    """Return the Change that saves a state as a checkpoint; raises MemctlError for a stale base or a wrong value.
+    """Return the Change that saves the state of a task as a checkpoint.
 
-    `new` is the state as its writer gives it.
+    `new` is the state as its writer gives it. Raises MemctlError for a wrong value, and if a newer checkpoint than the
+    one that `options` name as the base was saved meanwhile.
     """
     new = progress.normalise(new)
     if unfit := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in new.steps
@@ -279,7 +282,7 @@ def _checkpoint(
 def note(memory: Memory, made: Checkpoint) -> None:
     """Add the event "a checkpoint was saved" to the events of the checkpoint's workflow.
 
-    Events before it count as part of the checkpoint from then on.
+    From then on all earlier events of the workflow count as part of the checkpoint.
     """
     name = made.checkpoint_id
     fields = {"event_type": "checkpoint", "action_taken": f"saved {name}", "checkpoint_id": name}
@@ -290,9 +293,9 @@ def save(memory: Memory, state: TaskState, how: SaveOptions, options: WriteOptio
     """Save the state of a task as a checkpoint, and return it with the outcome of the write.
 
     `state` is the state as its writer gives it, `how` are options of the checkpoint, and `options` those of every
-    write. With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. Raises
-    MemctlError if the base is stale, or if a value is wrong. If the event can't be added to the stream, the outcome has
-    a warning.
+    write. With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. If the event "a
+    checkpoint was saved" can't be added to the workflow's events, the outcome has a warning. Raises MemctlError as
+    `change` does.
     """
     outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), state, how), options)
     write = outcome.change.writes[0]

@@ -48,9 +48,9 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """Write and commit the Change that `plan` returns, without finishing interrupted handoffs first.
+    """Write and commit the Change that `plan` returns, as `carry_out` does, but finish no interrupted handoffs first.
 
-    `ownership_transaction`, which finishes handoffs, writes their records with it.
+    `ownership_transaction`, which finishes interrupted handoffs, calls this function to write their records.
     """
     with (
         lock.hold(memory.repository.shared / "lock") as last_held,
@@ -128,10 +128,10 @@ def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOption
 
 
 def check(memory: Memory, change: Change, options: WriteOptions) -> None:
-    """Raise MemctlError if a change would leave an unreadable record, lose text, or commit what must not be in history.
+    """Raise MemctlError if a change must not be written.
 
-    That is text with control characters or with what looks like a credential. `options` may allow a credential
-    (`allow_secret`), and the loss of text that no commit has (`discard`).
+    The reasons are: a file would be too large; a record would be invalid; a text has control characters, or what looks
+    like a credential (unless `options.allow_secret`); text that no commit has would be lost (unless `options.discard`).
     """
     for write in change.writes:
         # A credential is redacted even if the mark makes the record too large.

@@ -1,9 +1,10 @@
 """Find credentials in a text, and redact them.
 
-A text is searched in windows, and each window only with those rules of which a word occurs in it. The search runs on a
-copy of the same length in which every character that is not ASCII is a question mark, so that offsets agree.
+A text is searched in parts, which `windows` yields. In each part a rule is tried only if one of the rule's words occurs
+there. The search runs on a copy of the same length in which every character that is not ASCII is a question mark, so
+that offsets agree.
 
-Credentials of several lines, or longer than a window, are found separately: private keys and signed tokens.
+Private keys and signed tokens have several lines or are longer than a window, so they are found separately.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ class Span(NamedTuple):
 def find(text: str, *, strict: bool = False) -> list[Span]:
     """Return the credentials in a text, in their order; none overlaps another.
 
-    With `strict`, for text that nobody reads before it is committed, every word that looks like a random key counts.
+    With `strict`, every word that looks like a random key counts as a credential. It is meant for text that nobody
+    reads before it is committed.
     """
     flat = _flat(text)
     places = list(_by_rules(flat))
@@ -133,7 +135,8 @@ def is_in(text: str) -> bool:
 def redact(text: str, *, strict: bool = True) -> str:
     """Return a text with a mark such as `[redacted: GitHub token]` in place of each credential.
 
-    Marks that the text has already are not taken for credentials. `strict` is as in `find`.
+    Marks that the text has already are not taken for credentials. With `strict`, every word that looks like a random
+    key counts as a credential.
     """
     for _ in range(_PASSES):
         spans = find(text, strict=strict)

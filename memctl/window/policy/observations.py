@@ -57,7 +57,7 @@ class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     `scs`, `aws` and `delta` are tokens: of the shared slice, of the largest working set, and that set's growth since
     the last batch. `debt` is the context debt as a fraction of the working set, and `fired` has the numbers of the
-    triggers that fired. `batch` is equal in lines on the same contexts.
+    triggers that fired. `batch` is a hash of the contexts' texts: lines with an equal hash are on the same batch.
     """
 
     date: str
@@ -109,9 +109,10 @@ def file_of(memory: Memory) -> Path:
 
 
 def read(memory: Memory) -> list[Observation]:
-    """Return the batches in a memory's log, oldest first.
+    """Return what a memory's log has about batches of parallel work, oldest first.
 
-    Lines that can't be read are skipped, and neighbouring lines of the same batch are merged into one.
+    A batch is the work of several agents at the same time, whose contexts are judged together. Lines that can't be read
+    are skipped, and neighbouring lines about the same batch are merged into one observation.
     """
     try:
         lines = file_of(memory).read_bytes().split(b"\n")

@@ -183,7 +183,7 @@ def key_line(text: str, *, is_error: bool = False) -> str:
 
 
 def summing_up(lines: Iterable[str]) -> str:
-    """Return the last line that counts something, such as `3 passed`; "" if none does."""
+    """Return the last of some lines that counts something, such as `3 passed`; "" if no line does."""
     return next((line for line in reversed([*lines]) if _COUNTED.search(line[:_LONGEST])), "")
 
 

@@ -1,11 +1,12 @@
-"""How well search finds what answers a query: on labelled texts, and in real conversations.
+"""How well search finds what answers a query: on labelled texts, on real records, and in real conversations.
 
 Measured are the order by an entry's own words alone and the order that `memctl search` prints, against plain FTS5 BM25
 over the same entries: porter stems, any of the query's words without stop words. What can be tuned was tuned on the
 first half of each set, and the second confirms it. Last come the differences of `search` from BM25 in recall and MRR
 with their intervals of 95 %, by bootstrap over queries, or over conversations.
 
-The labelled set: bench/labelled. The conversations: bench/conversations.py says how they become queries.
+The labelled set: bench/labelled. The real records: bench/imported.py. The conversations: bench/conversations.py says
+how they become queries.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from typing import Any
 
 import msgspec
 
-from bench import conversations
+from bench import conversations, imported
 from bench.conversations import Conversation, Recollection
 from bench.world import MEMCTL, NOW, World
 from memctl.record import frontmatter
 from memctl.record.filters import Filters
-from memctl.record.snapshot import Snapshot
+from memctl.record.snapshot import Snapshot, body_of
 from memctl.record.source import SESSION
 from memctl.search import ranking
 from memctl.store import load
@@ -58,8 +59,9 @@ class Quality(msgspec.Struct, frozen=True):
 
 
 def tables(here: World, data: str) -> bool:
-    """Print both tables; `data` is the folder with the transcripts, "" if there is none."""
+    """Print all tables; `data` is the folder with real records and transcripts, "" if there is none."""
     _labelled(here)
+    _imported(here, data)
     tuning, reporting = conversations.read(data)
     if not tuning:
         print(f"\nConversations: left out, there is no {conversations.ARCHIVE} (make bench DATA=FOLDER)")
@@ -71,8 +73,7 @@ def tables(here: World, data: str) -> bool:
 def _labelled(here: World) -> None:
     records = _lines("documents.jsonl")
     pages = _lines("pages.jsonl")
-    decode = msgspec.json.Decoder(Query).decode
-    queries = [decode(line) for line in (_FOLDER / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    queries = _queries("queries.jsonl")
     print(f"\nSearch: {len(queries):,} labelled queries on {len(records):,} records, and pages, sessions, checkpoints")
     repository = _memory(here, "labelled", records)
     _write(repository, dict(_files(pages)))
@@ -82,18 +83,44 @@ def _labelled(here: World) -> None:
     rankings = {_BASELINE: _plain(entries), **_memctl(repository, _labels)}
     halves = _halves(queries)
     for half, name in enumerate(("first half", "second half")):
-        print(f"\n{name + ', recall and MRR':36}", *(f"{title:>20}" for title in rankings), "  search less BM25")
         chosen = [query for number, query in enumerate(queries) if halves[number] == half]
-        found = {
-            title: [_quality(n, q, ranked(q.query)) for n, q in enumerate(chosen)] for title, ranked in rankings.items()
-        }
-        groups = {"all": [True] * len(chosen)}
-        groups |= {kind: [q.kind == kind for q in chosen] for kind in sorted({q.kind for q in chosen})}
-        groups |= {
+        groups = {
             f"answers are {kind}": [kinds[next(iter(q.relevant))] == kind for q in chosen]
             for kind in ("records", "pages", "sessions", "checkpoints")
         }
-        _print(groups, found)
+        _compare(name, chosen, rankings, groups)
+
+
+def _imported(here: World, data: str) -> None:
+    if not imported.are_at_hand(data):
+        print("\nReal records: left out, they are not at hand (make bench DATA=FOLDER)")
+        return
+    repository = _memory(here, "imported", [])
+    imported.fill(here, repository, data)
+    snapshot = load.disk(open_memory(repository, os.environ))
+    texts = [(record, snapshot.read(record.path)) for record in snapshot.records]
+    names = {record.id: imported.name_of(text) for record, text in texts}
+    entries = [
+        (names[record.id], "\n".join([record.title, body_of(text, record.path), *record.tags, *record.code_refs]))
+        for record, text in texts
+    ]
+    rankings = {_BASELINE: _plain(entries), **_memctl(repository, lambda one: names[one.id], imported.ASKED)}
+    queries = _queries("imported.jsonl")
+    print(f"\nSearch: {len(queries):,} labelled queries on {len(entries):,} real records")
+    for half, name in enumerate(("half to choose", "half to report")):
+        _compare(name, [query for query in queries if imported.half_of(query.relevant) == half], rankings, {})
+
+
+def _compare(
+    name: str, chosen: Sequence[Query], rankings: Mapping[str, Ranking], more: Mapping[str, Sequence[bool]]
+) -> None:
+    """Print how well each ranking does on some queries, by kind and in some `more` groups."""
+    print(f"\n{name + ', recall and MRR':36}", *(f"{title:>20}" for title in rankings), "  search less BM25")
+    found = {
+        title: [_quality(n, q, ranked(q.query)) for n, q in enumerate(chosen)] for title, ranked in rankings.items()
+    }
+    groups = {kind: [q.kind == kind for q in chosen] for kind in sorted({q.kind for q in chosen})}
+    _print({"all": [True] * len(chosen), **groups, **more}, found)
 
 
 def _conversations(here: World, name: str, half: Sequence[Conversation]) -> None:
@@ -187,12 +214,12 @@ def _plain(entries: Sequence[tuple[str, str]]) -> Ranking:
     return ranked
 
 
-def _memctl(repository: Path, key: Callable[[ranking.Result], str]) -> dict[str, Ranking]:
+def _memctl(repository: Path, key: Callable[[ranking.Result], str], now: str = NOW) -> dict[str, Ranking]:
     """The orders of memctl: by an entry's own words alone, and as `memctl search` has it."""
     snapshot: Snapshot = load.disk(open_memory(repository, os.environ))
 
     def found(query: str) -> list[ranking.Result]:
-        return ranking.search(snapshot, query, NOW, Filters(archived=None))
+        return ranking.search(snapshot, query, now, Filters(archived=None))
 
     def own(query: str) -> list[str]:
         return [key(one) for one in sorted(found(query), key=lambda one: -one.own)]
@@ -220,6 +247,11 @@ def _write(repository: Path, files: Mapping[str, str]) -> None:
         file = repository / ".memory" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
+
+
+def _queries(name: str) -> list[Query]:
+    decode = msgspec.json.Decoder(Query).decode
+    return [decode(line) for line in (_FOLDER / name).read_text(encoding="utf-8").splitlines()]
 
 
 def _lines(name: str) -> list[dict[str, Any]]:

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 
 def readable(memory: Memory, found: Snapshot, at: str | None = None) -> Snapshot:
-    """Return a Snapshot without the parts that the agent in MEMCTL_AGENT may not read.
+    """Return a Snapshot without the parts that the agent named in MEMCTL_AGENT may not read.
 
-    `found` is the memory on the disk, or at the revision `at`; it is returned unchanged if MEMCTL_AGENT is not set, as
-    for a person. The pages say which files a section covers: those of `found`, and also those in HEAD, since somebody
-    may just have deleted or broken a page on the disk. If `at` is given, the pages on the disk count, too.
+    `found` is the memory on the disk, or at the revision `at`. It is returned unchanged if MEMCTL_AGENT is not set, as
+    for a person, or if no owner restricts reading.
+
+    Which files belong to a restricted section is read from the pages of `found` and of HEAD, since somebody may just
+    have deleted or broken a page on the disk. If `at` is given, the pages on the disk count, too.
     """
     if not memory.environ.get("MEMCTL_AGENT"):
         return found

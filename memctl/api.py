@@ -71,7 +71,9 @@ class Handover(msgspec.Struct, frozen=True):
 class Explanation(msgspec.Struct, frozen=True):
     """The reasons why a file or a line is as it is: the likeliest one as a sentence, and the records, best first.
 
-    `perhaps` are records about the same subject that do not refer to the file. `commits` are commit ids, newest first.
+    `answer` is the sentence, "" if no reason is known. `sections` are the markers of the sections that the file belongs
+    to, such as "§2.1". `commits` are commit ids, newest first. `perhaps` are records about the same subject that do not
+    refer to the file.
     """
 
     answer: str
@@ -82,7 +84,12 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 class RecordFields(TypedDict, total=False):
-    """Optional fields of any new record, with the names and forms that they have in front matter."""
+    """Optional fields of any new record, with the names and forms that they have in front matter.
+
+    `section` is a marker or a number ("§2.1" or "2.1"), `code_refs` are paths such as "src/pay.py" or "src/pay.py:12",
+    and links such as `relates_to` are ids of records. `timestamp` and `expires_at` are ISO 8601 times, `importance` is
+    1 to 10.
+    """
 
     status: str
     importance: int
@@ -154,7 +161,7 @@ class Memory:
 
     @classmethod
     def open(cls, where: str | os.PathLike[str] | git.Repo = ".", *, agent: str = "") -> Memory:
-        """Open the memory around a folder, or that in the worktree of a GitPython repository.
+        """Open the memory around a folder, or the memory in the worktree of a GitPython repository.
 
         `agent` is the name of the agent at work, for records and commits; "" stands for MEMCTL_AGENT or else the name
         in Git's settings. Raises MemctlError if there is no memory, or if a newer memctl wrote it.
@@ -175,7 +182,7 @@ class Memory:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the user trusts this clone; if not, its records may be written by anybody."""
+        """Whether the user trusts this clone; in a clone that is not trusted, anybody may have written the records."""
         return self._memory.is_trusted
 
     @property
@@ -196,21 +203,34 @@ class Memory:
     def decide(
         self, title: str, *, reason: str = "", dry_run: bool = False, **fields: Unpack[DecisionFields]
     ) -> Written:
-        """Record a decision."""
+        """Record a decision.
+
+        The reasons for the decision are the field `rationale`; `reason` goes into the commit message. With `dry_run`
+        nothing is written.
+        """
         return self._create("decision", title, fields, reason, dry_run)
 
     def issue(self, title: str, *, reason: str = "", dry_run: bool = False, **fields: Unpack[IssueFields]) -> Written:
-        """Record an issue: a bug, a blocker, an open question."""
+        """Record an issue: a bug, a blocker, an open question.
+
+        `reason` goes into the commit message. With `dry_run` nothing is written.
+        """
         return self._create("issue", title, fields, reason, dry_run)
 
     def state(self, title: str, *, reason: str = "", dry_run: bool = False, **fields: Unpack[StateFields]) -> Written:
-        """Record the state of a task."""
+        """Record the state of a task.
+
+        `reason` goes into the commit message. With `dry_run` nothing is written.
+        """
         return self._create("state", title, fields, reason, dry_run)
 
     def learn(
         self, title: str, *, reason: str = "", dry_run: bool = False, **fields: Unpack[LearningFields]
     ) -> Written:
-        """Record something learned."""
+        """Record something learned.
+
+        `reason` goes into the commit message. With `dry_run` nothing is written.
+        """
         return self._create("learning", title, fields, reason, dry_run)
 
     def edit(
@@ -226,8 +246,9 @@ class Memory:
     ) -> Written:
         """Set fields of a record to `values`, and add texts to its list fields or remove them; "" clears a field.
 
-        The fields have the same names as for a new record. The text of an accepted decision can only be changed with
-        `allow_accepted`.
+        The fields have the same names as for a new record. `add` and `remove` have one text or several for each field,
+        as in `add={"tags": ["pay", "queue"]}`. The text of an accepted decision can only be changed with
+        `allow_accepted`. `reason` goes into the commit message. With `dry_run` nothing is written.
         """
         from memctl.record.record import LISTS
         from memctl.write import edit
@@ -239,7 +260,11 @@ class Memory:
         )
 
     def resolve(self, *record_ids: str, resolution: str = "", reason: str = "", dry_run: bool = False) -> Written:
-        """Resolve issues, or finish states, by their ids; one id at least."""
+        """Resolve issues, or finish states, by their ids; at least one id is needed.
+
+        `resolution` says how an issue was resolved; it goes into the record and the commit message. `reason` goes into
+        the commit message, too. With `dry_run` nothing is written.
+        """
         from memctl.write import edit
 
         if not record_ids:
@@ -263,9 +288,9 @@ class Memory:
         return provenance.reason_of_record(self._read(None), record)
 
     def page(self, marker: str, *, at: str | None = None) -> str:
-        """Return the page of a section or another place as Markdown for a model.
+        """Return the page of a section or another place in the hierarchy, as Markdown for a model.
 
-        `marker` names the place, such as "§2.1".
+        `marker` names the place, such as "§2.1". With `at` the page is returned as it was at this revision.
         """
         from memctl.pack.item_sources import places
         from memctl.store import agent_env
@@ -276,7 +301,11 @@ class Memory:
         return place.text
 
     def records(self, *types: str, archived: bool = False, at: str | None = None) -> list[Record]:
-        """Return the records of some types, sorted by id; records of every type if none is named."""
+        """Return the records of some types, sorted by id; records of every type if none is named.
+
+        A type is a name such as "decision". Archived records are left out without `archived`. With `at` the records are
+        those of this revision.
+        """
         from memctl.record.filters import Filters
         from memctl.record.kinds import KINDS
 
@@ -288,7 +317,9 @@ class Memory:
     def search(self, query: str, *, types: Iterable[str] = (), limit: int = 10, at: str | None = None) -> list[Result]:
         """Return the records, pages, sessions and checkpoints that match the words of a query, best first.
 
-        `types` are those of `memctl search --type`, except `file`. A `limit` of 0 returns all results.
+        `types` limits the results to some types, such as "issue", "record" (of any type), "page", "session" or
+        "checkpoint"; by default all are searched. A `limit` of 0 returns all results. With `at` the memory of this
+        revision is searched.
         """
         from memctl.search import ranking
 
@@ -301,7 +332,8 @@ class Memory:
     def why(self, path: str, *, limit: int = 20, at: str | None = None) -> Explanation:
         """Return the reasons for a file, or for one of its lines, such as "src/pay.py:120".
 
-        `limit` is the number of commits to read; 0 reads all.
+        `limit` is the number of commits to read; 0 reads all. With `at` the file and the memory are those of this
+        revision.
         """
         from memctl.pages import provenance, why_answer
 
@@ -329,10 +361,14 @@ class Memory:
         model: str = "",
         at: str | None = None,
     ) -> Pack:
-        """Return the part of the memory that a model needs to start work, within `budget` tokens of `model`.
+        """Return the part of the memory that a model needs to start work, within a budget.
 
         Records about `task` come first. With a `section`, such as "2.1", the pack has only that section. The records in
-        the pack are counted as retrieved.
+        the pack are counted as retrieved, unless `at` names a revision.
+
+        `budget` is a number of tokens, None for the memory's setting `rehydrate_budget`. `model` is the model whose
+        tokens are counted, "" for the one in the memory's settings. `form` is "markdown", "xml", "yaml", "tokens",
+        "event", or "auto" to choose by size.
         """
         from memctl.pack import budget_fill, item_sources, last_work, rehydrate
         from memctl.pages.links import known_section
@@ -368,11 +404,12 @@ class Memory:
         success_criteria: Iterable[str] = (),
         dry_run: bool = False,
     ) -> Handover:
-        """Hand work over to the agent `taker`: record the handoff, and make it the owner of the sections.
+        """Hand work over to the agent `taker`: record the handoff, and make the agent the owner of `sections`.
 
         Either all of it succeeds, or nothing changes. `kind` is "complete", "specialist", "continuation" or
         "emergency". Without `sections` the handoff is about the whole memory, and no section changes its owner. Texts
-        that the arguments leave out come from the memory, as with `memctl handoff`.
+        that the arguments leave out come from the memory, as with `memctl handoff`. `reason` is part of the handoff and
+        goes into the commit message. With `dry_run` nothing is written.
         """
         from memctl.pack import handoff
         from memctl.pack.handoff_request import TYPES, HandoffRequest
@@ -409,7 +446,7 @@ class Memory:
             return history.entries(repo, record_id, limit=limit or None)
 
     def check(self, *, at: str | None = None) -> list[Finding]:
-        """Return the findings of `memctl check`; writes nothing."""
+        """Return the findings of `memctl check`, for the memory on the disk or at the revision `at`; writes nothing."""
         from memctl.check import context, run
 
         snapshot = self._read(at, whole=True)

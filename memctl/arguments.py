@@ -24,8 +24,9 @@ def checked(cls: _Class) -> _Class:
     """Decorate a class, so that each public method raises MemctlError for an argument of a wrong type.
 
     The annotations must be strings, as with `from __future__ import annotations`. A value is accepted if the annotation
-    has the name of its class or of a base class. Keyword arguments that a TypedDict describes are checked one by one.
-    A number out of its range and a text that no file can have, such as one with a NUL character, are refused, too.
+    names its class or one of its base classes. Keyword arguments that a TypedDict describes
+    (`**fields: Unpack[Fields]`) are checked one by one. Two kinds of values are refused whatever their type: numbers
+    out of their range, and texts that no file can contain, such as a text with a NUL character.
     """
     for name, value in list(vars(cls).items()):
         if name.startswith("_"):
@@ -108,9 +109,11 @@ def _is(value: object, name: str) -> bool:
 
 
 def set_pairs(fields: Mapping[str, object], joined: Collection[str]) -> list[tuple[str, str]]:
-    """Return fields and values as `edit --set` takes them: a list as items of a Markdown list.
+    """Return (field, value) pairs with each value as a text, in the form that `memctl edit --set` takes.
 
-    The texts of the fields `joined` are joined by commas.
+    A list becomes a Markdown list: `["a", "b"]` gives "- a" and "- b" on two lines. Lists of the fields named in
+    `joined` become texts with commas instead: "a,b". None becomes "". Raises MemctlError for a value that is no text,
+    number or list of texts.
     """
     pairs = []
     for name, value in fields.items():
@@ -126,7 +129,10 @@ def _items(texts: Iterable[str]) -> str:
 
 
 def item_pairs(fields: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
-    """Return fields and values as pairs, one for each text of a list."""
+    """Return a (field, text) pair for each text: `{"tags": ["a", "b"]}` gives ("tags", "a") and ("tags", "b").
+
+    Raises MemctlError for a value that is neither a text nor a list of texts.
+    """
     return [(name, text) for name, value in fields.items() for text in _list_of_texts(name, value)]
 
 

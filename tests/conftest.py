@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import io
 import os
 import shutil
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,22 @@ def pytest_configure(config: pytest.Config) -> None:
     is_usual = config.option.basetemp is None and "PYTEST_DEBUG_TEMPROOT" not in os.environ
     if is_usual and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2 * 1024**3:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(memory)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Begin with other modules in each worker, so that in a fresh clone each is compiled once and not by all of them.
+
+    pytest rewrites the assertions of a module when it is imported, and finds it compiled or imported when it collects.
+    """
+    worker, workers = os.environ.get("PYTEST_XDIST_WORKER", ""), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers == 1:
+        return
+    paths = [session.config.invocation_params.dir / arg.partition("::")[0] for arg in session.config.args]
+    modules = sorted(module for path in paths for module in path.rglob("test_*.py") if "lantern" not in module.parts)
+    for module in modules[int(worker.removeprefix("gw")) % workers :: workers]:
+        with suppress(Exception, pytest.skip.Exception):  # collecting it says what is wrong with it
+            importlib.import_module(".".join(module.relative_to(session.config.rootpath).with_suffix("").parts))
 
 
 @pytest.hookimpl(tryfirst=True)

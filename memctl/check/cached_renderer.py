@@ -55,8 +55,8 @@ class CachedRenderer(Renderer):
     @cached_property
     def _known_digests(self) -> dict[str, str]:
         """The stored digests of documents that were rendered from the present memory, by file name."""
-        kept = self.snapshot.catalogue.recall(self.key)
-        return msgspec.msgpack.decode(kept, type=dict[str, str]) if kept else {}
+        known = self.snapshot.catalogue.recall(self.key)
+        return msgspec.msgpack.decode(known, type=dict[str, str]) if known else {}
 
     @cached_property
     def key(self) -> bytes:
@@ -65,12 +65,12 @@ class CachedRenderer(Renderer):
         That is pages, settings, templates, and the names of the repository's files. Records are left out, since the
         cache deletes stored values as soon as a record changes.
         """
-        found = blake2b(digest_size=16)
+        digest_of_all = blake2b(digest_size=16)
         shown = (__version__, self.snapshot.prefix, self.snapshot.config, self.snapshot.outline.pages)
-        found.update(msgspec.msgpack.encode(shown))
-        found.update(msgspec.msgpack.encode(sorted(self.snapshot.files.names())))
+        digest_of_all.update(msgspec.msgpack.encode(shown))
+        digest_of_all.update(msgspec.msgpack.encode(sorted(self.snapshot.files.names())))
         for path in self.snapshot.names("templates"):
-            found.update(msgspec.msgpack.encode((path, documents.current_text(self.snapshot, path))))
+            digest_of_all.update(msgspec.msgpack.encode((path, documents.current_text(self.snapshot, path))))
         for file in sorted(files.templates().glob("*.j2")):
-            found.update(file.read_bytes())
-        return found.digest()
+            digest_of_all.update(file.read_bytes())
+        return digest_of_all.digest()

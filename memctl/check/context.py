@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memctl.check.cached_renderer import CachedRenderer
-from memctl.check.findings import StagedWork, Subject
+from memctl.check.findings import CheckContext, StagedWork
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
 from memctl.record.snapshot import Snapshot
@@ -26,7 +26,7 @@ def is_touched(memory: Memory) -> bool:
     )
 
 
-def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str | None = None) -> Subject:
+def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str | None = None) -> CheckContext:
     """Return the input of the rules for a snapshot of the disk, of the index if `staged`, or of the revision `at`."""
     after = memory.repository.resolve(at) if at else None
     before = f"{after}^" if after else "HEAD"
@@ -44,7 +44,7 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
         except git.GitFailed:
             return None
 
-    return Subject(
+    return CheckContext(
         snapshot,
         memory.now,
         CachedRenderer(memory, snapshot),
@@ -60,11 +60,11 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
 
 def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:
     """Return pairs for the changes that wait too long for their commit: a path, and a text with change and reason."""
-    found = []
+    changes = []
     for entry in pending_state.overdue(memory, pending_state.open_entries(memory)):
         why = " ".join(pending_state.reason(memory, entry).split()) or "nobody has tried"
-        found.append((entry.change.paths[0], f"{pending_state.describe(entry)} has no commit yet: {why}"))
-    return found
+        changes.append((entry.change.paths[0], f"{pending_state.describe(entry)} has no commit yet: {why}"))
+    return changes
 
 
 def _changed_files(memory: Memory, folder: str, before: str, after: str | None, staged: bool) -> set[str]:
@@ -104,8 +104,8 @@ def _coordination_state(memory: Memory) -> State | None:
 
 def _is_ours(memory: Memory, commit: str) -> bool:
     """Return whether memctl made a commit, so that changes of accepted decisions in it were allowed explicitly."""
-    found = history.commits(memory.repository, [memory.prefix], commit, 1)
-    return bool(found and found[0].commit == commit and found[0].trailers.ops)
+    commits = history.commits(memory.repository, [memory.prefix], commit, 1)
+    return bool(commits and commits[0].commit == commit and commits[0].trailers.ops)
 
 
 def _exists(memory: Memory, revision: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import CheckContext, Finding
 from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.store.cache import digest
 from memctl.text import credentials
@@ -14,7 +14,7 @@ _MOST = 20  # findings per file; one more finding counts the rest
 _HINT = "`memctl redact FILE` removes it; revoke the credential, too"
 
 
-def secrets(subject: Subject) -> Iterator[Finding]:
+def secrets(subject: CheckContext) -> Iterator[Finding]:
     """Report each credential in a file of the memory or in its name, and each file that can't be searched.
 
     Texts that the cache knows to be clean are not searched again.
@@ -43,9 +43,9 @@ def secrets(subject: Subject) -> Iterator[Finding]:
             continue  # the name is not UTF-8, or this user may not read the file
         key = digest(text, "credentials")
         if is_record or not catalogue.is_clean(key):
-            found = list(_findings(path, text))
-            yield from found
-            clean += [] if found or is_record else [key]
+            findings = list(_findings(path, text))
+            yield from findings
+            clean += [] if findings or is_record else [key]
     catalogue.keep_clean(clean)
 
 

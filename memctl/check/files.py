@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import CheckContext, Finding
 from memctl.record import pages, session_page
 from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.record.kinds import BY_FOLDER
@@ -20,7 +20,7 @@ _KNOWN = re.compile(
 _MODEL = "delete the line; `git config --global memctl.semanticModel NAME` sets your model"
 
 
-def unknown_files(subject: Subject) -> Iterator[Finding]:
+def unknown_files(subject: CheckContext) -> Iterator[Finding]:
     """Report each unknown, temporary or special file in the memory."""
     for path in (*subject.others, *subject.snapshot.leftovers()):
         if files.is_temporary(path):
@@ -29,27 +29,27 @@ def unknown_files(subject: Subject) -> Iterator[Finding]:
             continue
         if pages.kind_at(path) is not None:
             continue
-        found = list(special_files(subject, path))
-        yield from found
+        findings = list(special_files(subject, path))
+        yield from findings
         is_known = _KNOWN.fullmatch(path) or session_page.is_page(path) or session_page.is_trail(path)
-        if not (found or is_known):
+        if not (findings or is_known):
             yield Finding("MEM501", path, 1, "memctl does not know this file", _hint(path))
 
 
-def unused_settings(subject: Subject) -> Iterator[Finding]:
+def unused_settings(subject: CheckContext) -> Iterator[Finding]:
     """Report each setting in config.yaml that only a user's Git configuration may have."""
     if subject.snapshot.config.semantic_model:
         line = next(iter(subject.lines_of(CONFIG, "semantic_model")), 1)
         yield Finding("MEM512", CONFIG, line, "semantic_model is not used: a repository must not name a model", _MODEL)
 
 
-def overdue_commits(subject: Subject) -> Iterator[Finding]:
+def overdue_commits(subject: CheckContext) -> Iterator[Finding]:
     """Report each change that has waited too long for its commit."""
     for path, what in subject.overdue:
         yield Finding("MEM513", path, 1, what, "`memctl commit` commits it; `memctl status` lists all pending changes")
 
 
-def special_files(subject: Subject, path: str) -> Iterator[Finding]:
+def special_files(subject: CheckContext, path: str) -> Iterator[Finding]:
     """Yield a finding if a file is a symbolic link or another special file."""
     try:
         subject.snapshot.read(path)

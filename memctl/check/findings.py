@@ -53,15 +53,19 @@ class StagedWork(msgspec.Struct, frozen=True):
     agent: str
 
 
-class Subject:
-    """The input of all rules: a Snapshot, the time, and the states with which the snapshot is compared.
+class CheckContext:
+    """The input of all rules: a Snapshot, the time, and the earlier texts and shared data that rules compare it with.
 
-    `renderer` renders documents, and reads those that are up to date from their files. `earlier` returns the text that
-    a file had before (in HEAD or the parent of a revision), and `changed` are the files that differ from it. `staged`
-    is the commit about to be made, or None unless the index is checked. `coordination` is the state that says who owns
-    which section, or None if a revision is checked. `overdue` are changes that have waited too long for their commit:
-    pairs of a path and a text that says which change it is and why it waits. `has_documents` is True if rendered
-    documents belong on this branch.
+    - `now`: the time, in canonical form; `counter`: counts the tokens of texts.
+    - `renderer`: renders documents, and reads those that are up to date from their files.
+    - `earlier`: a function that returns the text that a file had before (in HEAD, or in the parent of the revision that
+      is checked), None if there was none.
+    - `changed`: the files that differ from their earlier texts.
+    - `staged`: the commit about to be made, None unless the index is checked.
+    - `coordination`: the coordination state, which says who owns which section; None if a revision is checked.
+    - `overdue`: the changes that have waited too long for their commit, as pairs of a path and a text that says which
+      change it is and why it waits.
+    - `has_documents`: whether rendered documents belong on this branch.
     """
 
     def __init__(
@@ -100,16 +104,16 @@ class Subject:
         """The paths of all files of the memory that are not records."""
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
-    def findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
-        """Return the findings of a rule, which do not depend on the rules before it."""
+    def findings(self, rule: Callable[[CheckContext], Iterator[Finding]]) -> list[Finding]:
+        """Run a rule and return its findings; they do not depend on which rules were run before."""
         self._suggested = 0
         return list(rule(self))
 
-    def cached_findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
+    def cached_findings(self, rule: Callable[[CheckContext], Iterator[Finding]]) -> list[Finding]:
         """Return the findings of a rule; they come from the cache if its input and its module are unchanged.
 
         The rule may depend only on the records, the pages, the names of files and its own module. More than 20 findings
-        are not cached: some may lack the hint with similar names, which only the first 20 of a rule get (`near`).
+        are not cached, since only a rule's first 20 are certain to have their hint with similar names (see `near`).
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
@@ -123,7 +127,7 @@ class Subject:
 
     @cached_property
     def by_id(self) -> dict[str, Record]:
-        """The records by id and by alias."""
+        """The records by id and by alias (an id that the record had before it was renumbered)."""
         found = {alias: record for record in self.snapshot.records for alias in record.aliases}
         return found | {record.id: record for record in self.snapshot.records}
 
@@ -171,7 +175,7 @@ class Subject:
         return frozenset(found for fault in self.snapshot.faults if (found := ids.id_in_path(fault.path)))
 
     def may_suggest(self) -> bool:
-        """Return whether another finding of the rule may get a hint with similar names: True for the first 20 calls."""
+        """Count a call, and return whether a rule may search for similar names: True for a rule's first 20 calls."""
         self._suggested += 1
         return self._suggested <= _SUGGESTED
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import CheckContext, Finding
 from memctl.pages import MANY_RECORDS, freshness
 
 
-def expiry(subject: Subject) -> Iterator[Finding]:
+def expiry(subject: CheckContext) -> Iterator[Finding]:
     """Report each open record that has expired, and each record whose timestamp is in the future."""
     catalogue = subject.snapshot.catalogue
     for record in catalogue.select([("expires_at", "<=", subject.now)], "id")[0]:
@@ -23,7 +23,7 @@ def expiry(subject: Subject) -> Iterator[Finding]:
         yield Finding("MEM404", record.path, line, f"timestamp: {record.timestamp} is in the future")
 
 
-def replacements(subject: Subject) -> Iterator[Finding]:
+def replacements(subject: CheckContext) -> Iterator[Finding]:
     """Report each record whose status and links disagree on whether another record supersedes it.
 
     It has a successor without the status `superseded`, or this status without a successor.
@@ -38,7 +38,7 @@ def replacements(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM403", record.path, line, "status is superseded, but superseded_by is empty")
 
 
-def completion(subject: Subject) -> Iterator[Finding]:
+def completion(subject: CheckContext) -> Iterator[Finding]:
     """Report each state that is complete but active, and each open record that a closed one blocks."""
     for record in subject.snapshot.open_records:
         if record.memory_type == "state" and record.completion_percentage == 100:
@@ -57,8 +57,8 @@ def completion(subject: Subject) -> Iterator[Finding]:
                 yield Finding("MEM407", record.path, line, f"blocked_by: {identifier} is {other.status}")
 
 
-def declared_completion(subject: Subject) -> Iterator[Finding]:
-    """Report each section that is declared finished, but has severe open issues."""
+def declared_completion(subject: CheckContext) -> Iterator[Finding]:
+    """Report each section that is declared finished, but has open issues of severity critical or high."""
     outline = subject.snapshot.outline
     for page in outline.sections:
         if page.completion_percentage == 100:
@@ -71,7 +71,7 @@ def declared_completion(subject: Subject) -> Iterator[Finding]:
                 yield Finding("MEM405", page.path, line, message)
 
 
-def overview(subject: Subject) -> Iterator[Finding]:
+def overview(subject: CheckContext) -> Iterator[Finding]:
     """Report the project's page if 50 or more records were added since it was last written or reviewed."""
     project = subject.snapshot.outline.project
     number = freshness.records_since_overview(subject.snapshot)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memctl.check.findings import Finding, StagedWork, Subject
+from memctl.check.findings import CheckContext, Finding, StagedWork
 from memctl.pages.repository_paths import matching
 from memctl.record import handoff
 from memctl.store.file_sections import sections
@@ -15,7 +15,7 @@ from memctl.text.phrases import some
 _LISTED = 3  # files to name in a finding
 
 
-def owned_sections(subject: Subject) -> Iterator[Finding]:
+def owned_sections(subject: CheckContext) -> Iterator[Finding]:
     """Report each staged file in a section that another agent owns."""
     staged = subject.staged
     if staged is not None and staged.state.restricts(staged.agent, subject.now):
@@ -23,18 +23,18 @@ def owned_sections(subject: Subject) -> Iterator[Finding]:
         yield from _code(subject, staged)
 
 
-def answered_handoffs(subject: Subject) -> Iterator[Finding]:
-    """Report each handoff whose status contradicts the ownership of its sections, unless a later one explains it."""
+def answered_handoffs(subject: CheckContext) -> Iterator[Finding]:
+    """Report each handoff whose status contradicts who owns its sections, unless a later handoff explains it."""
     state = subject.coordination
     if state is None or not team_handoffs.has_handoffs(state):
         return
-    for one in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
-        path = one.handoff.record.path
+    for contradiction in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
+        path = contradiction.handoff.record.path
         hint = "`memctl handoff recover` sets ownership as the record says; add `--remote NAME` for a remote's"
-        yield Finding("MEM602", path, subject.line_of(path, "status"), one.problem, hint)
+        yield Finding("MEM602", path, subject.line_of(path, "status"), contradiction.problem, hint)
 
 
-def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
+def _memory(subject: CheckContext, staged: StagedWork) -> Iterator[Finding]:
     """Yield findings for staged pages and records, by the sections to which they belong before and after the change."""
     outline, prefix = subject.snapshot.outline, f"{subject.snapshot.prefix}/"
 
@@ -50,7 +50,7 @@ def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
                 break
 
 
-def _code(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
+def _code(subject: CheckContext, staged: StagedWork) -> Iterator[Finding]:
     """Yield findings for staged code that a section's globs match; each is in the file of the section's page."""
     code = [path for path in staged.paths if not path.startswith(f"{subject.snapshot.prefix}/")]
     for page in subject.snapshot.outline.sections:

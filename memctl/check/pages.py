@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memctl.check.files import special_files
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import CheckContext, Finding
 from memctl.pages import documents, generated_header, levels
 from memctl.pages.links import FOLDER, SOURCES, document_of
 from memctl.pages.template_values import BrokenTemplate
@@ -19,7 +19,7 @@ _FEW = 10  # records; the pages of details of a smaller memory may be short
 _RENUMBER = "`memctl renumber` gives the later one another number"
 
 
-def readable(subject: Subject) -> Iterator[Finding]:
+def readable(subject: CheckContext) -> Iterator[Finding]:
     """Report each page that can't be read."""
     codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
     for fault in subject.snapshot.outline.faults:
@@ -27,7 +27,7 @@ def readable(subject: Subject) -> Iterator[Finding]:
         yield Finding(codes.get(fault.about, "MEM301"), fault.path, fault.line, message)
 
 
-def numbers(subject: Subject) -> Iterator[Finding]:
+def numbers(subject: CheckContext) -> Iterator[Finding]:
     """Report each marker that two pages or headings have."""
     holders: dict[str, str] = {}
     for page in subject.snapshot.outline.pages:
@@ -45,7 +45,7 @@ def numbers(subject: Subject) -> Iterator[Finding]:
             holders.setdefault(part.id, place)
 
 
-def hierarchy(subject: Subject) -> Iterator[Finding]:
+def hierarchy(subject: CheckContext) -> Iterator[Finding]:
     """Report each section without a page of details, and each page of details whose section does not exist."""
     outline = subject.snapshot.outline
     broken = any(pages.kind_at(fault.path) is pages.SECTION for fault in outline.faults)
@@ -61,8 +61,8 @@ def hierarchy(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM304", page.path, line, f"section: there is no section {page.section}", hint)
 
 
-def status(subject: Subject) -> Iterator[Finding]:
-    """Report a declared progress of the project that differs from the mean of its sections."""
+def status(subject: CheckContext) -> Iterator[Finding]:
+    """Report the project's page if its progress is more than 5 percentage points off the mean of its sections."""
     project = subject.snapshot.outline.project
     mean = subject.snapshot.outline.mean_percentage
     broken = any(name.startswith("§2") for name in subject.broken_pages)
@@ -74,7 +74,7 @@ def status(subject: Subject) -> Iterator[Finding]:
         yield Finding("MEM305", project.path, line, message)
 
 
-def contents(subject: Subject) -> Iterator[Finding]:
+def contents(subject: CheckContext) -> Iterator[Finding]:
     """Report a project page that is missing or incomplete, and each page of level 1 or 2 with code."""
     outline = subject.snapshot.outline
     if outline.project is not None:
@@ -96,7 +96,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def lengths(subject: Subject) -> Iterator[Finding]:
+def lengths(subject: CheckContext) -> Iterator[Finding]:
     """Report each page with more or fewer tokens than its level should have, not counting the targets of links."""
     is_small = len(subject.names) - len(subject.others) < _FEW
     for page in subject.snapshot.outline.pages:
@@ -116,16 +116,16 @@ def lengths(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM307", page.path, 1, message)
 
 
-def stale_documents(subject: Subject) -> Iterator[Finding]:
+def stale_documents(subject: CheckContext) -> Iterator[Finding]:
     """Report each document that is missing, stale, edited by hand, or without a page."""
     if not subject.snapshot.config.docs or not subject.names:
         return
-    found = documents.compare(subject.renderer)
-    for error in found.faults.values():
+    comparisons = documents.compare(subject.renderer)
+    for error in comparisons.faults.values():
         if not any(special_files(subject, error.path)):  # `files.unknown_files` reports special files
             message = f"the template can't be rendered: {error.why}"
             yield Finding("MEM308", error.path, error.line, message, error.hint or "")
-    for path in found.by_hand:
+    for path in comparisons.by_hand:
         hint = "move the edit to its record or page, then `memctl render --force`"
         yield Finding("MEM309", path, 1, "the document was edited by hand", hint)
     if not subject.has_documents:
@@ -134,20 +134,20 @@ def stale_documents(subject: Subject) -> Iterator[Finding]:
         return  # documents lack the invalid files, which other rules report
     # With `docs: default-branch`, documents are stale after each merge, which is no error.
     stale, orphan = ("MEM314", "MEM314") if subject.snapshot.config.docs == DEFAULT_BRANCH else ("MEM308", "MEM310")
-    for path, text in found.stale.items():
+    for path, text in comparisons.stale.items():
         old = documents.current_text(subject.snapshot, path)
         if old is not None and generated_header.is_earlier(old, text):
             yield Finding("MEM313", path, 1, "an earlier memctl rendered it", "`memctl render` renders it")
             continue
         message = "the document is missing" if old is None else "the document differs from the memory"
         yield Finding(stale, path, _differs_at(old, text), message, "`memctl render` renders it")
-    if found.sources_earlier:
+    if comparisons.sources_earlier:
         yield Finding("MEM313", f"{FOLDER}/{SOURCES}", 1, "an earlier memctl rendered it", "`memctl render` renders it")
-    elif found.sources_stale:
+    elif comparisons.sources_stale:
         message = "the list of files is out of date"
         yield Finding(stale, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")
     subject.renderer.remember()
-    for path in found.orphans:
+    for path in comparisons.orphans:
         yield Finding(orphan, path, 1, "the document's page no longer exists", "`memctl render` deletes the document")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import CheckContext, Finding
 from memctl.pages import hints
 from memctl.record import handoff, ids
 from memctl.record.change import rewords
@@ -17,7 +17,7 @@ from memctl.record.record import Record
 from memctl.text import characters
 
 
-def readable(subject: Subject) -> Iterator[Finding]:
+def readable(subject: CheckContext) -> Iterator[Finding]:
     """Report each record that can't be read."""
     codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
     for fault in (*subject.snapshot.faults, *handoff.read_all(subject.snapshot)[1]):
@@ -25,7 +25,7 @@ def readable(subject: Subject) -> Iterator[Finding]:
         yield Finding(codes.get(fault.about, "MEM101"), fault.path, fault.line, message)
 
 
-def identities(subject: Subject) -> Iterator[Finding]:
+def identities(subject: CheckContext) -> Iterator[Finding]:
     """Report each id and memory_id that two records have."""
     for code, key in (("MEM104", "id"), ("MEM105", "memory_id")):
         holders: dict[str, list[Record]] = defaultdict(list)
@@ -38,7 +38,7 @@ def identities(subject: Subject) -> Iterator[Finding]:
                 yield Finding(code, record.path, line, f"{key}: {value} is also used by {records[0].path}", hint)
 
 
-def links(subject: Subject) -> Iterator[Finding]:
+def links(subject: CheckContext) -> Iterator[Finding]:
     """Report each link to a record that does not exist, and each link without the link back in the linked record.
 
     For example, a record that another one `supersedes` must name that one in `superseded_by`.
@@ -57,7 +57,7 @@ def links(subject: Subject) -> Iterator[Finding]:
                 yield from _link(subject, record, relation, other_end, identifier)
 
 
-def _link(subject: Subject, record: Record, relation: str, other_end: str, identifier: str) -> Iterator[Finding]:
+def _link(subject: CheckContext, record: Record, relation: str, other_end: str, identifier: str) -> Iterator[Finding]:
     other = subject.by_id.get(identifier)
     if other is None:
         if not subject.has_id(identifier):
@@ -73,7 +73,7 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
         yield Finding("MEM107", record.path, line, message, hint)
 
 
-def circles(subject: Subject) -> Iterator[Finding]:
+def circles(subject: CheckContext) -> Iterator[Finding]:
     """Report each circle of records that supersede, block or contain each other."""
     by_memory_id = {record.memory_id: record.id for record in subject.snapshot.records}
     graphs: dict[str, dict[str, list[str]]] = {
@@ -93,17 +93,17 @@ def circles(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM108", record.path, subject.line_of(record.path, field), message)
 
 
-def _graph(subject: Subject, relation: str, other_end: str) -> dict[str, list[str]]:
+def _graph(subject: CheckContext, relation: str, other_end: str) -> dict[str, list[str]]:
     """Return the ids to which a relation leads from each record; it counts if either end of the link has it."""
-    found: dict[str, list[str]] = {}
+    graph: dict[str, list[str]] = {}
     for record in subject.linked:
         for identifier in getattr(record, relation):
             if (other := subject.by_id.get(identifier)) is not None:
-                found.setdefault(record.id, []).append(other.id)
+                graph.setdefault(record.id, []).append(other.id)
         for identifier in getattr(record, other_end):
             if (other := subject.by_id.get(identifier)) is not None:
-                found.setdefault(other.id, []).append(record.id)
-    return {name: list(dict.fromkeys(others)) for name, others in found.items()}
+                graph.setdefault(other.id, []).append(record.id)
+    return {name: list(dict.fromkeys(others)) for name, others in graph.items()}
 
 
 def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
@@ -112,7 +112,7 @@ def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
     Each circle is a list of nodes that begins with its smallest one. If several circles share a node, some may be
     missing.
     """
-    found: dict[tuple[str, ...], None] = {}
+    circles: dict[tuple[str, ...], None] = {}
     is_open: dict[str, bool] = {}  # visited node -> whether the walk is still below it
     for start in sorted(graph):
         if start in is_open:
@@ -127,15 +127,15 @@ def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
             elif is_open.get(node):
                 circle = path[path.index(node) :]
                 first = circle.index(min(circle))
-                found[tuple(circle[first:] + circle[:first])] = None
+                circles[tuple(circle[first:] + circle[:first])] = None
             elif node not in is_open:
                 is_open[node] = True
                 path.append(node)
                 stack.append(iter(graph.get(node, ())))
-    return [list(circle) for circle in found]
+    return [list(circle) for circle in circles]
 
 
-def accepted_decisions(subject: Subject) -> Iterator[Finding]:
+def accepted_decisions(subject: CheckContext) -> Iterator[Finding]:
     """Report each accepted decision whose title or text was changed."""
     for path in subject.changed:
         record = subject.snapshot.catalogue.find(ids.id_in_path(path) or "")
@@ -146,7 +146,7 @@ def accepted_decisions(subject: Subject) -> Iterator[Finding]:
             yield _change_finding(subject, record, *parse(before, path))
 
 
-def _with_former_ids(subject: Subject, text: str) -> str:
+def _with_former_ids(subject: CheckContext, text: str) -> str:
     """Return a text with former ids and markers in place of those that `memctl renumber` assigned.
 
     Renumbering may change the references in an accepted decision's text.
@@ -157,7 +157,7 @@ def _with_former_ids(subject: Subject, text: str) -> str:
     return REFERENCE.sub(lambda match: former_names.get(match[0], match[0]), text) if former_names else text
 
 
-def _change_finding(subject: Subject, record: Record, old: Record, old_body: str) -> Finding:
+def _change_finding(subject: CheckContext, record: Record, old: Record, old_body: str) -> Finding:
     if old.title != record.title:
         line = subject.line_of(record.path, "title")
         return Finding("MEM109", record.path, line, f"the accepted title was {old.title!r}")
@@ -170,7 +170,7 @@ def _change_finding(subject: Subject, record: Record, old: Record, old_body: str
     return Finding("MEM109", record.path, line, f"{heading[3:]} differs from the accepted text")
 
 
-def sizes(subject: Subject) -> Iterator[Finding]:
+def sizes(subject: CheckContext) -> Iterator[Finding]:
     """Report each record with more than 3,000 tokens."""
     for path in subject.snapshot.catalogue.heavy(hints.MIN_WEIGHT):
         tokens = subject.counter.tokens(subject.snapshot.read(path))
@@ -178,7 +178,7 @@ def sizes(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM111", path, 1, f"the record has {tokens:,} tokens; the limit is {hints.MAX_TOKENS:,}")
 
 
-def contents(subject: Subject) -> Iterator[Finding]:
+def contents(subject: CheckContext) -> Iterator[Finding]:
     """Report each open record whose text is of little use.
 
     That is a decision without a reason, an accepted decision with words of doubt, or a learning that is only the output
@@ -191,7 +191,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
                 yield Finding(codes[name], record.path, subject.line_of(record.path, "title"), message)
 
 
-def control_characters(subject: Subject) -> Iterator[Finding]:
+def control_characters(subject: CheckContext) -> Iterator[Finding]:
     """Report each line of a record or page with a control character."""
     snapshot = subject.snapshot
     for path in (*snapshot.catalogue.with_control_characters(), *(page.path for page in snapshot.outline.pages)):
@@ -199,5 +199,5 @@ def control_characters(subject: Subject) -> Iterator[Finding]:
         if not characters.first_control_character(text):
             continue
         for number, line in enumerate(text.split("\n"), 1):
-            if found := characters.first_control_character(line):
-                yield Finding("MEM112", path, number, f"this line has the control character {found!r}")
+            if character := characters.first_control_character(line):
+                yield Finding("MEM112", path, number, f"this line has the control character {character!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from memctl.check.findings import Finding, Subject, closest
+from memctl.check.findings import CheckContext, Finding, closest
 from memctl.pages import freshness, repository_paths
 from memctl.record import mentions, pages
 from memctl.record.mentions import IGNORE, Mention
@@ -16,7 +16,7 @@ _MOST_GLOBS = 200  # per section to match against all files; people write a hand
 _FEW = 10  # missing references that are listed one by one, even if all code is missing
 
 
-def code_of_pages(subject: Subject) -> Iterator[Finding]:
+def code_of_pages(subject: CheckContext) -> Iterator[Finding]:
     """Report each code reference of a page that leads to no file or folder, or to several."""
     beyond: list[tuple[str, str, str]] = []
     for page in subject.snapshot.outline.pages:
@@ -36,7 +36,7 @@ def code_of_pages(subject: Subject) -> Iterator[Finding]:
     yield from _missing_lines(subject, beyond)
 
 
-def code_of_records(subject: Subject) -> Iterator[Finding]:
+def code_of_records(subject: CheckContext) -> Iterator[Finding]:
     """Report each code reference of an open record whose file or line does not exist."""
     beyond: list[tuple[str, str, str]] = []
     references = [(record, ref) for record in subject.snapshot.open_records for ref in record.code_refs]
@@ -52,10 +52,10 @@ def code_of_records(subject: Subject) -> Iterator[Finding]:
     yield from _missing_lines(subject, beyond)
 
 
-def _missing_lines(subject: Subject, found: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
-    """Report each code reference to a line after the end of its file. `found` has: page or record, reference, file."""
-    lengths = subject.lengths(file for _, _, file in found)
-    for path, reference, file in found:
+def _missing_lines(subject: CheckContext, missing: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
+    """Report each code reference to a line after its file's end. `missing` has: page or record, reference, file."""
+    lengths = subject.lengths(file for _, _, file in missing)
+    for path, reference, file in missing:
         last = pages.last_line(reference)
         if last > lengths.get(file, last):
             line = subject.line_of(path, "code_refs", reference)
@@ -63,7 +63,7 @@ def _missing_lines(subject: Subject, found: Sequence[tuple[str, str, str]]) -> I
             yield Finding("MEM204", path, line, message)
 
 
-def sections(subject: Subject) -> Iterator[Finding]:
+def sections(subject: CheckContext) -> Iterator[Finding]:
     """Report each record whose section does not exist, unless the memory has no pages."""
     if not subject.snapshot.outline.pages:
         return
@@ -76,7 +76,7 @@ def sections(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
+def mentions_of_pages(subject: CheckContext) -> Iterator[Finding]:
     """Report each § marker and id in a page's text that leads to nothing."""
     for page in subject.snapshot.outline.pages:
         for mention in mentions.in_text(page.body, subject.body_line(page.path, page.body)):
@@ -91,12 +91,12 @@ def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
                 yield Finding("MEM206", page.path, mention.line, f"there is no record {mention.text}", hint)
 
 
-def mentions_of_records(subject: Subject) -> Iterator[Finding]:
+def mentions_of_records(subject: CheckContext) -> Iterator[Finding]:
     """Report each § marker and id in an open record's text that leads to nothing."""
     records, open_paths = subject.by_id, {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
-    for path, found in subject.snapshot.catalogue.mentions().items():
-        for mention in found if path in open_paths else ():
+    for path, texts in subject.snapshot.catalogue.mentions().items():
+        for mention in texts if path in open_paths else ():
             if mention.text == IGNORE:
                 continue
             if (message := _dangling(subject, mention, has_pages)) is not None:
@@ -104,7 +104,7 @@ def mentions_of_records(subject: Subject) -> Iterator[Finding]:
                 yield Finding("MEM207", path, mention.line, message, subject.near(mention.text, known))
 
 
-def _dangling(subject: Subject, mention: Mention, has_pages: bool) -> str | None:
+def _dangling(subject: CheckContext, mention: Mention, has_pages: bool) -> str | None:
     text = mention.text
     if text.startswith("§4."):
         if "*" in text or repository_paths.resolve(subject.snapshot.files.names(), text[3:]):
@@ -115,7 +115,7 @@ def _dangling(subject: Subject, mention: Mention, has_pages: bool) -> str | None
     return None if subject.has_id(text) else f"there is no record {text}"
 
 
-def suspects(subject: Subject) -> Iterator[Finding]:
+def suspects(subject: CheckContext) -> Iterator[Finding]:
     """Report each file that has changed since a page with a reference to it was reviewed."""
     for page in subject.snapshot.outline.pages:
         for drift in freshness.changed_files(subject.snapshot, page):
@@ -124,7 +124,7 @@ def suspects(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM208", page.path, line, message, f"read the page again, then `memctl review {page.id}`")
 
 
-def globs(subject: Subject) -> Iterator[Finding]:
+def globs(subject: CheckContext) -> Iterator[Finding]:
     """Report each glob of a section that matches no file."""
     for page in subject.snapshot.outline.sections:
         if len(page.paths) > _MOST_GLOBS:
@@ -137,37 +137,38 @@ def globs(subject: Subject) -> Iterator[Finding]:
                 yield Finding("MEM209", page.path, line, f"paths: {glob} matches no file")
 
 
-def for_other_code(subject: Subject, found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings `found`; if the memory seems to belong to other code, one replaces those about missing code.
+def for_other_code(subject: CheckContext, findings: Sequence[Finding]) -> list[Finding]:
+    """Return `findings`, with one finding in place of all about missing code if the memory belongs to other code.
 
     The memory seems to belong to other code, such as a copy of another project's memory, if 10 or more findings are
-    about missing code, and no code to which the memory refers exists in the repository.
+    about missing code, and no code to which the memory refers exists in the repository. Otherwise `findings` is
+    returned unchanged.
     """
-    missing = [finding for finding in found if finding.code in _MISSING_CODE]
+    missing = [finding for finding in findings if finding.code in _MISSING_CODE]
     if len(missing) < _FEW or _has_some_code(subject):
-        return list(found)
+        return list(findings)
     message = f"none of {len(missing):,} references to code matches a file of this repository"
     hint = "is this a copy of another project's memory? `memctl demo` also makes the example's code"
-    rest = [finding for finding in found if finding.code not in _MISSING_CODE]
+    rest = [finding for finding in findings if finding.code not in _MISSING_CODE]
     return [*rest, Finding("MEM210", CONFIG, 1, message, hint)]
 
 
-def _has_some_code(subject: Subject) -> bool:
+def _has_some_code(subject: CheckContext) -> bool:
     """Return whether any reference of a page or record, or any glob of a section, leads to a file."""
     snapshot = subject.snapshot
     names = snapshot.files.names()
     return (
-        any(one.paths for page in snapshot.outline.pages for one in freshness.references(snapshot, page))
-        or any(freshness.code_paths(names, ref) for one in snapshot.records for ref in one.code_refs)
+        any(reference.paths for page in snapshot.outline.pages for reference in freshness.references(snapshot, page))
+        or any(freshness.code_paths(names, ref) for record in snapshot.records for ref in record.code_refs)
         or any(repository_paths.matching(names, page.paths) for page in snapshot.outline.sections)
     )
 
 
-def _suggest_marker(subject: Subject, marker: str) -> str:
+def _suggest_marker(subject: CheckContext, marker: str) -> str:
     return subject.near(marker, subject.markers)
 
 
-def _suggest_file(subject: Subject, reference: str) -> str:
+def _suggest_file(subject: CheckContext, reference: str) -> str:
     """Return a hint with files of the same name in other folders, or with a similar path; "" if there are none."""
     if not subject.may_suggest():
         return ""

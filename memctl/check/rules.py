@@ -13,10 +13,10 @@ DOCUMENTS = ("MEM308", "MEM310", "MEM313", "MEM314")  # rendering corrects their
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A rule: code, name, severity of its findings, and texts for people.
+    """A rule: code, name, severity of its findings ("error", "warning" or "info"), and texts for people.
 
-    `summary` says what is wrong, `explanation` why it matters and what to do. With `is_mended` `memctl check --fix`
-    corrects a finding, since only one correction is possible.
+    `summary` says what is wrong, `explanation` why it matters and what to do. `is_mended` says whether
+    `memctl check --fix` corrects a finding, as it does where only one correction is possible.
     """
 
     code: str

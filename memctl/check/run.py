@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from memctl.check import credentials, files, lifecycle, ownership, pages, records, references, sessions
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import CheckContext, Finding
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
@@ -22,7 +22,7 @@ MOST = 25_000  # findings of a report: GitHub's code scanning rejects a SARIF ru
 KEY = IGNORE  # a key of the settings, and of the front matter of records and pages
 _CODE = re.compile(r"[A-Z]+\d*")
 
-_CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], ...] = (
+_CHECKS: tuple[tuple[Callable[[CheckContext], Iterator[Finding]], tuple[str, ...]], ...] = (
     (records.readable, ("MEM101", "MEM102", "MEM103")),
     (records.identities, ("MEM104", "MEM105")),
     (records.links, ("MEM106", "MEM107")),
@@ -107,7 +107,7 @@ class Report(msgspec.Struct, frozen=True):
         return listed + self.unlisted.get(severity, 0)
 
 
-def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Report:
+def check(subject: CheckContext, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Report:
     """Run the rules that `select` names (all by default), without those that `ignore` names, and return the findings.
 
     A rule is named by its name, its code, or the beginning of its code. Raises MemctlError if a text names no rule.
@@ -120,11 +120,11 @@ def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = 
             findings = (subject.cached_findings if function in _CACHEABLE else subject.findings)(function)
             found += [finding for finding in findings if finding.code in wanted]
     found = references.for_other_code(subject, found) if "MEM210" in wanted else found
-    kept, used, lines = _without_ignored(subject, found)
-    ignored = len(found) - len(kept)
-    kept += [finding for finding in _ignore_findings(lines, used, wanted) if finding.code in wanted]
+    left, used, lines = _without_ignored(subject, found)
+    ignored = len(found) - len(left)
+    left += [finding for finding in _ignore_findings(lines, used, wanted) if finding.code in wanted]
     order = {name: place for place, name in enumerate(SEVERITIES)}
-    worst = sorted(dict.fromkeys(kept), key=lambda f: order[f.rule.severity])
+    worst = sorted(dict.fromkeys(left), key=lambda f: order[f.rule.severity])
     listed = sorted(worst[:MOST], key=lambda f: (f.path, f.line, order[f.rule.severity], f.code, f.message))
     return Report(tuple(listed), ignored, dict(Counter(finding.rule.severity for finding in worst[MOST:])))
 
@@ -134,17 +134,17 @@ def codes(prefixes: Iterable[str]) -> set[str]:
 
     Raises MemctlError if a text names no rule.
     """
-    found: set[str] = set()
+    result: set[str] = set()
     for prefix in prefixes:
         meant = {code for code, rule in RULES.items() if code.startswith(prefix.upper()) or rule.name == prefix}
         if not meant:
             raise MemctlError(f"there is no rule {prefix!r}", "`memctl check --explain all` lists the rules", USAGE)
-        found |= meant
-    return found
+        result |= meant
+    return result
 
 
 def _without_ignored(
-    subject: Subject, found: Sequence[Finding]
+    subject: CheckContext, findings: Sequence[Finding]
 ) -> tuple[list[Finding], set[IgnoreLine], tuple[IgnoreLine, ...]]:
     """Return the findings that are not ignored, the lines of `check_ignore` that ignored some, and all such lines.
 
@@ -154,25 +154,25 @@ def _without_ignored(
     by_file: dict[str, tuple[IgnoreLine, ...]] = {
         path: tuple(_file_lines(subject, path)) for path in _paths_with_ignores(subject)
     }
-    kept: list[Finding] = []
+    left: list[Finding] = []
     used: set[IgnoreLine] = set()
-    for finding in found:
+    for finding in findings:
         if finding.path not in by_file:
             by_file[finding.path] = tuple(_file_lines(subject, finding.path))
         covering = [line for line in (*everywhere, *by_file[finding.path]) if line.reason and line.covers(finding)]
         used |= set(covering)
         if not covering:
-            kept.append(finding)
-    return kept, used, (*everywhere, *(line for lines in by_file.values() for line in lines))
+            left.append(finding)
+    return left, used, (*everywhere, *(line for lines in by_file.values() for line in lines))
 
 
-def _paths_with_ignores(subject: Subject) -> list[str]:
+def _paths_with_ignores(subject: CheckContext) -> list[str]:
     """Return the paths of the records and pages with `check_ignore` in their front matter."""
-    found = subject.snapshot.catalogue.mentioning(KEY)
+    paths = subject.snapshot.catalogue.mentioning(KEY)
     for page in subject.snapshot.outline.pages:
         if f"\n{KEY}:" in subject.snapshot.read(page.path):
-            found.append(page.path)
-    return found
+            paths.append(page.path)
+    return paths
 
 
 def _ignore_findings(lines: Iterable[IgnoreLine], used: set[IgnoreLine], wanted: set[str]) -> Iterator[Finding]:
@@ -186,7 +186,7 @@ def _ignore_findings(lines: Iterable[IgnoreLine], used: set[IgnoreLine], wanted:
             yield Finding("MEM504", line.path, line.line, f"{KEY}: {line.code} has no finding here")
 
 
-def _settings_lines(subject: Subject) -> Iterator[IgnoreLine]:
+def _settings_lines(subject: CheckContext) -> Iterator[IgnoreLine]:
     texts = subject.snapshot.config.check_ignore
     if texts:
         lines = subject.lines_of(CONFIG, KEY)
@@ -194,7 +194,7 @@ def _settings_lines(subject: Subject) -> Iterator[IgnoreLine]:
             yield _parse(text, "*", CONFIG, _line(lines, number))
 
 
-def _file_lines(subject: Subject, path: str) -> Iterator[IgnoreLine]:
+def _file_lines(subject: CheckContext, path: str) -> Iterator[IgnoreLine]:
     """Yield the lines of `check_ignore` in a record or page."""
     try:
         texts = frontmatter.read(subject.snapshot.read(path))[0].get(KEY) or []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import CheckContext, Finding
 from memctl.record import checkpoint, session_page
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import CONFLICT, DUPLICATE, InvalidRecord
@@ -18,23 +18,23 @@ _SUSPECT = re.compile(r"` ?(?:/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://)|\.\.(?:/
 _OUTSIDE = re.compile(r"/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://|(?:.*/)?\.\.(?:/|$)")
 
 
-def pages(subject: Subject) -> Iterator[Finding]:
+def pages(subject: CheckContext) -> Iterator[Finding]:
     """Report each page of a session that can't be read, is a copy, or lists files outside of the project."""
-    found: dict[str, SessionPage] = {}
+    pages_by_path: dict[str, SessionPage] = {}
     for path in subject.snapshot.names(session_page.FOLDER):
         if session_page.is_page(path) or session_page.is_trail(path):
             page = yield from _read(subject, path)
             if page is not None:
-                found[path] = page
+                pages_by_path[path] = page
             if page is not None and _SUSPECT.search(subject.snapshot.read(path)):
                 page = session_page.parse(subject.snapshot.read(path), path)
                 yield from _paths_outside(
                     subject, path, [row.path for key in (CHANGED, READ) for row in page.files.get(key, ())]
                 )
-    yield from _trails(subject, found)
+    yield from _trails(subject, pages_by_path)
 
 
-def _read(subject: Subject, path: str) -> Generator[Finding, None, SessionPage | None]:
+def _read(subject: CheckContext, path: str) -> Generator[Finding, None, SessionPage | None]:
     try:
         return session_page.head(subject.snapshot.read(path), path)
     except InvalidRecord as error:
@@ -49,7 +49,7 @@ def _read(subject: Subject, path: str) -> Generator[Finding, None, SessionPage |
     return None
 
 
-def _other_of(subject: Subject, path: str) -> str:
+def _other_of(subject: CheckContext, path: str) -> str:
     """Return the path of another page with the same session_id; "" if there is none."""
     match = re.search(r"^session_id: *[\"']?([^\s\"']+)", subject.text(path) or "", re.MULTILINE)
     if match is None:
@@ -58,10 +58,10 @@ def _other_of(subject: Subject, path: str) -> str:
     return other if other != path and other in subject.snapshot.names(session_page.FOLDER) else ""
 
 
-def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding]:
+def _trails(subject: CheckContext, pages_by_path: dict[str, SessionPage]) -> Iterator[Finding]:
     """Report each page whose list of files is missing, and each list of files whose page is missing."""
     names = frozenset(subject.snapshot.names(session_page.FOLDER))
-    for path, page in found.items():
+    for path, page in pages_by_path.items():
         if session_page.is_page(path) and page.trail and page.trail not in names:
             line = subject.line_of(path, session_page.TRAIL)
             hint = "restore it with Git: it has the paths of all files of the session"
@@ -71,12 +71,12 @@ def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding
             if owner not in names:
                 hint = "restore the page with Git, or delete the list"
                 yield Finding("MEM510", path, 1, f"the page {owner} of this list is missing", hint)
-            elif owner in found and not found[owner].trail:
+            elif owner in pages_by_path and not pages_by_path[owner].trail:
                 hint = "delete the list, which a merge left"
                 yield Finding("MEM510", path, 1, f"the page {owner} does not refer to this list", hint)
 
 
-def checkpoints(subject: Subject) -> Iterator[Finding]:
+def checkpoints(subject: CheckContext) -> Iterator[Finding]:
     """Report each checkpoint that can't be read or that shares the highest version of its workflow with another."""
     numbers: dict[str, list[Version]] = {}
     for path in filter(checkpoint.is_json, subject.snapshot.names(checkpoint.FOLDER)):
@@ -89,7 +89,7 @@ def checkpoints(subject: Subject) -> Iterator[Finding]:
         yield from (Finding("MEM506", twin.path, 1, f"{first.id} has the same version") for twin in twins)
 
 
-def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpoint | None]:
+def _checkpoint(subject: CheckContext, path: str) -> Generator[Finding, None, Checkpoint | None]:
     try:
         text = subject.snapshot.read(path)
         if (match := _OURS.search(text)) and _THEIRS.search(text, match.end()):
@@ -105,7 +105,7 @@ def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpo
     return None
 
 
-def _paths_outside(subject: Subject, path: str, listed: list[str]) -> Iterator[Finding]:
+def _paths_outside(subject: CheckContext, path: str, listed: list[str]) -> Iterator[Finding]:
     """Yield a finding for each of some paths that leads out of the repository."""
     wrong = dict.fromkeys(name for name in listed if _OUTSIDE.match(name))
     lines = (subject.text(path) or "").split("\n") if wrong else []

@@ -161,10 +161,10 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
 
 
 def home() -> str:
-    """Return the address of memctl's pages, an absolute URI, as the installed package names it.
+    """Return the absolute URI of memctl's web pages, as the metadata of the installed package names it.
 
-    If the package names none, it is the package's URL (https://github.com/package-url/purl-spec): an absolute URI, as
-    SARIF wants one, that promises no web page.
+    If the metadata name none, the result is a package URL such as "pkg:pypi/memctl@1.0"
+    (https://github.com/package-url/purl-spec). SARIF needs an absolute URI, and this one promises no web page.
     """
     from importlib import metadata
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from memctl.errors import CredentialFound
+from memctl.text.lazy_regex import lazy_regex
 
 _OF_FILES = ("FILE", "PATH", "DIR", "PLACE")  # metavars
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,7 +28,10 @@ class Command(click.Command):
                 param.type = click.Path()  # lets shells complete names of files
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. If it refuses a credential, add a hint at --allow-secret, unless an agent called it."""
+        """Run the command. If it refuses a text with a credential, add a hint that --allow-secret allows the text.
+
+        The hint is left out for an agent that may not use this option.
+        """
         try:
             return super().invoke(ctx)
         except CredentialFound as error:
@@ -123,9 +126,10 @@ reading = options(at_option, json_option)
 
 
 def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
-    """Callback of an option that agents may not use: return its value.
+    """Callback of an option that agents may not use: return the option's value.
 
-    Raises MemctlError for any value but `-` (standard input) in the shell of an agent that may run the command unasked.
+    Raises MemctlError in the shell of an agent if the agent may run the command without asking, unless the value is `-`
+    (standard input) or empty.
     """
     if given and given != "-":
         from memctl.store import agent_env
@@ -143,24 +147,27 @@ Completer = Callable[[click.Context, click.Parameter, str], list[Any]]
 
 
 def complete(kind: str) -> Completer:
-    """Return a completer for one kind of value of `completion_values`: "id", "section", "marker", "tag", "rule", …"""
+    """Return a completer (click's `shell_complete`) that suggests values of a kind, such as "id", "section" or "tag".
+
+    `completion_values` has the kinds.
+    """
 
     def completer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         candidates = import_module("memctl.cli.completion_values")  # needed for completion only, not to run a command
-        found: list[Any] = candidates.of(kind, ctx, incomplete)
+        found: list[Any] = candidates.values_beginning(kind, ctx, incomplete)
         return found
 
     return completer
 
 
 complete_id = complete("id")
-_MARKER = re.compile(r"\s*§?\d|\s*§|\s*$")
+_MARKER = lazy_regex(r"\s*§?\d|\s*§|\s*$")
 
 
 def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
     """Callback of a section option: return the marker of a section that is given by name ("Payment" becomes "§2.3").
 
-    Numbers, markers and empty values are returned unchanged; the command checks whether that section exists.
+    Numbers, markers and empty values are returned unchanged; the command checks whether such a section exists.
     """
     if isinstance(given, tuple):
         return tuple(section_named(ctx, param, one) for one in given)

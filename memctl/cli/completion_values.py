@@ -18,7 +18,7 @@ from memctl.text.phrases import quantity
 Pairs = Iterable[tuple[str, str]]  # values and their descriptions
 
 
-def of(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+def values_beginning(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """Return the values of a kind, such as "id" or "tag", that begin with the typed text, ignoring case.
 
     `incomplete` is the text typed so far. Returns [] where there is no memory.

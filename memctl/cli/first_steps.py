@@ -30,7 +30,10 @@ _WHOLE = 0.6  # a folder with more than this share of all files holds the parts,
 
 
 class FirstStep(NamedTuple):
-    """A command to run next, as words without `memctl`, and its purpose."""
+    """A command to run next: its words without `memctl`, and its purpose as a phrase for people.
+
+    `is_complete` is False if the user has to fill in words such as TITLE before the command can run.
+    """
 
     words: tuple[str, ...]
     purpose: str
@@ -38,7 +41,7 @@ class FirstStep(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The words as one shell command, such as `memctl import adr docs/adr`."""
+        """The words of this step as one shell command, such as `memctl import adr docs/adr`."""
         return shlex.join(("memctl", *self.words))
 
     def arguments(self, top: Path) -> list[str]:

@@ -45,10 +45,11 @@ _IN_WORDS = {
 
 
 class ImpactQuery(msgspec.Struct, frozen=True):
-    """The question of a call of `memctl impact`: the changed files, and a snapshot of the memory.
+    """What a call of `memctl impact` asks about: the changed files, and the snapshot of the memory to judge them by.
 
-    `source` is "disk", "index" or a range of commits; `at` is the end of that range, "" for disk and index. `rows` has
-    the kinds of change that are known already, keys of `impact.MATRIX`, by the file's path.
+    `source` says where the changes are: "disk", "index" or a range of commits such as "main..HEAD". `at` is the id of
+    the commit at the end of that range, "" for disk and index. `rows` has the kinds of change that are known already,
+    by the file's path; the kinds are keys of `impact.MATRIX`.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""The command `memctl list`, and the rows in which lists show records."""
+"""The command `memctl list`."""
 
 from __future__ import annotations
 
@@ -13,22 +13,8 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record.filters import ORDERS, select
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.text.phrases import some
 
 _FEW = 3  # blocking records to name
-_COLOURS = {"critical": "red", "high": "yellow", "blocked": "red", "proposed": "cyan", "in-progress": "cyan"}
-_OVER = ("resolved", "done", "superseded", "rejected", "wontfix", "archived")
-
-
-def status_style(cell: str) -> dict[str, Any]:
-    """Return click's style of a status in a list: coloured if it needs attention, faint if it is closed."""
-    if any(word in cell for word in _OVER):
-        return {"dim": True}
-    colour = next((colour for word, colour in _COLOURS.items() if word in cell), None)
-    return {"fg": colour, "bold": colour == "red"}
-
-
-STYLES: tuple[output.Style, ...] = ({"fg": "yellow"}, status_style, {"bold": True}, {})
 
 
 @command(
@@ -90,7 +76,7 @@ def list_command(
         output.json("records", data, snapshot.faults, memory)
     else:
         below = [_waits(*waits.get(record.memory_id, ((), ()))) for record in shown]
-        output.columns([row(record) for record in shown], STYLES, below)
+        output.columns([output.record_row(record) for record in shown], output.RECORD_STYLES, below)
         is_there = total or at is None or snapshot.names("")
         output.rest(total, len(shown), "no record matches" if is_there else f"{at} has no memory")
     ctx.exit(output.finish(memory, snapshot))
@@ -122,19 +108,10 @@ def _waits(blockers: Sequence[Record], stated: Sequence[str]) -> str:
     if not blockers and not stated:
         return ""
     from memctl.text.markdown import one_line  # most lists name no blocked work
+    from memctl.text.phrases import some
 
     names = some([f"{one.id} ({one.status}) {one.title}" for one in blockers], _FEW, "; ", "; and ")
     texts = some([one_line(text) for text in stated], _FEW, "; ", "; and ")
     parts = [f"waits for {names}"] if names else []
     parts += [f"blocked: {texts}"] if texts else []
     return f"      {output.plain('; '.join(parts))}"
-
-
-def row(record: Record) -> tuple[str, ...]:
-    """Return the cells of a record in a list: id, status with severity or percentage, importance, title with tags."""
-    state: str = record.severity or ""
-    if record.completion_percentage is not None:
-        state = f"{record.completion_percentage} %"
-    status = f"{record.status}{f' ({state})' if state else ''}{' archived' if record.is_archived else ''}"
-    tags = f"  [{', '.join(record.tags)}]" if record.tags else ""
-    return record.id, status, f"{record.importance:>2}", record.title + tags

@@ -16,7 +16,6 @@ from memctl.git import git, trust
 from memctl.record.snapshot import Snapshot
 from memctl.store import agent_env, load
 from memctl.store.memory import Memory, open_memory
-from memctl.text.phrases import some
 
 if TYPE_CHECKING:
     from memctl.record.filters import Filters
@@ -34,7 +33,7 @@ _WORTH_A_BAR = 2_000  # files; fewer take less than a second
 def memory(ctx: click.Context) -> Memory:
     """Return the memory around the command's directory, after finishing the pending jobs of agents' hooks.
 
-    Raises MemctlError if there is none. What is collected in `Memory.remarks` is printed when the command ends.
+    The remarks in `Memory.remarks` are printed when the command ends. Raises MemctlError if there is no memory.
     """
     opened = open_memory(ctx.obj.folder, agent_env.with_agent(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
@@ -102,6 +101,8 @@ def _note_undone(opened: Memory) -> None:
 
     names = [pending_state.describe(entry) for entry in pending_state.undone(opened)]
     if names:
+        from memctl.text.phrases import some
+
         what = pending_state.AGAIN if len(names) == 1 else pending_state.AGAIN.replace(" it", " them")
         verb = "was" if len(names) == 1 else "were"
         opened.remarks.append(f"warning: {some(names, 1)} {verb} {pending_state.WHY}; {what}")
@@ -158,7 +159,7 @@ def read(ctx: click.Context, at: str | None) -> tuple[Memory, Snapshot]:
 def progress(doing: str) -> Progress | None:
     """Return a function that shows a progress bar for a long operation; None if standard error is not a terminal.
 
-    The function gets the number of steps done and that of all steps. `doing` names the operation.
+    The function takes two numbers: the steps that are done, and all steps. `doing` names the operation.
     """
     return (lambda done, total: _progress(done, total, doing)) if sys.stderr.isatty() else None
 

@@ -8,7 +8,6 @@ import click
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, limit_option, reading
-from memctl.cli.list_records import STYLES, row
 from memctl.store.memory import Memory
 from memctl.team import next_work
 from memctl.team.next_work import NextWork
@@ -41,7 +40,7 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
         below = [
             f"{_INDENT}{output.plain('; '.join(one.because))}  `{output.plain(one.command)}`" for one in found.choices
         ]
-        output.columns([row(one.record) for one in found.choices], STYLES, below)
+        output.columns([output.record_row(one.record) for one in found.choices], output.RECORD_STYLES, below)
         _print_rest(found)
     ctx.exit(output.finish(memory, snapshot))
 

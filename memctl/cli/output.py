@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -19,6 +18,8 @@ from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 
 SCHEMA = 1
+_COLOURS = {"critical": "red", "high": "yellow", "blocked": "red", "proposed": "cyan", "in-progress": "cyan"}
+_OVER = ("resolved", "done", "superseded", "rejected", "wontfix", "archived")
 
 
 def text(line: str = "", *, newline: bool = True) -> None:
@@ -27,7 +28,7 @@ def text(line: str = "", *, newline: bool = True) -> None:
 
 
 def styled(line: str, *, newline: bool = True) -> None:
-    """Print text with colours. Pass every part of it through `plain` before."""
+    """Print text with colours as it is; the caller has made each part of the text harmless by `plain` before."""
     if terminal.keep(line + "\n" * newline):
         return
     with terminal.answering():
@@ -50,10 +51,10 @@ def painted(value: str, colour: str) -> None:
 
 
 def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
-    """Print the JSON object that every `--json` prints: schema, `kind`, `data`, and `faults` if files can't be read.
+    """Print the JSON object that every `--json` prints, with the keys `schema`, `kind` and `data`.
 
-    `memory` is the memory to which the files with faults belong. If it is given, the paths of these files are relative
-    to the worktree's top.
+    A key `faults` is added if files can't be read: `faults` are these files. `memory` is the memory to which they
+    belong; if it is given, their paths are relative to the worktree's top.
     """
     envelope: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "data": data}
     if faults:
@@ -172,4 +173,28 @@ def _painted(cell: str, style: Style) -> str:
 def _width(cell: str) -> int:
     if cell.isascii():
         return len(cell)
+    import unicodedata  # most cells are ASCII
+
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in cell)
+
+
+def record_row(record: Record) -> tuple[str, ...]:
+    """Return the cells of a record in a list: id, status with severity or percentage, importance, title with tags."""
+    state: str = record.severity or ""
+    if record.completion_percentage is not None:
+        state = f"{record.completion_percentage} %"
+    status = f"{record.status}{f' ({state})' if state else ''}{' archived' if record.is_archived else ''}"
+    tags = f"  [{', '.join(record.tags)}]" if record.tags else ""
+    return record.id, status, f"{record.importance:>2}", record.title + tags
+
+
+def status_style(cell: str) -> dict[str, Any]:
+    """Return click's style of a status in a list: coloured if it needs attention, faint if it is closed."""
+    if any(word in cell for word in _OVER):
+        return {"dim": True}
+    colour = next((colour for word, colour in _COLOURS.items() if word in cell), None)
+    return {"fg": colour, "bold": colour == "red"}
+
+
+# The styles of the cells of `record_row`.
+RECORD_STYLES: tuple[Style, ...] = ({"fg": "yellow"}, status_style, {"bold": True}, {})

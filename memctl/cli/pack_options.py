@@ -24,7 +24,12 @@ from memctl.tokens.families import family_of
 
 
 class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The values of the options that `pack_options` adds to a command."""
+    """The values of the options that `pack_options` adds to a command.
+
+    `form` is the pack's format, `budget` its largest number of tokens, and `model` the model whose tokens are counted.
+    `out` is the file to write the pack to; `copy` says whether to copy it to the clipboard. None stands for an option
+    that is not given.
+    """
 
     form: str
     budget: int | None
@@ -69,7 +74,7 @@ def counter_of(memory: Memory, options: PackOptions) -> Counter:
 
 
 def fill(memory: Memory, draft: PackDraft, options: PackOptions, count: Callable[[str], int], budget: int) -> Pack:
-    """Return the pack made of a draft, within the budget of the options or else `budget`, in tokens.
+    """Return the pack made of a draft, within the budget of the options; without one, within `budget` tokens.
 
     `count` returns the number of tokens of a text. The pack has a warning if its records come from an untrusted clone.
     """
@@ -100,9 +105,11 @@ def deliver(
     as_json: bool,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Print a pack, write it to a file, or copy it, and count its records as retrieved.
+    """Print a pack, write it to a file, or copy it to the clipboard, and count its records as retrieved.
 
-    `kind` is the kind of the JSON envelope that `as_json` prints, and `more` is added to the envelope's data.
+    `options` name the file, or ask for the copy; without either the pack is printed. With `as_json` a JSON envelope is
+    printed in any case: `kind` is the envelope's kind, and `more` is added to its data. Records of an earlier revision
+    are not counted.
     """
     if pack.left_out and not pack.included():
         noun = "record" if all(left.kind for left in pack.left_out) else "item"

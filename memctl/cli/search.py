@@ -13,7 +13,6 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, filtering, limit_option, reading
-from memctl.cli.list_records import STYLES, row
 from memctl.errors import MemctlError
 from memctl.record.config import SearchWeights
 from memctl.record.filters import ORDERS, Filters
@@ -23,8 +22,8 @@ from memctl.record.source import PAGE, Excerpt
 from memctl.search import ranking
 from memctl.search.ranking import ALL, FILE, PLACES, RECORDS, Result
 from memctl.store.memory import Memory
-from memctl.text.fit import first_sentence
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
     from memctl.search.related import Related
@@ -163,7 +162,7 @@ def _search(
         data = {"query": query, "instead": instead, "total": total, "results": results}
         output.json("search", data, snapshot.faults, memory)
         return
-    _note_signs(query)
+    _note_words(query)
     for word, others in instead.items() if shown else ():
         output.note(f"{word} does not occur; searched instead for {' and '.join(others)}")
     if explain and shown:
@@ -174,12 +173,19 @@ def _search(
             [r.number for r in shown if r.number and r.number not in excerpts and not r.record]
         )
         below = [_below(excerpts.get(result.number), bodies.get(result.number, "")) for result in shown]
-        output.columns(rows, ({}, *STYLES[:-1], _title_style(query)), below)
+        output.columns(rows, ({}, *output.RECORD_STYLES[:-1], _title_style(query)), below)
     output.rest(total, len(shown), "nothing matches", _MORE if is_all else f"or {_MORE}")
 
 
-def _note_signs(query: str) -> None:
-    """Print that a query has no words, or which words lose their signs: the index has letters and digits only."""
+def _note_words(query: str) -> None:
+    """Print that a query has no words, or only such as most texts have, or which words lose their signs.
+
+    The index has letters and digits only.
+    """
+    if query.strip() and STOP_WORDS.issuperset(query.lower().split()):
+        output.note("hint: every text may have these words; add one that says what the record is about")
+    if query.replace(" ", "").isalnum():
+        return
     if not _WORD.search(query):
         output.note("hint: the query has no words: letters and digits are searched, and signs are not")
         return
@@ -200,7 +206,7 @@ def _in_order(found: list[_Found], order: str) -> list[_Found]:
 def _row(result: Result) -> tuple[str, ...]:
     """Return the cells of a result's row: id (or the command that opens it), score, and title."""
     if result.record is not None:
-        return row(result.record)
+        return output.record_row(result.record)
     opened = "" if result.kind in (PAGE, FILE) else f"  (`{result.opener}`)"
     return result.id, result.kind, "", result.title + opened
 
@@ -209,7 +215,11 @@ def _below(excerpt: Excerpt | None, body: str) -> str:
     """Return the line below a result: the matching part of its text, or the beginning of a page or session."""
     if excerpt is not None:
         return _INDENT + _with_marks(excerpt)
-    return _INDENT + output.plain(first_sentence(body)) if body.strip() else ""
+    if not body.strip():
+        return ""
+    from memctl.text.fit import first_sentence  # most results have an excerpt
+
+    return _INDENT + output.plain(first_sentence(body))
 
 
 def _data(memory: Memory, result: Result, excerpt: Excerpt | None) -> dict[str, Any]:
@@ -263,7 +273,8 @@ def _relate(
         _explain_related(shown)
     else:
         below = [_INDENT + output.plain(", ".join(result.because)) if result.because else "" for result in shown]
-        output.columns([(f"{result.score:.2f}", *row(result.record)) for result in shown], ({}, *STYLES), below)
+        rows = [(f"{result.score:.2f}", *output.record_row(result.record)) for result in shown]
+        output.columns(rows, ({}, *output.RECORD_STYLES), below)
     output.rest(len(found), len(shown), f"nothing is related to {name}", _MORE)
 
 

@@ -40,10 +40,10 @@ def session_command() -> None:
 
 
 def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[str, Running | None]:
-    """Return the name of the session to summarize, and the note of its start if the session is under way.
+    """Return the name of the session to summarize, and the record of its start (None if it was not started).
 
-    The name is `given`; else the one in MEMCTL_SESSION, if a session of that name was started; else the id in the
-    transcript, or the name of the transcript's file `source`.
+    The name is `given` (an option's value) if it is not empty. Otherwise it is the name in MEMCTL_SESSION, if a session
+    of that name was started; else the id in the transcript, or the name of the transcript's file `source`.
     """
     named = given or memory.session
     known = active.find(memory, named) if named else None

@@ -29,10 +29,11 @@ _WITHOUT = {"--at", "-h", "--help"}  # options with which no command needs to kn
 
 
 class Start:
-    """The context of a command: its directory, the early call of Git, and the memory that it opened.
+    """What is known when a command starts: its folder, an early call of Git, and later the memory that it opens.
 
-    `serve_tools` runs `memctl mcp`. `__main__` sets it, since the command line must not import the server: both are on
-    one floor of the architecture, and modules import only from the floors below theirs.
+    The early call compares the memory's files with HEAD while Python imports the command. `asked` is this process, None
+    if there is none. `serve_tools` runs `memctl mcp`. `__main__` sets it, since the command line must not import the
+    server: both are on one floor of the architecture, and modules import only from the floors below theirs.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -55,9 +56,10 @@ class Start:
             self.asked = memory_root.ask(self.folder, settings=settings)
 
     def work_in(self, folder: Path | None) -> None:
-        """Set the command's folder: the one of option -C, else MEMCTL_DIR or the current one.
+        """Set the command's folder: `folder`, the one of option -C, or if it is None MEMCTL_DIR or the current folder.
 
-        If it differs from the folder of the early call of Git, the answer of that call is dropped.
+        The early call of Git, which began before options were parsed, may have run in another folder; its answer is
+        then dropped.
         """
         folder = folder or Path(os.environ.get("MEMCTL_DIR") or ".")
         if folder != self.folder:
@@ -65,7 +67,10 @@ class Start:
 
     @staticmethod
     def finish_jobs(root: Path) -> bool:
-        """Finish the pending jobs of agents' hooks; return whether none is left."""
+        """Finish the pending jobs of agents' hooks; return whether none is left.
+
+        `root` is the folder of the memory's hooks.
+        """
         from memctl.hooks import jobs  # not loaded by commands that read, unless jobs are left
 
         return jobs.settle_all(root, os.environ)

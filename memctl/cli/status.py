@@ -64,7 +64,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         "folder": str(memory.folder),
         "last_change": _last_change(memory, snapshot, at),
     }
-    data |= status_figures.of(memory, snapshot, is_now=at is None)
+    data |= status_figures.figures_of(memory, snapshot, is_now=at is None)
     if asked is not None:
         repository = memory.repository
         data["at_work"] = status_figures.at_work(memory)

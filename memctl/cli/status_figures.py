@@ -60,7 +60,7 @@ class Bars(msgspec.Struct, frozen=True):
         return text if len(text) <= width else f"{text[: max(width - 3, 1)]}..."
 
 
-def of(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str, Any]:
+def figures_of(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str, Any]:
     """Return the figures of a snapshot as `memctl status --json` prints them.
 
     `is_now` says that the snapshot is of the disk, and not of a revision.

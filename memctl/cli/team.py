@@ -56,8 +56,8 @@ def carry_out(
 ) -> None:
     """Change the coordination state by a plan, and print what changed: as JSON, or as the text that `then` returns.
 
-    `given` are the values of the command's options, such as `remote` and `dry_run`. Without `then` the text is the
-    operation and its title. Raises MemctlError if the plan is refused.
+    `given` are the values of the command's options, such as `remote` and `dry_run`. `then` gets the outcome; without it
+    the text is the operation and its title, such as "release §2.1". Raises MemctlError if the plan is refused.
     """
     remote = given["remote"]
     if not given["dry_run"]:

@@ -35,9 +35,9 @@ def one_line(text: str) -> str:
 
 
 def json(text: str, encoding: str) -> str:
-    r"""Return JSON without characters that control a terminal.
+    r"""Return JSON without characters that control a terminal or that the encoding lacks.
 
-    Those and any that the encoding lacks are written as escapes, such as `\u202e`.
+    They are written as escapes, such as `\u202e`.
     """
     if text.isascii() and "\x7f" not in text:
         return text
@@ -54,15 +54,15 @@ def _escaped(found: re.Match[str]) -> str:
 class ReaderGone(Exception):
     """Standard output is closed, or the reader of its pipe has ended.
 
-    Not an OSError, because click would end the process for that.
+    It is not an OSError, because click ends the process when it sees an OSError of a closed pipe.
     """
 
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Change errors of writing to standard output that are raised within this context.
+    """Raise clearer errors for a failed write to standard output within this context.
 
-    If standard output is closed, ReaderGone is raised. Any other OSError gets "standard output" as its file name.
+    ReaderGone is raised if standard output is closed. Any other OSError gets "standard output" as its file name.
     """
     try:
         yield

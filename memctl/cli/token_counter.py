@@ -1,4 +1,4 @@
-"""What commands that judge texts share: options for several files, the token counter, and the memory around."""
+"""The token counter and other helpers of commands that judge texts: a --model option, FILE… options, Surroundings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def model_of(given: str | None, memory: Memory | None) -> str:
 def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = None) -> Counter:
     """Return the token counter for a model; raises MemctlError for an unknown model.
 
-    With a memory the counter has the memory's corrections. `tokenizer` is the model's own tokenizer, if there is one.
+    With a memory the counter has the correction factor that `memctl tokens --calibrate` learned for the model in this
+    clone. `tokenizer` is the model's own tokenizer, if there is one.
     """
     if memory is None:
         return Counter(family_of(model), tokenizer=tokenizer)
@@ -50,9 +51,11 @@ def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = Non
 def counter_for(
     asked: str | None, named: str, memory: Memory | None, tokenizer_of: Callable[[str], Tokenizer | None] | None = None
 ) -> Counter:
-    """Return the counter for the model that --model names (`asked`), else the one that a file names, else the memory's.
+    """Return the counter for the model of --model, or else the model that a file names, or else the memory's model.
 
-    `tokenizer_of` returns a model's own tokenizer, if there is one. An unknown model of a file gets a warning.
+    `asked` is the value of --model, and `named` the model's name in the file, "" if it has none. For an unknown model
+    in the file a warning is printed, and the memory's model is used. `tokenizer_of` returns a model's own tokenizer,
+    None if there is none.
     """
 
     def of(model: str) -> Counter:
@@ -71,7 +74,7 @@ def counter_for(
 
 
 class Surroundings(NamedTuple):
-    """What surrounds a command that judges a text: token counter, time, and the memory with its snapshot.
+    """What a command that judges a text needs beside the text: token counter, time, and the memory with its snapshot.
 
     Memory and snapshot are None outside of a memory. `known` says which records of the memory no longer hold.
     """
@@ -84,7 +87,7 @@ class Surroundings(NamedTuple):
 
     @property
     def faults(self) -> Sequence[Fault]:
-        """Faults of unreadable records."""
+        """The faults of records that can't be read; none outside of a memory."""
         return self.snapshot.faults if self.snapshot else ()
 
     @property

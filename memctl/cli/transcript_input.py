@@ -130,11 +130,11 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
 def judge_replies(
     memory: Memory, made: list[Reply], session: Session | None, text: str
 ) -> tuple[list[Reply], Dimension | None]:
-    """Return replies with verdicts, and how well a summary follows instructions, as the user's language model judges.
+    """Return a summary's replies to probes with verdicts, and a grade of how well it follows the user's instructions.
 
-    `made` are the replies without verdicts, and `text` is the summary; the instructions are those in the session. If no
-    model is set up, or if it fails, the replies are returned unchanged, and for a failure a warning is printed. The
-    second value is None if no model has judged, or if `session` is None.
+    The user's language model judges both. `made` are the replies without verdicts, `text` is the summary, and `session`
+    has the instructions. If no model is set up, or if it fails, the replies are returned unchanged, and for a failure a
+    warning is printed. The grade is None if no model has judged, or if `session` is None.
     """
     from memctl.session import grades
 

@@ -1,4 +1,4 @@
-"""The size of the window that a command is about: from its options, the settings, or the model's name."""
+"""The size of a window for the commands that need it, from their options, the settings, or the model's name."""
 
 from __future__ import annotations
 
@@ -30,8 +30,12 @@ def of_conversation(
 ) -> Limit:
     """Return the limit of the window of a transcript or of messages.
 
-    `seen` is the conversation that was read, `usable` the size in the settings, None without one. `model`, `window` and
-    `host` are the options of the command, and `max_output` is the room for the answer, in tokens.
+    `seen` is the conversation that was read. The size of the window is the first of these that is known: `window`,
+    MEMCTL_CONTEXT_WINDOW, `usable` (the setting `max_context_tokens`, None if not set), and the size that the model and
+    the requests so far show.
+
+    `model` and `host` are options of the command; without them both follow from the conversation. `max_output` is the
+    number of tokens that are kept free for the model's answer.
     """
     from memctl.window import MODEL_REPORTED, limits
 
@@ -48,8 +52,9 @@ def of_conversation(
 def of_model(model: str | None, window: int | None, host: str, memory: Memory | None) -> Limit:
     """Return the limit of a window of which no transcript or messages are given.
 
-    Its size is `window`, or that in the settings, or that of `model` (by default, the memory's model). For a model of
-    unknown size it is `profiles.DEFAULT_WINDOW`.
+    The size of the window is the first of these that is known: `window`, MEMCTL_CONTEXT_WINDOW, the setting
+    `max_context_tokens`, and the size by the name of `model` (by default, the memory's model). For a model of unknown
+    size it is `profiles.DEFAULT_WINDOW`. `host` is the host that compacts the window.
     """
     from memctl.window import limits, profiles
 

@@ -72,7 +72,10 @@ looking = options(
 
 
 class WindowSource:
-    """A file with a conversation, and the options by which its window is measured: `file` is its path."""
+    """A file with a conversation, and the options by which its window is measured.
+
+    `file` is the file's path; if none is given, it is the newest Claude Code transcript of the project.
+    """
 
     def __init__(self, ctx: click.Context, file: str | None, given: dict[str, Any]) -> None:
         self.file = file or str(_newest(ctx, given["projects"]))

@@ -33,10 +33,9 @@ _IRREGULAR = {"commit": "committed", "undo": "undid", "withdraw": "withdrew"}
 
 
 def take_flags(given: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options that all writing commands share from `given`, and return the removed ones.
+    """Remove the options that all writing commands share (those named in FLAGS) from `given`, and return them.
 
-    FLAGS has their names. `given` has the values of a command's options by the names of their parameters, and so has
-    the result.
+    `given` has the values of a command's options by the names of their parameters, and so has the result.
     """
     return {name: given.pop(name) for name in FLAGS if name in given}
 
@@ -227,9 +226,10 @@ def _painted(line: str) -> str:
 
 @contextmanager
 def working(doing: str, after: float = 1.0) -> Iterator[None]:
-    """Show on a terminal, while the block runs longer than `after` seconds, what is done and for how long.
+    """Show on a terminal that an operation is running, and for how long, while the `with` block runs.
 
-    `doing` names it, as in "doing ... 3 s". The line is erased at the end of the block.
+    The line, such as "doing ... 3 s", appears after `after` seconds and is erased at the end of the block. `doing` is
+    the name of the operation.
     """
     if not sys.stderr.isatty():
         yield

@@ -116,7 +116,7 @@ class Decisions:
 def export_folder(
     memory: Memory, snapshot: Snapshot, records: Iterable[Record], folder: Path, form: Form | None = None
 ) -> list[ExportedFile]:
-    """Return some records' decisions as ADR files of a folder, without writing them. The folder need not exist.
+    """Return the ADR files for the decisions among some records, without writing them. The folder need not exist.
 
     `form` is the form of all files. If it is None, each decision has the form in which it was imported; for a decision
     that was not imported it is the form of most files in the folder, or else of most imported decisions. Raises

@@ -70,7 +70,7 @@ class AdrFile(msgspec.Struct, frozen=True):
 class Edge(msgspec.Struct, frozen=True):
     """A link between two ADR files: the file `new` supersedes the file `old`.
 
-    `by_old` and `by_new` say whether the one and the other file states the link.
+    `by_old` says whether the file `old` states the link, `by_new` whether the file `new` does.
     """
 
     old: str
@@ -97,8 +97,8 @@ class AdrFolder(msgspec.Struct, frozen=True):
     """The files of a folder: those that were read as decisions, those that could not be read, and the others.
 
     `decisions` are the files that were read, in the order of their numbers. `refused` has a message, with file and
-    line, on each file that could not be read. `names` are the names of the files in both lists. `templates` and
-    `skipped` are the names of files that are no decisions.
+    line, on each file that could not be read. `names` are the names of the files that were read or refused. `templates`
+    and `skipped` are the names of files that are no decisions.
     """
 
     names: Sequence[str]
@@ -130,7 +130,7 @@ def read_folder(folder: Path, links: LinkRebase | None = None) -> AdrFolder:
         try:
             text = _text(folder, name)
             content = adr_text.without_front_matter(text)
-            title = next((one.title for one in headings.of(content) if one.level == 1), "")
+            title = next((one.title for one in headings.parse(content) if one.level == 1), "")
             if headings.is_placeholder(title) and (title or headings.is_unfilled(content)):
                 templates.append(name)
                 continue

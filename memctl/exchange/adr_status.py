@@ -28,9 +28,10 @@ Target = str | int  # the name or the number of an ADR file
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """The statements of an ADR file: its status, the records that supersede it, and those that it supersedes.
+    """The statements of an ADR file: its status, the files that supersede it, and the files that it supersedes.
 
-    If the file states something else than a known status, `unclear` is that text; otherwise it is "".
+    Each of these files is named by its name or its number. If the status in the file is not a known one, `unclear` is
+    the text that the file has instead; otherwise it is "".
     """
 
     status: str
@@ -66,7 +67,7 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
     head = head_of(origin)
     text = head.at(head.status) or _status_text(origin)
     lists = [part.text for part in headings.split(body) if adr_text.name_of(part) == _LINKS]
-    relations = [found for line in "\n".join([text, *lists]).split("\n") for found in _relations(line)]
+    relations = [relation for line in "\n".join([text, *lists]).split("\n") for relation in _relations(line)]
     by = tuple(target for is_by, target in relations if is_by)
     status = SUPERSEDED if by else _status(text)
     return Statement(
@@ -138,11 +139,11 @@ def new_head(
     predecessors: Sequence[LinkedDecision],
     old: AdrOrigin | None = None,
 ) -> str:
-    """Return the head of a decision's ADR file (front matter, title, status) in a form that it was not imported in.
+    """Return the head (front matter, title, status) of a decision's ADR file in a form that is new for the decision.
 
-    `file` is the file's name, whose number Nygard's form has in the title. `successors` are the decisions that
-    supersede this one, `predecessors` those that it supersedes. Lines of the `old` head beside title, status and date
-    are kept.
+    `file` is the file's name; in the form `nygard` the title begins with its number. `successors` are the decisions
+    that supersede this one, `predecessors` those that it supersedes. `old` is the origin of an imported decision: lines
+    of its head other than title, status and date are kept.
     """
     front, above, below = _other_parts(old) if old else ("", "", "")
     day = record.timestamp[:10]
@@ -172,8 +173,8 @@ def _status(text: str) -> str:
 
 def _relations(line: str) -> Iterable[tuple[bool, Target]]:
     """Yield the records that a line names as successors (True) or predecessors (False)."""
-    found = list(_RELATION.finditer(line))
-    for match, following in zip(found, [*found[1:], None], strict=False):
+    matches = list(_RELATION.finditer(line))
+    for match, following in zip(matches, [*matches[1:], None], strict=False):
         text = line[match.end() : following.start() if following else len(line)]
         is_by = match["by"] is not None
         links = [(link[1] or link[2]).partition("#")[0].removeprefix("./") for link in _LINK.finditer(text)]

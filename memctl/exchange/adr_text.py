@@ -70,8 +70,8 @@ def detect(parts: Iterable[HeadedPart]) -> Form:
 
     It is `nygard` if some sections occur in Nygard's form alone and none in MADR's alone, otherwise `madr`.
     """
-    found = {name_of(part) for part in parts}
-    return "nygard" if found & _ONLY_NYGARD and not found & _ONLY_MADR else "madr"
+    names = {name_of(part) for part in parts}
+    return "nygard" if names & _ONLY_NYGARD and not names & _ONLY_MADR else "madr"
 
 
 def body_of_parts(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, str]]:
@@ -160,7 +160,7 @@ def _with_fields(body: str) -> Sequence[tuple[HeadedPart, Field | None]]:
     pairs: list[tuple[HeadedPart, Field | None]] = []
     taken: set[str] = set()
     for part in headings.split(body):
-        field = next((one for one in DECISION.fields if one.heading.casefold() == part.heading.casefold()), None)
+        field = next((field for field in DECISION.fields if field.heading.casefold() == part.heading.casefold()), None)
         if field is None or field.name in taken:
             pairs.append((part, None))
         else:
@@ -223,12 +223,14 @@ _NO_TITLE = "there is no title (a line `# Title`) above the first section; `memc
 class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
     """The facts that a decision keeps of the file that it was imported from, in the key `adr` of its front matter.
 
+    - `file`: the file's name; `form`: its form, `nygard` or `madr`.
     - `digest`: the digest of the whole file; `head`: the text above its first section.
     - `status`: the section `Status` as it was; `place`: the number of other sections before it.
     - `headings`: the file's headings that differ from those of `form`, by content field.
-    - `end`: the line ends at the end of the body.
+    - `end`: the line ends at the end of the body; `is_crlf`: whether lines end with CRLF; `has_mark`: whether the file
+      begins with a byte order mark.
     - `superseded_by`, `supersedes`: links that only the file at their other end states.
-    - `links`: the relative links in the file, by those in the record's text.
+    - `links`: the targets of relative links in the file, by the targets that replace them in the record's text.
     - `folder`: the file's folder as a path from the top of the repository, "" if it is outside or not known.
     """
 
@@ -251,10 +253,12 @@ class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
 class Head(msgspec.Struct, frozen=True):
     """The text of an ADR file above its first section, with the spans (start and end offset) of title, status and date.
 
-    `title` is the title without its number, `date` a date that can be parsed. `front` is the text between the fences of
-    the front matter, (0, 0) if there is none. `above` and `below` are the offsets of the start and the end of the
-    title's line. They are equal if no line has the title; then the front matter has it, or the title is `file_title`,
-    which is made from the file's name.
+    `title` is the span of the title without its number. `date` is None if there is no date that can be parsed;
+    `invalid_date` is then the text of a date that can't. `front` is the text between the fences of the front matter,
+    (0, 0) if there is none.
+
+    `above` and `below` are the offsets of the start and the end of the title's line. They are equal if no line has the
+    title; then the front matter has it, or the title is `file_title`, which is made from the file's name.
     """
 
     text: str
@@ -269,7 +273,7 @@ class Head(msgspec.Struct, frozen=True):
 
     @property
     def title_text(self) -> str:
-        """The title without quotes and number."""
+        """The title of the ADR file, without quotes around it and without its number."""
         words = self.at(self.title) or self.file_title
         quote = self.text[self.title[1] : self.title[1] + 1]
         if not self.front[0] <= self.title[0] < self.front[1] or quote not in ("'", '"'):
@@ -317,16 +321,20 @@ def without_front_matter(text: str) -> str:
 
 
 def parse_file(file: str, text: str) -> tuple[AdrOrigin, str]:
-    """Return what a decision keeps of an ADR file, and the decision's body; raises FrontMatterError with the line."""
+    """Split an ADR file into the AdrOrigin that a decision keeps of the file, and the decision's body.
+
+    `file` is the file's name, and `text` its content. Raises FrontMatterError, with the line, if the file has no title
+    or can't be parsed.
+    """
     digest = digest_of(text)
     has_mark, is_crlf = text.startswith("\ufeff"), "\r\n" in text
     text = _with_line_feeds(text.removeprefix("\ufeff"))
     _, end = _scan(text, file)
     parts = list(headings.split(text[end:]))
     form = detect(parts)
-    named = [number for number, part in enumerate(parts) if name_of(part) == STATUS]
-    place = named[0] if named else 0
-    status = parts.pop(place).text if named else ""
+    places = [number for number, part in enumerate(parts) if name_of(part) == STATUS]
+    place = places[0] if places else 0
+    status = parts.pop(place).text if places else ""
     body, wording = body_of_parts(parts, form)
     text_of_body = body.rstrip("\n")
     origin = AdrOrigin(
@@ -369,7 +377,7 @@ def head_of(origin: AdrOrigin) -> Head:
 
 
 def deciders(head: str) -> str:
-    """Return the names of those who decided, from a line or YAML list of a head; "" if there are none."""
+    """Return the names of the people who decided, from a line or YAML list of a file's head; "" if there are none."""
     match = _DECIDERS.search(head)
     if match is None:
         return ""
@@ -408,7 +416,7 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
     if front is None and text.startswith("---\n"):
         raise FrontMatterError(1, "", "the front matter has no closing line `---`")
     start = front.end() if front else 0
-    first = next((one for one in headings.of(text[start:]) if one.level <= 2), None)
+    first = next((heading for heading in headings.parse(text[start:]) if heading.level <= 2), None)
     if first is None or first.level != 1 or not first.title:
         if (untitled := _head_without_title(text, file, front, is_head)) is not None:
             return untitled
@@ -468,8 +476,9 @@ def _with_date(head: Head, span: Span | None) -> Head:
 def moment_of(text: str) -> tuple[str, int]:
     """Return the time with which a text begins, in canonical form, and the number of characters that state it.
 
-    Returns ("", 0) if the text does not begin with a time. A date may be ISO 8601, `2024/03/05`, `5.3.2024`, `5 March
-    2024` or `Mar 5th, 2024`. `3/5/2024` is none, since its month depends on the country.
+    An example of the canonical form is "2024-03-05T00:00:00Z". Returns ("", 0) if the text does not begin with a time.
+    A date may be ISO 8601, `2024/03/05`, `5.3.2024`, `5 March 2024` or `Mar 5th, 2024`. `3/5/2024` is not read as a
+    date, since the country decides which number is the month.
     """
     match = _DATE.match(text)
     words = match[0] if match else ""

@@ -47,17 +47,17 @@ def files(folder: Path) -> list[Path]:
     Raises MemctlError if there are none.
     """
     places = [folder, *(folder / name for name in _FOLDERS), *(folder / "backlog" / name for name in _FOLDERS)]
-    found = [path for place in places if place.is_dir() for path in sorted(place.glob("*.md")) if path.is_file()]
-    if not found:
+    paths = [path for place in places if place.is_dir() for path in sorted(place.glob("*.md")) if path.is_file()]
+    if not paths:
         raise MemctlError(f"{folder} has no tasks of Backlog.md", _HINT, USAGE)
-    return found
+    return paths
 
 
 def import_backlog(target: ImportTarget, folder: Path) -> ImportResult:
     """Return the result of importing a folder of Backlog.md; raises MemctlError if it has no tasks."""
     links, unknown = LinkRebase(target.memory), UnknownValues()
-    found = import_items(target, _tasks(files(folder), links, unknown), _HINT, canonical=canonical)
-    return msgspec.structs.replace(found, notes=[*unknown.notes(), *found.notes, *links.notes])
+    result = import_items(target, _tasks(files(folder), links, unknown), _HINT, canonical=canonical)
+    return msgspec.structs.replace(result, notes=[*unknown.notes(), *result.notes, *links.notes])
 
 
 def _tasks(paths: Iterable[Path], links: LinkRebase, unknown: UnknownValues) -> Iterator[Item]:
@@ -156,7 +156,7 @@ def _body(text: str, references: list[str]) -> str:
         parts.append(f"## {again}\n{part.body}" if part.is_headed else part.text)
     body = "".join(parts).strip("\n")
     if references:
-        body += "\n\n## References\n\n" + "\n".join(f"- {one}" for one in references)
+        body += "\n\n## References\n\n" + "\n".join(f"- {reference}" for reference in references)
     return body
 
 

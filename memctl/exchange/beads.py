@@ -69,10 +69,10 @@ class Issue(msgspec.Struct):
 def import_beads(target: ImportTarget, text: str) -> ImportResult:
     """Return the result of importing issues of beads from JSON Lines, or from the JSON array of `bd list --json`."""
     unknown = UnknownValues()
-    found = import_items(
+    result = import_items(
         target, _items(text, unknown), "name the file with the issues of beads, such as .beads/issues.jsonl"
     )
-    return msgspec.structs.replace(found, notes=[*unknown.notes(), *found.notes])
+    return msgspec.structs.replace(result, notes=[*unknown.notes(), *result.notes])
 
 
 def _items(text: str, unknown: UnknownValues) -> Iterator[Item]:
@@ -99,7 +99,7 @@ def _record(issue: Issue, unknown: UnknownValues) -> dict[str, Any]:
     kind = "decision" if issue.issue_type == "decision" else "issue"
     title = one_line(issue.title or "")
     texts = {"Design": issue.design, "Acceptance criteria": issue.acceptance_criteria}
-    texts["Comments"] = "\n\n".join(_comment(one) for one in issue.comments or ())
+    texts["Comments"] = "\n\n".join(_comment(comment) for comment in issue.comments or ())
     description = issue.description or ""
     if len(title) > TITLE_LIMIT:
         description = f"{title}\n\n{description}".strip()
@@ -137,8 +137,8 @@ def _record(issue: Issue, unknown: UnknownValues) -> dict[str, Any]:
 
 def _tags(issue: Issue) -> list[str]:
     kind = issue.issue_type or ""
-    found = [one_line(label).replace(",", " ") for label in issue.labels or ()]
-    return list(dict.fromkeys(filter(None, [kind if kind not in ("task", "decision") else "", *found])))
+    tags = [one_line(label).replace(",", " ") for label in issue.labels or ()]
+    return list(dict.fromkeys(filter(None, [kind if kind not in ("task", "decision") else "", *tags])))
 
 
 def _comment(comment: Comment | str) -> str:
@@ -151,13 +151,13 @@ def _links(issue: Issue) -> dict[str, Any]:
     What it depends on with the type `blocks` blocks it; all others but its parent are related to it, and a decision may
     supersede one.
     """
-    found: dict[str, list[str]] = {"blocked_by": [], "relates_to": [], "supersedes": []}
+    links: dict[str, list[str]] = {"blocked_by": [], "relates_to": [], "supersedes": []}
     parent = issue.parent
-    for one in issue.dependencies or ():
-        if one.type == _PARENT:
-            parent = parent or one.depends_on_id
-        elif one.depends_on_id:
-            is_decision = issue.issue_type == "decision" and one.type == _SUPERSEDES
-            relation = "blocked_by" if one.type == _BLOCKS else "supersedes" if is_decision else "relates_to"
-            found[relation].append(one.depends_on_id)
-    return {**found, "parent": parent}
+    for dependency in issue.dependencies or ():
+        if dependency.type == _PARENT:
+            parent = parent or dependency.depends_on_id
+        elif dependency.depends_on_id:
+            is_decision = issue.issue_type == "decision" and dependency.type == _SUPERSEDES
+            relation = "blocked_by" if dependency.type == _BLOCKS else "supersedes" if is_decision else "relates_to"
+            links[relation].append(dependency.depends_on_id)
+    return {**links, "parent": parent}

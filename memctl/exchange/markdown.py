@@ -44,9 +44,9 @@ _UNUSED = {labels.NUMBER: "the id (memctl assigns its own)"}
 
 
 def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, list[str]]:
-    """Return the draft of one record for a whole text, and notes on what was not understood.
+    """Return the Draft (type, fields and text) of one record for a whole text, and notes on what was not understood.
 
-    `values` are fields of a front matter; they win over values in the text.
+    `kind` is the record's type. `values` are fields of a front matter; they win over values in the text.
     """
     own, unread, others = reader.read_record(text, kind.name)
     record = as_record(own) if own else None
@@ -61,13 +61,15 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
         return draft, [*notes, *more]
     taken, notes = _accept(record, kind)
     lines = text.split("\n")
-    other_lines = (Unread(one.line, one.end) for one in others if not own.line <= one.line <= own.end)
-    rest = sorted((*unread, *other_lines), key=lambda one: one.line)
-    left = "\n\n".join("\n".join(lines[one.line - 1 : one.end]).strip("\n") for one in _merge_adjacent(rest, lines))
+    other_lines = (
+        Unread(statement.line, statement.end) for statement in others if not own.line <= statement.line <= own.end
+    )
+    rest = sorted((*unread, *other_lines), key=lambda part: part.line)
+    left = "\n\n".join("\n".join(lines[part.line - 1 : part.end]).strip("\n") for part in _merge_adjacent(rest, lines))
     notes += [f"kept in the text, since no field fits: {places}"] if (places := _places(unread, lines)) else []
     notes += [
-        f"line {one.line} begins another {one.kind}, which stays in the text: `memctl import` adds several"
-        for one in others[:_SHOWN]
+        f"line {part.line} begins another {part.kind}, which stays in the text: `memctl import` adds several"
+        for part in others[:_SHOWN]
     ]
     fields = {"title": record.title, **taken, **values, "content": dict(record.content), "body": left}
     draft, more = draft_of_values(fields, kind)
@@ -87,16 +89,18 @@ def _accept(values: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]
 
 
 def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[str]]:
-    """Return the draft of one record for the keys of a JSON object or a front matter, and notes on unknown keys.
+    """Return the Draft of one record for the keys of a JSON object or a front matter, and notes on unknown keys.
 
-    A note names the keys that the record has no field for. Raises MemctlError for a misspelt field and for a wrong
-    value.
+    A Draft has the type, fields and text of a record to write; its type is `kind`. Each note names keys for which the
+    record has no field. Raises MemctlError for a misspelt field and for a wrong value.
     """
     values, notes = _with_status(values, kind)
     draft = rows.draft_of(values, kind)
     own = (*ORDER, "author", TASK_ID, SOURCE_ID, rows.UNRESOLVED)
     for name in values.keys() & draft.values.keys():
-        others = [one for one in KINDS.values() if name in one.defaults or name in (field.name for field in one.fields)]
+        others = [
+            kind for kind in KINDS.values() if name in kind.defaults or name in (field.name for field in kind.fields)
+        ]
         if name not in own or (others and kind not in others):
             whose = (
                 f" (that is a field of {' and '.join(indefinite(other.name) for other in others)})" if others else ""
@@ -123,34 +127,36 @@ def _with_status(values: Mapping[str, Any], kind: Kind) -> tuple[dict[str, Any],
 
 def _hint_of_other_type(others: Iterable[Statement], kind: Kind) -> list[str]:
     """Return a hint, in a list, if the text reads as a record of another type; else []."""
-    other = next((KINDS[one.kind] for one in others if one.kind in KINDS and one.kind != kind.name), None)
+    other = next(
+        (KINDS[statement.kind] for statement in others if statement.kind in KINDS and statement.kind != kind.name), None
+    )
     return [f"it reads like {indefinite(other.name)}: `memctl {other.verb} --file`"] if other else []
 
 
 def _headings(unread: Iterable[Unread]) -> str:
     """Return the headings that stand for no field, each with the nearest known one; "" if there are none."""
-    return "; ".join([_describe(one) for one in unread if one.name and not _is_field(one)][:_SHOWN])
+    return "; ".join([_describe(part) for part in unread if part.name and not _is_field(part)][:_SHOWN])
 
 
-def _is_field(one: Unread) -> bool:
+def _is_field(part: Unread) -> bool:
     """Return whether a heading is that of a field: then the record's text has the field, and nothing is lost."""
-    return bool(one.name) and one.name.casefold() == one.nearest.casefold()
+    return bool(part.name) and part.name.casefold() == part.nearest.casefold()
 
 
-def _describe(one: Unread) -> str:
-    return f"{one.name!r} (line {one.line}{f'; did you mean {one.nearest}?' if one.nearest else ''})"
+def _describe(part: Unread) -> str:
+    return f"{part.name!r} (line {part.line}{f'; did you mean {part.nearest}?' if part.nearest else ''})"
 
 
 def _merge_adjacent(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unread]:
     """Yield parts of a text in order, with parts that overlap, or that only empty lines separate, merged into one."""
     last: Unread | None = None
-    for one in unread:
-        if last and not any(line.strip() for line in lines[last.end : one.line - 1]):
-            last = msgspec.structs.replace(last, end=max(last.end, one.end))
+    for part in unread:
+        if last and not any(line.strip() for line in lines[last.end : part.line - 1]):
+            last = msgspec.structs.replace(last, end=max(last.end, part.end))
             continue
         if last:
             yield last
-        last = one
+        last = part
     if last:
         yield last
 
@@ -158,9 +164,9 @@ def _merge_adjacent(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unre
 def _places(unread: Iterable[Unread], lines: list[str]) -> str:
     """Return where the text has parts that were not understood: labels by name, other parts by lines."""
     places = [
-        _describe(one) if one.name else f"line{'s' if one.end > one.line else ''} {one.line}"
-        + (f" to {one.end}" if one.end > one.line else "")
-        for one in _merge_adjacent(unread, lines) if not _is_field(one)
+        _describe(part) if part.name else f"line{'s' if part.end > part.line else ''} {part.line}"
+        + (f" to {part.end}" if part.end > part.line else "")
+        for part in _merge_adjacent(unread, lines) if not _is_field(part)
     ]  # fmt: skip
     return "; ".join(places[:_SHOWN]) + (f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else "")
 
@@ -182,7 +188,7 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
     """
     if not text.isascii() and _SURROGATES.search(text):
         raise MemctlError(f"{source} is not UTF-8 text", "save it as UTF-8")
-    statements = [(one, content) for one in reader.read(text) if (content := as_record(one))]
+    statements = [(statement, content) for statement in reader.read(text) if (content := as_record(statement))]
     if not statements:
         raise MemctlError(
             f"{source} has no statement with a label",
@@ -194,22 +200,22 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
     items: list[rows.Item] = []
     notes: list[str] = []
     again: list[str] = []
-    for one, content in statements:
+    for statement, content in statements:
         if identifier := known.get((content.type, comparable(content.title))):
             again.append(identifier)
             continue
         values, untaken = _accept(content, KINDS[content.type])
-        notes += [f"line {one.line}: {note}" for note in untaken]
+        notes += [f"line {statement.line}: {note}" for note in untaken]
         notes += [
             f"no field of {indefinite(content.type)} fits: {_describe(more)}"
-            for more in one.more
-            if more.name and content.type == one.kind and more.line not in links.lines
+            for more in statement.more
+            if more.name and content.type == statement.kind and more.line not in links.lines
         ]
         fields = {"memory_type": content.type, "title": content.title, **values, "content": dict(content.content)}
-        fields, unknown = _with_status(fields | links.of(one, content), KINDS[content.type])
-        notes += [f"line {one.line}: {note}" for note in unknown]
-        items.append((f"line {one.line}", fields))
-    taken = {number for one, _ in statements for number in range(one.line, one.end + 1)} | links.lines
+        fields, unknown = _with_status(fields | links.of(statement, content), KINDS[content.type])
+        notes += [f"line {statement.line}: {note}" for note in unknown]
+        items.append((f"line {statement.line}", fields))
+    taken = {number for statement, _ in statements for number in range(statement.line, statement.end + 1)} | links.lines
     rest = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip() and number not in taken]
     if rest:
         several = len(rest) > 1
@@ -217,7 +223,9 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
         notes.append(f"{which} not imported: no label such as `DECISION:` is above {'them' if several else 'it'}")
     imported = import_items(target, items, "correct the lines", known=again)
     noted = [f"{source}: {note}" for note in (*notes, *links.notes, *imported.notes)]
-    return msgspec.structs.replace(imported, notes=noted, refused=[f"{source}: {one}" for one in imported.refused])
+    return msgspec.structs.replace(
+        imported, notes=noted, refused=[f"{source}: {message}" for message in imported.refused]
+    )
 
 
 class _Links:
@@ -228,39 +236,39 @@ class _Links:
 
     def __init__(self, snapshot: Snapshot, text: str, made: list[tuple[Statement, RecordValues]]) -> None:
         self._snapshot = snapshot
-        numbers = list(filter(None, (_number(found) for _, found in made)))
+        numbers = list(filter(None, (_number(numbers) for _, numbers in made)))
         self._own = {name for name in numbers if numbers.count(name) == 1 and not snapshot.with_foreign_name(name)}
         self._taken = set(numbers) - self._own
         self._found: dict[int, list[tuple[int, str, str]]] = {}  # line, relation and names, by a statement's line
         self.notes: list[str] = []
-        starts = [one.line for one, _ in made]
+        starts = [statement.line for statement, _ in made]
         for number, line in enumerate(text.split("\n"), start=1):
             match = _LINK.fullmatch(line.rstrip())
             if match and _NAME.search(match[2]) and number > starts[0]:
-                start = max(one for one in starts if one <= number)
+                start = max(line for line in starts if line <= number)
                 self._found.setdefault(start, []).append((number, _RELATIONS[match[1].lower()], match[2]))
 
     @property
     def lines(self) -> set[int]:
         """The numbers of the lines that state links."""
-        return {number for found in self._found.values() for number, *_ in found}
+        return {number for spans in self._found.values() for number, *_ in spans}
 
-    def of(self, one: Statement, found: RecordValues) -> dict[str, Any]:
+    def of(self, statement: Statement, found: RecordValues) -> dict[str, Any]:
         """Return the values that give a statement's record its `source_id` and its links."""
         number = _number(found)
         values: dict[str, Any] = {"extra": {SOURCE_ID: number}} if number in self._own else {}
-        for line, relation, text in self._found.get(one.line, ()):
+        for line, relation, text in self._found.get(statement.line, ()):
             if relation.startswith("supersede") and "superseded" not in KINDS[found.type].statuses:
                 relation = "relates_to"
             names = _NAME.findall(text)
-            there = [name for name in names if name != number and self._is_there(name)]
-            if missing := [name for name in names if name not in there]:
+            referenced = [name for name in names if name != number and self._is_there(name)]
+            if missing := [name for name in names if name not in referenced]:
                 why = "no record has this name, or several have it"
                 self.notes.append(f"line {line}: no link to {', '.join(missing)}: {why}")
             if relation == "parent":
-                values |= {"parent": there[0]} if there else {}
-            elif there:
-                values[relation] = [*values.get(relation, ()), *there]
+                values |= {"parent": referenced[0]} if referenced else {}
+            elif referenced:
+                values[relation] = [*values.get(relation, ()), *referenced]
         return values
 
     def _is_there(self, name: str) -> bool:

@@ -18,9 +18,9 @@ _SAFE = "/:@!$&'*+,;=~"  # characters of a path that a link need not quote
 
 
 class LinkRebase:
-    """Rewrites the relative links of imported texts so that they work from a record's file of a memory.
+    """Rewrites the relative links of imported texts, so that they lead to the same files from the file of a record.
 
-    `notes` has a line on each link that leads out of the repository, and is therefore left as it is.
+    `notes` has a line on each link that stays as it is although its file exists, such as a link out of the repository.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -32,8 +32,8 @@ class LinkRebase:
         """Return a text with its relative links rewritten to work from a record's file, and the changed links.
 
         The changed links are a map from each new target to the old one. `folder` is the folder from which the links
-        lead now. A link that leads to no file, or out of the repository, stays as it is; `self.notes` gets a line on
-        each one that leads out, which calls the text `place`.
+        lead now. `place` is a name for the text in notes, such as the name of its file. A link that leads to no file,
+        or out of the repository, stays as it is; `self.notes` gets a line on each link that leads out.
         """
         changed: dict[str, str] = {}
         base = Path(os.path.realpath(folder))

@@ -75,30 +75,31 @@ def import_items(
     `canonical` returns one form of an id of another tool, for all ways to write the id.
     """
     noted = Problems(is_strict=target.is_strict)
-    sound = [one for one in _unique(target, rows(target.memory, items, noted), noted) if _is_sound(target, one, noted)]
-    allocate(target.sequence, [one.values for one in sound if one.record is None and "id" not in one.values])
-    texts = {one.place: _text(target.memory, one) for one in sound if one.has_id and one.record is not None}
+    sound = [row for row in _unique(target, rows(target.memory, items, noted), noted) if _is_sound(target, row, noted)]
+    allocate(target.sequence, [row.values for row in sound if row.record is None and "id" not in row.values])
+    texts = {row.place: _text(target.memory, row) for row in sound if row.has_id and row.record is not None}
     changed = RowLinks(target.snapshot, sound, noted, canonical).complete()
-    other = [one for one in sound if one.place in texts and not _is_same(target, one, texts[one.place])]
-    noted.refused += [f"{one.place}: the memory has another record with the id {one.values['id']}" for one in other]
+    other = [row for row in sound if row.place in texts and not _is_same(target, row, texts[row.place])]
+    noted.refused += [f"{row.place}: the memory has another record with the id {row.values['id']}" for row in other]
     refuse(noted.refused, hint, is_strict=target.is_strict, is_some=bool(known) or len(sound) > len(other))
-    writes = [_write(target.memory, one) for one in sound if one.record is None]
+    writes = [_write(target.memory, row) for row in sound if row.record is None]
     writes += [rewrite(target.snapshot, record, values) for record, values in changed]
     change = Change(
         op="import",
-        title=quantity(sum(one.record is None for one in sound), "record"),
+        title=quantity(sum(row.record is None for row in sound), "record"),
         ids=tuple(ids.id_in_path(write.path) or "" for write in writes),
         writes=tuple(writes),
     )
-    again = [one.record.id for one in sound if one.record is not None and one not in other]
+    again = [row.record.id for row in sound if row.record is not None and row not in other]
     return ImportResult(change, [*known, *again], noted.notes, noted.refused)
 
 
 def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool) -> None:
-    """Raise MemctlError if items can't be imported, and the import is strict or no other item is left.
+    """Raise MemctlError if items can't be imported, and either the import is strict or no other item is left.
 
-    `refused` are messages on the items that can't be imported, of which the error has the first 20. `is_some` says that
-    other items can be imported; without them the error has `hint`.
+    `refused` are messages on the items that can't be imported; the error shows the first 20. `is_some` says whether
+    other items can be imported. If none can, the error has the hint `hint`, otherwise a hint at importing without
+    --strict.
     """
     if refused and (is_strict or not is_some):
         more = [f"… and {len(refused) - _SHOWN:,} more"] if len(refused) > _SHOWN else []
@@ -127,8 +128,8 @@ def try_write(target: ImportTarget, values: dict[str, Any], draft: Draft) -> tup
     matter, and `draft` has its text. For a record without an id the first id of its day is used.
     """
     values = {"id": ids.record_id(draft.kind, values["timestamp"][:10], 1), **values}
-    if found := problems(values):
-        return "", [f"{field}: {message}" for field, message in found]
+    if faults := problems(values):
+        return "", [f"{field}: {message}" for field, message in faults]
     try:
         _, write = record_and_file(target.memory, values, draft)
         change = Change(op="import", title="", writes=(write,))
@@ -147,21 +148,21 @@ def _unique(target: ImportTarget, items: Iterable[Row], noted: Problems) -> Iter
     rows_by_id: dict[str, Row] = {}
     by_id = {record.id: record for record in target.snapshot.records}
     by_memory_id = {record.memory_id: record for record in target.snapshot.records}
-    for one in items:
-        values = one.values
-        values.setdefault("memory_id", target.memory.imported_memory_id(one.identity))
+    for row in items:
+        values = row.values
+        values.setdefault("memory_id", target.memory.imported_memory_id(row.identity))
         repeated = next((n for n in (values.get("id"), values["memory_id"]) if n in rows_by_id), None)
-        if repeated is not None and rows_by_id[repeated].draft == one.draft:
-            noted.notes.append(f"{one.place} is skipped: it repeats {rows_by_id[repeated].place}")
+        if repeated is not None and rows_by_id[repeated].draft == row.draft:
+            noted.notes.append(f"{row.place} is skipped: it repeats {rows_by_id[repeated].place}")
             continue
         if repeated is not None:
-            noted.refused.append(f"{one.place}: {rows_by_id[repeated].place} has another item with this id")
+            noted.refused.append(f"{row.place}: {rows_by_id[repeated].place} has another item with this id")
             continue
-        rows_by_id[values["memory_id"]] = rows_by_id[values.get("id") or values["memory_id"]] = one
-        one.record = by_id.get(str(values.get("id"))) or by_memory_id.get(str(values["memory_id"]))
-        if one.record is not None and not one.has_id:
-            values["id"] = one.record.id
-        yield one
+        rows_by_id[values["memory_id"]] = rows_by_id[values.get("id") or values["memory_id"]] = row
+        row.record = by_id.get(str(values.get("id"))) or by_memory_id.get(str(values["memory_id"]))
+        if row.record is not None and not row.has_id:
+            values["id"] = row.record.id
+        yield row
 
 
 def _is_sound(target: ImportTarget, row: Row, noted: Problems) -> bool:

@@ -34,9 +34,10 @@ def add_unresolved(values: dict[str, Any], relation: str, names: Iterable[str]) 
 
 
 class RowLinks:
-    """The links of rows to each other and to the records of a memory. Each row has an id already.
+    """The links of rows (records to import) to each other and to the records of a memory. Each row has an id already.
 
-    `canonical` returns one form of an id of another tool, for all ways to write it.
+    `problems` gets messages on links that can't be kept. `canonical` returns one form of an id of another tool, for all
+    ways to write it.
     """
 
     def __init__(
@@ -47,30 +48,33 @@ class RowLinks:
         self._problems = problems
         self._canonical = canonical
         self._by_memory_id = {record.memory_id: record for record in snapshot.records}
-        self._by_id = {one.values["id"]: one for one in rows}
-        self._names = {name.casefold(): one for one in rows for name in self._names_of(one)}
+        self._by_id = {row.values["id"]: row for row in rows}
+        self._names = {name.casefold(): row for row in rows for name in self._names_of(row)}
         self._changes: dict[str, tuple[Record, dict[str, Any]]] = {}  # of existing records, by id
 
     def complete(self) -> list[tuple[Record, dict[str, Any]]]:
-        """Resolve the links of all rows, and add the other ends to the linked records.
+        """Resolve the links of all rows to ids of records, and add the other end of each link to the linked record.
 
-        Returns the existing records that change, each with its new values.
+        Links that lead to no record or make a circle are not kept. Returns the existing records of the memory that
+        change, each with its new values.
         """
-        for one in self._rows:
-            self._resolve(one)
-        for one in self._rows:
-            self._link(one)
+        for row in self._rows:
+            self._resolve(row)
+        for row in self._rows:
+            self._link(row)
         self._break_circles()
         return [change for change in self._changes.values() if change[1]]
 
     def _resolve(self, row: Row) -> None:
         """Replace the names in a row's links by ids of memctl's."""
         for name in OTHER_END:
-            given = row.values.get(name)
-            if isinstance(given, list):
-                found = [(target, self._find_id(str(target))) for target in given]
-                self._note_missing(row, name, [str(target) for target, identifier in found if identifier is None])
-                row.values[name] = list(dict.fromkeys(identifier for _, identifier in found if identifier is not None))
+            values = row.values.get(name)
+            if isinstance(values, list):
+                targets = [(target, self._find_id(str(target))) for target in values]
+                self._note_missing(row, name, [str(target) for target, identifier in targets if identifier is None])
+                row.values[name] = list(
+                    dict.fromkeys(identifier for _, identifier in targets if identifier is not None)
+                )
         parent = row.values.pop("parent", None) or row.values.get("parent_memory_id")
         if parent is not None:
             identifier = self._find_id(str(parent))
@@ -97,8 +101,8 @@ class RowLinks:
 
         Imported rows are searched before existing records.
         """
-        if (found := self._names.get(name.casefold()) or self._names.get(f"={self._canonical(name)}")) is not None:
-            return str(found.values["id"])
+        if (row := self._names.get(name.casefold()) or self._names.get(f"={self._canonical(name)}")) is not None:
+            return str(row.values["id"])
         record = self._snapshot.find(name)
         if record is None:
             others = self._snapshot.with_foreign_name(name)
@@ -174,7 +178,7 @@ class RowLinks:
 
     def _new(self) -> set[str]:
         """Return the ids of the rows that become new records."""
-        return {str(one.values["id"]) for one in self._rows if one.record is None}
+        return {str(row.values["id"]) for row in self._rows if row.record is None}
 
     def _graph(self, relation: str) -> dict[str, list[str]]:
         """Return the ids to which a relation leads from each record, of the memory after the import."""
@@ -185,15 +189,15 @@ class RowLinks:
                 edges[record.id] += [parent.id] if parent else []
             else:
                 edges[record.id] += getattr(record, relation)
-        by_memory_id = {one.values["memory_id"]: one.values["id"] for one in self._rows}
-        for one in self._rows:
+        by_memory_id = {row.values["memory_id"]: row.values["id"] for row in self._rows}
+        for row in self._rows:
             if relation == "parent_memory_id":
-                parent_id = one.values.get(relation)
+                parent_id = row.values.get(relation)
                 parent = self._by_memory_id.get(str(parent_id))
-                named = by_memory_id.get(parent_id) or (parent.id if parent else None)
-                edges[one.values["id"]] += [named] if named else []
+                parent_name = by_memory_id.get(parent_id) or (parent.id if parent else None)
+                edges[row.values["id"]] += [parent_name] if parent_name else []
             else:
-                edges[one.values["id"]] += one.values.get(relation) or []
+                edges[row.values["id"]] += row.values.get(relation) or []
         return edges
 
     def _unlink(self, relation: str, start: str, end: str) -> None:

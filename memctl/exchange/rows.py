@@ -35,8 +35,8 @@ Item = tuple[str, dict[str, Any] | str]
 class Row(msgspec.Struct):
     """A record to import: its place in the source (`line 3`), its draft, and the values of its front matter.
 
-    `identity` is a text that is equal whenever the same record is imported again. `has_id` tells that the row brought
-    an id of memctl's. `record` is the existing record that it equals, None if it is new.
+    `identity` is a text that is equal whenever the same record is imported again. `has_id` says whether the source gave
+    the record an id of memctl's form. `record` is the record of the memory that this row repeats, None if it is new.
     """
 
     place: str
@@ -60,7 +60,7 @@ class Problems:
         self.notes: list[str] = []
 
     def add_link(self, text: str) -> None:
-        """Add a message on a link that can't be kept."""
+        """Add a message on a link that can't be kept: to `refused` if the import is strict, otherwise to `notes`."""
         if self.is_strict:
             self.refused.append(text)
         else:

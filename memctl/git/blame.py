@@ -45,11 +45,11 @@ def origin(repository: Repository, path: str, line: int, revision: str = "") -> 
         if "no such path" in error.stderr or "no such ref" in error.stderr:  # untracked, or there is no commit at all
             return LineOrigin("", path, line)
         raise
-    commit, there, *_ = head.decode().split()
+    commit, number, *_ = head.decode().split()
     if not commit.strip("0"):
         return LineOrigin("", path, line)
     name = next(item.removeprefix(b"filename ") for item in rest if item.startswith(b"filename "))
-    return LineOrigin(commit, _unquote(name), int(there))
+    return LineOrigin(commit, _unquote(name), int(number))
 
 
 def line_writers(repository: Repository, path: str, lines: Iterable[int], revision: str = "") -> dict[int, str]:
@@ -65,8 +65,8 @@ def line_writers(repository: Repository, path: str, lines: Iterable[int], revisi
     except git.GitFailed:  # no commit has the file, or it has other line ends than memctl reads
         return {}
     heads = (_HEAD.fullmatch(line) for line in out.split(b"\n"))
-    found = {int(head[2]): head[1].decode() for head in heads if head}
-    return {line: commit for line, commit in found.items() if commit.strip("0")}
+    commits = {int(head[2]): head[1].decode() for head in heads if head}
+    return {line: commit for line, commit in commits.items() if commit.strip("0")}
 
 
 def _unquote(name: bytes) -> str:

@@ -35,15 +35,15 @@ def changed_files(repository: Repository, old: str, new: str) -> list[CheckoutCh
     """Return the files that differ between two commits."""
     args = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new]
     words = iter(git.read(args, repository.top).split(b"\0"))
-    found = []
+    result = []
     for meta in words:
         if meta:
             _, mode, before, after, _ = meta.decode().lstrip(":").split()
             path = os.fsdecode(next(words))
-            found.append(
+            result.append(
                 CheckoutChange(path, "" if not int(before, 16) else before, "" if not int(after, 16) else after, mode)
             )
-    return found
+    return result
 
 
 def blocking_files(repository: Repository, old: str, new: str) -> list[str]:
@@ -64,10 +64,10 @@ def blocking_files(repository: Repository, old: str, new: str) -> list[str]:
     except git.GitFailed as error:
         differing = _differing(repository, old) & _differing(repository, new)
         changed = [f.path for f in files if f.path in differing and os.path.lexists(repository.top / f.path)]
-        found = sorted({*untracked, *changed})
-        if not found:
+        blocking = sorted({*untracked, *changed})
+        if not blocking:
             raise error
-        return found
+        return blocking
 
 
 def _differing(repository: Repository, commit: str) -> set[str]:
@@ -123,13 +123,13 @@ def _state(repository: Repository, file: CheckoutChange, old: str, new: str) -> 
             return "old"
         target = git.read(["cat-file", "blob", file.after], repository.top)
         return "new" if os.fsencode(os.readlink(place)) == target else "old"
-    found = place.read_bytes()
+    data = place.read_bytes()
     wanted = git.read(["cat-file", "--filters", f"{new}:{file.path}"], repository.top)
-    if found == wanted:
+    if data == wanted:
         return "new" if os.access(place, os.X_OK) == (file.mode == "100755") else "old"
-    if file.before and found == git.read(["cat-file", "--filters", f"{old}:{file.path}"], repository.top):
+    if file.before and data == git.read(["cat-file", "--filters", f"{old}:{file.path}"], repository.top):
         return "old"
-    return "torn" if wanted.startswith(found) else "old"
+    return "torn" if wanted.startswith(data) else "old"
 
 
 def _write_with_retry(repository: Repository, args: Sequence[str], extra: dict[str, str] | None = None) -> None:

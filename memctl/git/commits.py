@@ -314,8 +314,8 @@ def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
     if hooks and repository.flag("memctl.verify", default=True):
         hint += "; `git config memctl.verify false` makes memctl commit without your hooks"
         who = f"git or a hook ({', '.join(hooks)})"
-    if said := error.stderr.strip():
-        return f"{who} refused the commit:\n{said}", hint
+    if refusal := error.stderr.strip():
+        return f"{who} refused the commit:\n{refusal}", hint
     return f"{who} refused the commit and gave no reason", hint
 
 
@@ -369,7 +369,7 @@ class NoIdentity(Exception):
 class Variables:
     """All settings of Git and the author of commits, from a `git var -l` that runs while Python goes on.
 
-    `close` ends the process.
+    The method `close` ends that process.
     """
 
     def __init__(self, repository: Repository, moment: int | None = None) -> None:
@@ -399,7 +399,7 @@ class Variables:
             raise NoIdentity from None
 
     def close(self) -> None:
-        """End the process."""
+        """End the `git var -l` that reads the settings, if it is still running."""
         self._repository.variables = None
         if self._process.returncode is None:
             git.end(self._process)
@@ -410,10 +410,10 @@ class Variables:
             lines = os.fsdecode(git.finish(self._process, _VARIABLES)).split("\n")
         except git.GitFailed:
             return {}
-        found = dict(line.split("=", 1) for line in lines if "=" in line)
-        if found:
-            self._repository.add_settings(found)
-        return found
+        variables = dict(line.split("=", 1) for line in lines if "=" in line)
+        if variables:
+            self._repository.add_settings(variables)
+        return variables
 
 
 class Preparation:
@@ -524,7 +524,7 @@ class Importer:
             self._process.stdin.flush()
 
     def close(self) -> None:
-        """End the process. A commit that was not finished is on no branch.
+        """End this `git fast-import`. A commit for which `finish` was not called is on no branch.
 
         The command "done" ends it: without that Git would write a crash report to a file.
         """
@@ -533,7 +533,7 @@ class Importer:
                 self._process.communicate(b"done\n" if self._has_commit else b"")
 
     def finish(self) -> str:
-        """Move the branch to the commit, and return the commit's id.
+        """Move the branch to the commit that `write_commit` wrote, and return the commit's id.
 
         Raises GitFailed, also if the branch is no longer at the commit's `parent` ("" for none).
         """

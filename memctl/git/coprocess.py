@@ -29,7 +29,7 @@ class AnsweringProcess:
         self._asker = 0
 
     def close(self) -> None:
-        """End the process at once. A later question starts another."""
+        """End the Git process at once. A later question starts a new process."""
         process, self.process = self.process, None
         if process is not None and self._asker == os.getpid():
             git.end(process)
@@ -47,13 +47,13 @@ class AnsweringProcess:
         `questions` are lines without line ends. `read` gets the process's output, reads one answer from it, and returns
         it.
         """
-        found: list[T] = []
+        answers: list[T] = []
         for some in _batches(questions):
             try:
-                found += self._ask(some, read)
+                answers += self._ask(some, read)
             except git.GitFailed:  # Ctrl-C at the terminal ends it too, and this process may go on
-                found += self._ask(some, read)
-        return found
+                answers += self._ask(some, read)
+        return answers
 
     def _ask(self, questions: Sequence[bytes], read: Callable[[IO[bytes]], T]) -> list[T]:
         process = self._ensure_process()
@@ -80,10 +80,10 @@ class AnsweringProcess:
 
 def line(out: IO[bytes]) -> bytes:
     """Return the next line of a process's output with its line end; raises EOFError at the end."""
-    found = out.readline()
-    if not found.endswith(b"\n"):
+    text = out.readline()
+    if not text.endswith(b"\n"):
         raise EOFError
-    return found
+    return text
 
 
 def _batches(questions: Sequence[str]) -> Iterator[list[bytes]]:

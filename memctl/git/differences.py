@@ -63,35 +63,35 @@ def changed_in_index(repository: Repository) -> list[FileChange]:
 
 def _changes(repository: Repository, args: Sequence[str]) -> list[FileChange]:
     words = iter(git.read(args, repository.top, extra=repository.index_in_use()).split(b"\0"))
-    found = []
+    changes = []
     for word in words:
         status = _STATUSES.get(word[:1].decode(), CHANGED)
         if word:
             before = git.decode_path(next(words)) if status == RENAMED else ""
-            found.append(FileChange(git.decode_path(next(words)), status, before))
-    return found
+            changes.append(FileChange(git.decode_path(next(words)), status, before))
+    return changes
 
 
 def changed_in_worktree(repository: Repository) -> list[FileChange]:
     """Return the files that differ between HEAD and the worktree, including untracked ones, but no ignored ones."""
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
-    found: dict[str, FileChange] = {}
+    changes_by_path: dict[str, FileChange] = {}
     for item in git.read(args, repository.top).split(b"\0"):
         if item[:1] == b"?" and not item.endswith(b"/"):  # a path with a slash is a nested repository
             path = git.decode_path(item[2:])
             # A path that was found before is a file that was removed from the index, but not from the disk.
-            found[path] = FileChange(path, CHANGED if path in found else ADDED)
+            changes_by_path[path] = FileChange(path, CHANGED if path in changes_by_path else ADDED)
         elif item[:1] == b"u":
             path = git.decode_path(item.split(b" ", 10)[10])
-            found[path] = FileChange(path, CHANGED)
+            changes_by_path[path] = FileChange(path, CHANGED)
         elif item[:1] == b"1":
             _, _, _, in_head, _, on_disk, blob, _, name = item.split(b" ", 8)
             path, is_new, is_gone = git.decode_path(name), not int(in_head), not int(on_disk)
             if is_new and is_gone:  # staged, and deleted again
                 continue
             status = ADDED if is_new else DELETED if is_gone else CHANGED
-            found[path] = FileChange(path, status, blob=blob.decode() if is_gone else "")
-    return list(found.values())
+            changes_by_path[path] = FileChange(path, status, blob=blob.decode() if is_gone else "")
+    return list(changes_by_path.values())
 
 
 def changed_below(

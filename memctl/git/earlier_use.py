@@ -74,16 +74,16 @@ def _has_own_import(repository: Repository, imported: list[_Import]) -> bool:
         return False
     from memctl.git import message
 
-    found = repository.objects.read([one.after for one in imported])
-    for one, commit in zip(imported, found, strict=True):
+    commits = repository.objects.read([checkout.after for checkout in imported])
+    for checkout, commit in zip(imported, commits, strict=True):
         if commit is None or commit.kind != "commit":
             continue
         head, _, text = (commit.data or b"").decode(errors="replace").partition("\n\n")
         lines = head.split("\n")
         parents = [line.removeprefix("parent ") for line in lines if line.startswith("parent ")]
-        is_next = parents == [one.before] if one.before.strip("0") else not parents
-        made = next((line for line in lines if line.startswith(f"committer {one.who} ")), "").split(" ")
-        is_of_then = len(made) > 2 and made[-2].isdecimal() and abs(int(made[-2]) - one.seconds) <= _LAG
+        is_next = parents == [checkout.before] if checkout.before.strip("0") else not parents
+        made = next((line for line in lines if line.startswith(f"committer {checkout.who} ")), "").split(" ")
+        is_of_then = len(made) > 2 and made[-2].isdecimal() and abs(int(made[-2]) - checkout.seconds) <= _LAG
         if is_next and is_of_then and message.parse(text).ops:
             return True
     return False

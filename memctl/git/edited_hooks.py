@@ -85,10 +85,10 @@ def accept(repository: Repository, head: str) -> None:
 
 def _accepted(repository: Repository) -> dict[str, str]:
     try:
-        found = json.loads((repository.shared / _ACCEPTED).read_bytes())
+        accepted = json.loads((repository.shared / _ACCEPTED).read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return accepted if isinstance(accepted, dict) else {}
 
 
 def _blob_ids(repository: Repository, head: str, paths: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -103,12 +103,12 @@ def _hook_files(repository: Repository, names: Collection[str] = ()) -> Iterator
     They are the hooks (only those called one of `names`, if given), the files beside them, the settings of hook
     managers, and the files whose names any of these contains.
     """
-    found = [file for file in repository.hooks_of_commit() if not names or file.name in names]
-    found = [file for file in found if not hooks.is_ours_alone(repository, file)]
-    if not found:
+    files = [file for file in repository.hooks_of_commit() if not names or file.name in names]
+    files = [file for file in files if not hooks.is_ours_alone(repository, file)]
+    if not files:
         return
     folder = repository.hooks_folder()
-    texts = {file: _hook_text(file) for file in found}
+    texts = {file: _hook_text(file) for file in files}
     words = b"\n".join(texts.values())
     if _worktree_path(repository, folder):
         texts |= {file: _hook_text(file) for file in _files_below(repository, hooks.editable_folder(folder))}

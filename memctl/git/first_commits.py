@@ -21,8 +21,10 @@ class Origin(msgspec.Struct, frozen=True):
     """A file of a memory, or one line of a file, whose first commit is looked up.
 
     `path` is relative to `.memory/`. `line` is the line's number (1-based, as the file is now), 0 for the file itself.
-    `mark` is a text that tells two files apart if both sides of a merge added one at `path`, such as a record's
-    memory_id: the first commit is then the first in which the file contains `mark`. "" stands for any text.
+
+    `mark` is needed if both sides of a merge added a file at `path`. It is a text that only one of the two files
+    contains, such as a record's memory_id, and the first commit that is looked up is the first in which the file
+    contains it. With "" the file may have any text.
     """
 
     path: str
@@ -55,7 +57,7 @@ class _Addition(msgspec.Struct, frozen=True):
     blob: str
 
 
-class Authorship:
+class FirstCommits:
     """The history of a memory's worktree, with both sides of an unfinished merge, or the history of a `revision`.
 
     `prefix` is the path of the memory's `.memory/` folder, relative to the worktree's top.
@@ -88,13 +90,13 @@ class Authorship:
         all_thing_commits = {commit for commits in thing_commits.values() for commit in commits if commit}
         writer_commits = {self._commits[writer] for writer in writers if writer in self._commits}
         reached = _reachable(self._repository, writer_commits, all_thing_commits)
-        found = {}
+        visible = {}
         for writer in writers:
             commit = self._commits.get(writer)
-            found[writer] = frozenset(
+            visible[writer] = frozenset(
                 thing for thing in things if commit is None or not reached[commit].isdisjoint(thing_commits[thing])
             )
-        return found
+        return visible
 
     def paths_ever(self, folder: str) -> Collection[str]:
         """Return every path (relative to `.memory/`) below a folder of the memory that the history ever had."""
@@ -116,24 +118,29 @@ class Authorship:
                 lines.setdefault(origin.path, []).append(origin)
         for path, wanted in lines.items():
             numbers = (origin.line for origin in wanted)
-            found = blame.line_writers(self._repository, f"{self._prefix}/{path}", numbers, self._revision)
-            self._commits |= {origin: found[origin.line] for origin in wanted if origin.line in found}
+            commits = blame.line_writers(self._repository, f"{self._prefix}/{path}", numbers, self._revision)
+            self._commits |= {origin: commits[origin.line] for origin in wanted if origin.line in commits}
         self._find_file_commits([origin for origin in missing if not origin.line])
 
     def _find_file_commits(self, wanted: Collection[Origin]) -> None:
         additions = _additions(self._repository, self._tips, {f"{self._prefix}/{origin.path}" for origin in wanted})
         blobs = [
-            one.blob for origin in wanted if origin.mark for one in additions.get(f"{self._prefix}/{origin.path}", ())
+            addition.blob
+            for origin in wanted
+            if origin.mark
+            for addition in additions.get(f"{self._prefix}/{origin.path}", ())
         ]
         texts = trees.blobs(self._repository, blobs, _LARGEST)
         for origin in wanted:
             mark = origin.mark.encode()
             adders = additions.get(f"{self._prefix}/{origin.path}", ())
-            matching = [one for one in adders if not mark or mark in (texts[one.blob] or b"")]
+            matching = [addition for addition in adders if not mark or mark in (texts[addition.blob] or b"")]
             if matching:
-                first = min(matching, key=lambda one: (one.seconds, one.commit))  # in each clone the same
+                first = min(
+                    matching, key=lambda addition: (addition.seconds, addition.commit)
+                )  # in each clone the same
                 self._commits[origin], self._seconds[first.commit] = first.commit, first.seconds
-                self._all_commits[origin] = {one.commit for one in matching}
+                self._all_commits[origin] = {addition.commit for addition in matching}
 
     def _find_dates(self, commits: Iterable[str]) -> None:
         missing = sorted(commit for commit in commits if commit not in self._seconds)
@@ -161,7 +168,7 @@ def _additions(repository: Repository, tips: Iterable[str], paths: Collection[st
         return {}
     args = ["log", "--no-show-signature", "--topo-order", "-m", "--raw", "--no-abbrev", "-z", "--no-renames"]
     args += ["--diff-filter=A", "--format=%x1e%H %at"]
-    found: dict[str, list[_Addition]] = {}
+    additions: dict[str, list[_Addition]] = {}
     commit, seconds, blob = "", 0, ""
     for item in git.read([*args, *tips, "--", *sorted(paths)], repository.top).split(b"\0"):
         item = item.lstrip(b"\n")
@@ -171,8 +178,8 @@ def _additions(repository: Repository, tips: Iterable[str], paths: Collection[st
         elif item.startswith(b":"):
             blob = item.split()[3].decode()
         elif item:
-            found.setdefault(git.decode_path(item), []).append(_Addition(commit, seconds, blob))
-    return found
+            additions.setdefault(git.decode_path(item), []).append(_Addition(commit, seconds, blob))
+    return additions
 
 
 def _reachable(repository: Repository, writers: Collection[str], things: Collection[str]) -> dict[str, frozenset[str]]:

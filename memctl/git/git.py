@@ -261,10 +261,10 @@ def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Map
     process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
     out, err = process.communicate(stdin)
     if process.returncode:
-        said, printed = err.decode(errors="replace"), out.decode(errors="replace")
+        answer, printed = err.decode(errors="replace"), out.decode(errors="replace")
         from memctl.git import locks
 
-        error = GitFailed(args, process.returncode, said or printed, printed if said else "")
+        error = GitFailed(args, process.returncode, answer or printed, printed if answer else "")
         if error.hint is None and (lock := locks.parse(error.stderr, cwd)) is not None:
             error.hint = "; ".join(locks.describe(lock))
         raise error

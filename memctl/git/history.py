@@ -79,8 +79,8 @@ def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[st
     """
     revisions = "".join(f"{name}\n" for name in (*tips, *(f"^{name}" for name in until)))
     out = git.read([*_LOG, "--no-merges", "--stdin", "--", path], repository.top, revisions.encode())
-    found = [_commit(part) for part in re.split(_START, out.decode(errors="backslashreplace")) if part]
-    return {one.commit: one for one in found}
+    listed = [_commit(part) for part in re.split(_START, out.decode(errors="backslashreplace")) if part]
+    return {commit.commit: commit for commit in listed}
 
 
 def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
@@ -98,8 +98,10 @@ def has_discarded_versions(repository: Repository, path: str, revision: str, lim
     if revision == "HEAD" and not repository.has_head():
         return False
     args = ["log", "--no-show-signature", "--format=%H", f"--max-count={limit}"]
-    kept, every = (git.read([*args, *more, revision, "--", path], repository.top) for more in ([], ["--full-history"]))
-    return kept != every
+    without, every = (
+        git.read([*args, *more, revision, "--", path], repository.top) for more in ([], ["--full-history"])
+    )
+    return without != every
 
 
 def _commit(text: str) -> Commit:
@@ -199,8 +201,8 @@ def paths_touched(repository: Repository, limit: int, without: str) -> Callable[
     @cache
     def wait() -> set[str]:
         finalizer.detach()
-        found = git.finish(process, args).split(b"\0")  # the first path of a commit begins with an end of line
-        return {git.decode_path(item.lstrip(b"\n")) for item in found if item}
+        fields = git.finish(process, args).split(b"\0")  # the first path of a commit begins with an end of line
+        return {git.decode_path(item.lstrip(b"\n")) for item in fields if item}
 
     finalizer = weakref.finalize(wait, git.end, process)  # ends Git if the caller never calls the function
     return wait
@@ -238,14 +240,14 @@ def blobs_since(repository: Repository, path: str, base: str, limit: int) -> lis
         out = git.read([*args, *([f"^{base}"] if base else []), "--", path], repository.top)
     except git.GitFailed:
         out = git.read([*args, "--", path], repository.top)
-    found, moment = [], 0
+    blobs, moment = [], 0
     for item in out.split(b"\0"):
         if item.startswith(b"\x1e"):
             moment = int(item[1:])
         elif item.lstrip(b"\n").startswith(b":"):  # `:100644 100644 OLD NEW M`, then the path
             blob = item.split()[3].decode()
-            found.append((moment, blob if int(blob, 16) else ""))
-    return found
+            blobs.append((moment, blob if int(blob, 16) else ""))
+    return blobs
 
 
 class FileCommit(msgspec.Struct, frozen=True):
@@ -281,14 +283,14 @@ def file_commit(repository: Repository, commit: str, path: str) -> FileCommit:
 
 
 def _file_commits(repository: Repository, args: Sequence[str]) -> list[FileCommit]:
-    found = []
+    result = []
     out = git.read(args, repository.top, extra=git.OFFLINE).decode(errors="backslashreplace")
     for part in re.split("(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)", out):
         if part:
             name, seconds, author, body, names = part.split("\0", 4)
             path = names.strip("\0\n").partition("\0")[0]
-            found.append(FileCommit(name, author, timestamps.from_epoch(int(seconds)), body.strip("\n"), path))
-    return found
+            result.append(FileCommit(name, author, timestamps.from_epoch(int(seconds)), body.strip("\n"), path))
+    return result
 
 
 class LastState(msgspec.Struct, frozen=True):

@@ -39,7 +39,7 @@ def find(repository: Repository, texts: Iterable[str], folder: str, seconds: flo
     """
     wanted = [text.encode() for text in texts]
     deadline = time.monotonic() + seconds
-    found: dict[str, None] = {}
+    commits: dict[str, None] = {}
     seen: dict[str, bool] = {}
     is_complete = True
     own = _refs(repository, ["refs/memctl/"])
@@ -52,12 +52,12 @@ def find(repository: Repository, texts: Iterable[str], folder: str, seconds: flo
                 seen[blob] = any(text in (item.data or b"" if item else b"") for text in wanted)
             for commit, message, names in some:
                 if any(text in message for text in wanted) or any(seen[name] for name in names):
-                    found[commit] = None
+                    commits[commit] = None
             if time.monotonic() > deadline:
                 is_complete = False
                 break
         is_complete &= count < _MOST_COMMITS
-    return Matches(tuple(found), _refs_containing(repository, list(found)), is_complete)
+    return Matches(tuple(commits), _refs_containing(repository, list(commits)), is_complete)
 
 
 def staged_files(repository: Repository, texts: Iterable[str], folder: str) -> list[str]:
@@ -106,5 +106,5 @@ def _refs(repository: Repository, arguments: Sequence[str]) -> list[str]:
 
 def _refs_containing(repository: Repository, commits: Sequence[str]) -> tuple[str, ...]:
     """Return the refs from which one of some commits can be reached."""
-    asked = [argument for commit in commits[-_BATCH_SIZE:] for argument in ("--contains", commit)]
-    return tuple(_refs(repository, asked)) if asked else ()
+    arguments = [argument for commit in commits[-_BATCH_SIZE:] for argument in ("--contains", commit)]
+    return tuple(_refs(repository, arguments)) if arguments else ()

@@ -60,12 +60,12 @@ def keep_all(repository: Repository) -> None:
 
 
 def decide(repository: Repository) -> str:
-    """Return the value of memctl.hookCommits; if it is not set, set it to the default first."""
-    found = mode(repository)
-    if found:
-        return found
-    found = default(repository)
+    """Return the value of memctl.hookCommits; if the setting is missing, set it to its default first."""
+    chosen = mode(repository)
+    if chosen:
+        return chosen
+    chosen = default(repository)
     with suppress(git.GitFailed):  # the config can't be written: the value is decided again next time
-        git.write(["config", "--local", SETTING, found], repository.top)
-    repository.settings()[SETTING.lower()] = found
-    return found
+        git.write(["config", "--local", SETTING, chosen], repository.top)
+    repository.settings()[SETTING.lower()] = chosen
+    return chosen

@@ -146,8 +146,8 @@ class Hook(msgspec.Struct, frozen=True):
     @property
     def memories(self) -> list[str]:
         """The folders whose memories a hook of ours checks, relative to the worktree's top."""
-        found = _FOLDERS.search(self.data) if self.whose == "ours" else None
-        return shlex.split(os.fsdecode(found[1])) if found else []
+        match = _FOLDERS.search(self.data) if self.whose == "ours" else None
+        return shlex.split(os.fsdecode(match[1])) if match else []
 
     @property
     def made_its_folder(self) -> bool:
@@ -174,8 +174,8 @@ class HookChange(msgspec.Struct, frozen=True):
 
 def folder(repository: Repository) -> Path:
     """Return the folder in which Git looks for the hooks of this clone, by `core.hooksPath`, with links resolved."""
-    found = os.fsdecode(git.read(["rev-parse", "--git-path", "hooks"], repository.top)).removesuffix("\n")
-    return repository.top / found
+    path = os.fsdecode(git.read(["rev-parse", "--git-path", "hooks"], repository.top)).removesuffix("\n")
+    return repository.top / path
 
 
 def is_private(repository: Repository, place: Path) -> bool:
@@ -244,7 +244,7 @@ def script(name: str, memories: Sequence[str], program: str, made: bool) -> str:
     """
     programs = ["memctl", *([program] if program else [])]
     values = {"NAME": name, "BODY": _BODIES[name], "FOLDERS": shlex.join(memories), "PROGRAMS": shlex.join(programs)}
-    text = re.sub("|".join(values), lambda found: values[found[0]], _SCRIPT) + (_FOLDER_NOTE if made else "")
+    text = re.sub("|".join(values), lambda match: values[match[0]], _SCRIPT) + (_FOLDER_NOTE if made else "")
     head, _, rest = text.partition("# memctl hook STAMP\n")
     return f"{head}# memctl hook {_digest(os.fsencode(head + rest))}\n{rest}"
 
@@ -261,7 +261,7 @@ def manual_lines(name: str, memory: str) -> str:
         "BATCH": f"memctl/{'' if at_top else memory.replace('%', '%25').replace('/', '%2F') + '%2F'}.memory/batch",
         "MEMCTL": "memctl" if at_top else f"memctl -C {shlex.quote(memory)}",
     }
-    return re.sub("|".join(values), lambda found: values[found[0]], _MANUAL_LINES[name])
+    return re.sub("|".join(values), lambda match: values[match[0]], _MANUAL_LINES[name])
 
 
 def apply(change: HookChange) -> None:

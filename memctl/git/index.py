@@ -24,18 +24,18 @@ def entries(repository: Repository, *paths: str, without: str = "") -> list[Tree
     chosen = [*pathspecs_without(without), *paths] if without else ["--", *paths]
     args = ["ls-files", "-s", "-z", "--full-name", *chosen]
     out = git.read(args, repository.top, literal=not without, extra=repository.index_in_use())
-    found: dict[str, TreeEntry] = {}
+    entries_by_path: dict[str, TreeEntry] = {}
     for item in out.split(b"\0"):
         if item:
             meta, _, path = item.partition(b"\t")
             mode, blob, stage = meta.split()
             name = git.decode_path(path)
-            found[name] = TreeEntry(name, blob.decode(), mode in REGULAR and stage == b"0")
-    return list(found.values())
+            entries_by_path[name] = TreeEntry(name, blob.decode(), mode in REGULAR and stage == b"0")
+    return list(entries_by_path.values())
 
 
 class Sides(msgspec.Struct, frozen=True):
-    """The blob ids of a file in conflict: the common ancestor's ("" if both sides added it), ours and theirs."""
+    """The blob ids of three versions of a file in conflict: the ancestor ("" if both sides added it), ours, theirs."""
 
     base: str
     ours: str
@@ -53,9 +53,9 @@ def conflicting_files(repository: Repository, folder: str) -> dict[str, Sides]:
             if mode in REGULAR:
                 sides.setdefault(git.decode_path(path), {})[stage] = blob.decode()
     return {
-        path: Sides(found.get(b"1", ""), found[b"2"], found[b"3"])
-        for path, found in sides.items()
-        if {b"2", b"3"} <= found.keys()
+        path: Sides(side.get(b"1", ""), side[b"2"], side[b"3"])
+        for path, side in sides.items()
+        if {b"2", b"3"} <= side.keys()
     }
 
 
@@ -71,7 +71,7 @@ def pathspecs_without(name: str) -> list[str]:
 
 
 def stage(repository: Repository, texts: Mapping[str, str | None]) -> None:
-    """Stage texts by path (None removes the path) without touching the disk."""
+    """Stage `texts`, texts by path (None removes the path from the index), without touching the disk."""
     args = ["hash-object", "-w", "--stdin"]
 
     def blob(text: str | None) -> str:
@@ -81,7 +81,7 @@ def stage(repository: Repository, texts: Mapping[str, str | None]) -> None:
 
 
 def stage_blobs(repository: Repository, blobs: Mapping[str, str]) -> None:
-    """Stage blob ids by path ("" removes the path) without touching the disk."""
+    """Stage `blobs`, blob ids by path ("" removes the path from the index), without touching the disk."""
     extra = repository.index_in_use()
     lines = [f"100644 {blob}\t{path}\0" for path, blob in blobs.items() if blob]
     if lines:
@@ -107,7 +107,7 @@ def is_tracked(top: Path, path: str) -> bool:
 
 
 def refresh(repository: Repository) -> None:
-    """Update times and sizes in the index for files that were staged without them."""
+    """Store in the index the times and sizes of files on the disk that were staged without these."""
     with suppress(git.GitFailed):  # Git fails if some files differ, which is no error here
         git.write(["update-index", "-q", "--refresh"], repository.top, extra=repository.index_in_use())
 

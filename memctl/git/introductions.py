@@ -32,9 +32,9 @@ _NULL_DIGIT = "0"  # Git writes zeros in place of the id of a blob that does not
 class Introduction(msgspec.Struct, frozen=True):
     """A commit that introduced a text: its date in Unix seconds, the file, and the blob id of the text.
 
-    `before` are the blob ids of the file in the commit's parents; it is empty unless the new text may differ from the
-    parents' texts in nothing but retrieval counts, which memctl updates in merges and in its maintenance. `squashed` is
-    the range of commits that the commit squashes, "" if it squashes none.
+    `before` is set for merges and for memctl's maintenance, which may change nothing in a file but its retrieval
+    counts: it has the blob ids of the file in the commit's parents, to compare the texts. Otherwise it is empty.
+    `squashed` is the range of commits that the commit squashes, such as "BASE..TIP" with two ids; "" if none.
     """
 
     path: str
@@ -50,7 +50,8 @@ def introductions(
 ) -> Iterator[Introduction]:
     """Yield the introductions of all texts that files at or below some paths (none: all) ever had, latest first.
 
-    With `first_parent` only first parents are followed. Raises GitFailed.
+    `revisions` is a commit, whose history is read, or a range such as "OLD..NEW". With `first_parent` only first
+    parents are followed. Raises GitFailed.
     """
     commit, seconds, is_counting, squashed = "", 0, False, ""
     options = ["--first-parent"] if first_parent else []
@@ -66,7 +67,7 @@ def introductions(
             path, blob = git.decode_path(next(items)), columns[2 * parents + 1]
             before = columns[parents + 1 : 2 * parents + 1]
             if blob.strip(_NULL_DIGIT) and blob not in before:  # else the file was deleted, or only its mode changed
-                former = (one for one in before if one.strip(_NULL_DIGIT))
+                former = (blob for blob in before if blob.strip(_NULL_DIGIT))
                 counts_before = tuple(former) if is_counting or parents > 1 else ()
                 yield Introduction(path, blob, commit, seconds, counts_before, squashed)
 
@@ -80,14 +81,14 @@ def latest(
     `within` limits it to some paths (none: all), which is faster for a few files.
     """
     missing = dict(blobs)
-    found: dict[str, Introduction] = {}
-    for one in introductions(repository, within, revision) if missing else ():
-        if missing.get(one.path) == one.blob:
-            found[one.path] = one
-            del missing[one.path]
+    result: dict[str, Introduction] = {}
+    for introduction in introductions(repository, within, revision) if missing else ():
+        if missing.get(introduction.path) == introduction.blob:
+            result[introduction.path] = introduction
+            del missing[introduction.path]
             if not missing:
                 break
-    return found
+    return result
 
 
 def last_commits(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
@@ -95,13 +96,13 @@ def last_commits(repository: Repository, paths: Iterable[str], revision: str = "
     if revision == "HEAD" and not repository.has_head():
         return {}
     wanted = sorted(set(paths))
-    found = latest(repository, trees.blob_ids(repository, revision, wanted), revision, wanted)
-    return {path: one.commit for path, one in found.items()}
+    result = latest(repository, trees.blob_ids(repository, revision, wanted), revision, wanted)
+    return {path: introduction.commit for path, introduction in result.items()}
 
 
 def last_changes(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
     """Return when the text of each file at a revision was introduced: canonical UTC by path."""
     if revision == "HEAD" and not repository.has_head():
         return {}
-    found = latest(repository, trees.blob_ids(repository, revision, paths), revision)
-    return {path: timestamps.from_epoch(one.seconds) for path, one in found.items()}
+    result = latest(repository, trees.blob_ids(repository, revision, paths), revision)
+    return {path: timestamps.from_epoch(introduction.seconds) for path, introduction in result.items()}

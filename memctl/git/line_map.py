@@ -40,7 +40,7 @@ class LineMap(msgspec.Struct, frozen=True):
         return sum(hunk.new_count - hunk.old_count for hunk in self.hunks)
 
     def now(self, line: int) -> int | None:
-        """Return the number of a line in the newer version; None if it was deleted or changed."""
+        """Return the number that the old version's line `line` has in the newer version; None if deleted or changed."""
         offset = 0
         for hunk in self.hunks:
             if line < hunk.old_start:
@@ -51,7 +51,10 @@ class LineMap(msgspec.Struct, frozen=True):
         return line + offset
 
     def replacement(self, line: int) -> range:
-        """Return the newer version's lines in place of a deleted or changed line; empty for a deleted one."""
+        """Return the newer version's lines that replace the old version's line `line`, as a range of line numbers.
+
+        It is empty if the line was deleted or is unchanged.
+        """
         for hunk in self.hunks:
             if hunk.old_start <= line < hunk.old_start + hunk.old_count:
                 return range(hunk.new_start, hunk.new_start + hunk.new_count)

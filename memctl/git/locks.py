@@ -23,10 +23,10 @@ def parse(stderr: str, top: Path) -> Path | None:
 
     `top` is the worktree's root, to which some of Git's messages are relative.
     """
-    if found := re.search(_LOCK_FILE, stderr):
-        return Path(found[1])
-    if found := re.search(_CONFIG_FILE, stderr):
-        return top / f"{found[1]}.lock"
+    if match := re.search(_LOCK_FILE, stderr):
+        return Path(match[1])
+    if match := re.search(_CONFIG_FILE, stderr):
+        return top / f"{match[1]}.lock"
     return None
 
 

@@ -1,7 +1,8 @@
 """Commit messages: a Conventional Commits subject, and a last paragraph of trailers alone.
 
-If one line of that paragraph is no trailer, Git reads none of them (measured with git 2.39). So long values are folded
-onto continuation lines, and values contain no line ends. Lines have at most 100 characters, commitlint's usual limit.
+If one line of that paragraph is not a trailer, Git reads no trailer at all (measured with git 2.39). So long values are
+folded onto continuation lines, and values contain no line ends. Lines have at most 100 characters, commitlint's usual
+limit.
 """
 
 from __future__ import annotations
@@ -53,31 +54,34 @@ def compose(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> str
 
 
 def parse(message: str) -> Trailers:
-    """Return the trailers in the last paragraph of a commit message; all are empty if a line there is no trailer."""
+    """Return the trailers in the last paragraph of a commit message.
+
+    All of them are empty if any line of that paragraph is not a trailer.
+    """
     paragraphs = re.split(r"\n[ \t]*\n", message.strip("\n"))
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     key = ""
     for line in paragraphs[-1].split("\n") if len(paragraphs) > 1 else []:
         if line[:1] in (" ", "\t") and key:
-            found[key][-1] += " " + line.strip()
+            result[key][-1] += " " + line.strip()
             continue
         match = _TRAILER.fullmatch(line)
         if match is None:
             return Trailers()
         key = match[1].lower()
-        found.setdefault(key, []).append(match[2].strip())
-    deeds = found.get("memctl-record", ())
+        result.setdefault(key, []).append(match[2].strip())
+    deeds = result.get("memctl-record", ())
     return Trailers(
-        ops=tuple(found.get("memctl-op", ())),
-        ids=tuple(found.get("memctl-id", ())),
-        actor=", ".join(found.get("memctl-actor", ())),
-        session=", ".join(found.get("memctl-session", ())),
-        reason="; ".join(found.get("memctl-reason", ())),
-        base=_commit(found.get("memctl-base", ())),
-        changes=_commit(found.get("memctl-changes", ())),
-        commit=_commit(found.get("memctl-commit", ())),
+        ops=tuple(result.get("memctl-op", ())),
+        ids=tuple(result.get("memctl-id", ())),
+        actor=", ".join(result.get("memctl-actor", ())),
+        session=", ".join(result.get("memctl-session", ())),
+        reason="; ".join(result.get("memctl-reason", ())),
+        base=_commit(result.get("memctl-base", ())),
+        changes=_commit(result.get("memctl-changes", ())),
+        commit=_commit(result.get("memctl-commit", ())),
         deeds=tuple((match[1], match[2], match[3]) for text in deeds if (match := _DEED.fullmatch(text))),
-        decisions=tuple(found.get("decision", ())),
+        decisions=tuple(result.get("decision", ())),
     )
 
 
@@ -95,10 +99,10 @@ def _commit(values: Sequence[str]) -> str:
 
 def paragraphs(message: str) -> list[str]:
     """Return the paragraphs of a message below its subject, without the trailers at its end."""
-    found = [part for part in re.split(r"\n[ \t]*\n", message.strip("\n"))[1:] if part.strip()]
-    if found and all(_TRAILER.fullmatch(line) or line[:1].isspace() for line in found[-1].split("\n")):
-        found.pop()
-    return found
+    parts = [part for part in re.split(r"\n[ \t]*\n", message.strip("\n"))[1:] if part.strip()]
+    if parts and all(_TRAILER.fullmatch(line) or line[:1].isspace() for line in parts[-1].split("\n")):
+        parts.pop()
+    return parts
 
 
 def one_line(text: str) -> str:
@@ -108,7 +112,7 @@ def one_line(text: str) -> str:
 
 
 def shorten(subject: str) -> str:
-    """Return a line cut to the width of a message, 100 characters."""
+    """Return a line, such as a commit's subject, cut to 100 characters, the width of a commit message."""
     return subject if len(subject) <= _WIDTH else subject[: _WIDTH - 1].rstrip() + "…"
 
 

@@ -62,7 +62,7 @@ def replace_file(file: Path, data: bytes) -> None:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder private, and so its files, if an earlier memctl made it readable for others.
+    """Make a folder private if an earlier memctl made it readable for others; nobody else can reach its files then.
 
     A folder that does not exist, or that belongs to somebody else, is left alone.
     """

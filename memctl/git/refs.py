@@ -29,10 +29,10 @@ class RefFile(msgspec.Struct, frozen=True):
 
 def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, RefFile]:
     """Return the files that a commit has at the paths `names`, by path; a path without a file is left out."""
-    found = repository.objects.read([f"{commit}:{name}" for name in names])
+    blobs = repository.objects.read([f"{commit}:{name}" for name in names])
     return {
         name: RefFile(item.id, item.data)
-        for name, item in zip(names, found, strict=True)
+        for name, item in zip(names, blobs, strict=True)
         if item is not None and item.kind == "blob" and item.data is not None
     }
 
@@ -59,10 +59,10 @@ def commit_tree(
     *,
     signed: bool = False,
 ) -> str:
-    """Store a commit of a tree on no branch, and return its id. Raises MemctlError if Git does not know who you are.
+    """Store a commit of the tree `tree` on no branch, and return the commit's id.
 
-    `moment` (Unix seconds) sets author and committer date, without it the present time; `signed` signs the commit with
-    the user's key.
+    `moment` (Unix seconds) sets author and committer date; without it they are the present time. `signed` signs the
+    commit with the user's key. Raises MemctlError if Git has no name or address for the author.
     """
     dates = {} if moment is None else {f"GIT_{role}_DATE": f"{moment} +0000" for role in ("AUTHOR", "COMMITTER")}
     options = [word for parent in parents for word in ("-p", parent)]

@@ -1,4 +1,4 @@
-"""Upstreams: the remote branches with which a clone's branches are synced. How to find, fetch and push them.
+"""Finding, fetching and pushing upstreams, the remote branches with which a clone's branches are synced.
 
 Clones that push to one upstream can take turns (SyncTurn).
 """
@@ -185,12 +185,12 @@ class SyncTurn:
     @property
     def is_claimed_elsewhere(self) -> bool:
         """Whether another clone had the turn at the last fetch, and has had it for less than 10 seconds."""
-        found = self._other_claim
-        if not found:
+        claim = self._other_claim
+        if not claim:
             return False
         self._lost_claims = 0
-        if found != self._last_other_claim:
-            self._last_other_claim, self._other_claim_since = found, time.monotonic()
+        if claim != self._last_other_claim:
+            self._last_other_claim, self._other_claim_since = claim, time.monotonic()
         return time.monotonic() - self._other_claim_since < _LONGEST_TURN
 
     def claim(self, who: str) -> bool:
@@ -199,13 +199,13 @@ class SyncTurn:
         The claim is a commit whose message names `who`. Returns True also if the remote refuses the refs of turns,
         since it then has no turns at all.
         """
-        found = self._repository.tip(self._tracking)
-        if self._is_refused or (self._claim and found == self._claim):
+        tip = self._repository.tip(self._tracking)
+        if self._is_refused or (self._claim and tip == self._claim):
             return True
         text = f"memctl: {who} waits to push\n\n{os.urandom(8).hex()}\n"  # no two are the same
         commit = refs.write_commit(self._repository, {}, (), text)
         try:
-            if not self._push(commit, found):
+            if not self._push(commit, tip):
                 self._lost_claims += 1
                 self._is_refused = self._lost_claims >= _TRIES
                 return self._is_refused
@@ -218,12 +218,13 @@ class SyncTurn:
         return True
 
     def end_stale_claim(self) -> None:
-        """End the turn of another clone, if one has it, by deleting its ref at the remote.
+        """End another clone's turn, if one has the turn, by deleting the turn's ref at the remote.
 
-        It is called for a turn that has lasted too long: its process may have been killed, and later syncs would wait.
+        The caller has waited for the turn too long: the process that claimed it may have been killed, and every later
+        sync would wait, too.
         """
-        if found := self._other_claim:
-            self._end(found)
+        if claim := self._other_claim:
+            self._end(claim)
 
     def release(self) -> None:
         """End this clone's turn, if it has one."""
@@ -234,8 +235,8 @@ class SyncTurn:
     @property
     def _other_claim(self) -> str:
         """The commit of another clone's turn at the last fetch, however old; "" for none."""
-        found = self._repository.tip(self._tracking)
-        return found if found not in (self._claim, *_EMPTY_TREES) else ""
+        tip = self._repository.tip(self._tracking)
+        return tip if tip not in (self._claim, *_EMPTY_TREES) else ""
 
     def _end(self, turn: str) -> None:
         with suppress(MemctlError, PushRefused):  # the others stop waiting for it after a while

@@ -90,16 +90,16 @@ class Repository:
 
     @cached_property
     def private(self) -> Path:
-        """memctl's folder in the worktree's Git directory: caches, pending changes."""
+        """memctl's folder in this worktree's own Git directory, with caches and pending changes."""
         return self.git_dir / "memctl"
 
     def private_of(self, prefix: str) -> Path:
-        """Return the folder in `private` of the memory at `prefix`, relative to the worktree's top."""
+        """Return the folder in `private` of the memory whose `.memory/` is `prefix`, relative to the worktree's top."""
         return self.private / prefix.replace("%", "%25").replace("/", "%2F")
 
     @cached_property
     def shared(self) -> Path:
-        """memctl's folder in the Git directory of all worktrees: lock, sequence of ids, retrieval counts."""
+        """memctl's folder in the Git directory that all worktrees share: lock, id counters, retrieval counts."""
         return self.common_dir / "memctl"
 
     def worktrees(self) -> list[Path]:
@@ -108,15 +108,15 @@ class Repository:
         They are read from `worktrees/*/gitdir` in the Git directory (gitrepository-layout(5)).
         """
         main = self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
-        found = [main]
+        folders = [main]
         for file in sorted((self.common_dir / "worktrees").glob("*/gitdir")):
             with suppress(OSError):
-                found.append((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
-        return found
+                folders.append((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
+        return folders
 
     @cached_property
     def null_id(self) -> str:
-        """The id of no object: zeros, as many as an id of this repository has digits."""
+        """The id that Git writes for "no object": zeros, as many as an id of this repository has digits."""
         return "0" * _DIGITS[self.own_setting("extensions.objectformat") == "sha256"]
 
     def shallow(self) -> frozenset[str]:
@@ -280,8 +280,8 @@ class Repository:
 
         If another Git command has printed the settings already (`git.traced_settings`), no further one is run.
         """
-        if self.traced and (found := self.traced()) is not None:
-            return found.get(key)
+        if self.traced and (value := self.traced()) is not None:
+            return value.get(key)
         return self.settings().get(key)
 
     def own_setting(self, key: str) -> str:

@@ -29,9 +29,9 @@ RACY = 2_000_000_000  # ns: a file changed less than this ago may change again a
 
 
 class StatusProcess:
-    """A running git command that prints HEAD's commit and the files below a folder that differ from it.
+    """A running git command that prints HEAD's commit and the files below the folder `prefix` that differ from it.
 
-    With `settings` it prints the settings of `traced_settings`, too, which saves a process.
+    With `settings` it prints the settings of `traced_settings`, too, which saves a process. Methods wait for its end.
     """
 
     def __init__(self, repository: Repository, prefix: str, *, settings: bool = False) -> None:
@@ -55,7 +55,7 @@ class StatusProcess:
         return name.decode() if name.isalnum() else ""
 
     def upstream(self) -> tuple[str, bool]:
-        """Return the upstream branch of HEAD ("" if none), and whether it is at HEAD's commit."""
+        """Return HEAD's upstream branch, such as "origin/main" ("" if none), and whether it is at HEAD's commit."""
         name = next((item.removeprefix(_UPSTREAM) for item in self._items if item.startswith(_UPSTREAM)), b"")
         return name.decode(errors="replace").strip(), _UP_TO_DATE in self._items
 
@@ -64,16 +64,19 @@ class StatusProcess:
         return self._settings if self._items else None
 
     def differing(self, *, ignored: bool = True) -> list[str]:
-        """Return the files that differ from HEAD, the untracked ones, and with `ignored` those that Git ignores."""
+        """Return the paths of the files that differ from HEAD or are untracked, relative to the worktree's top.
+
+        With `ignored` the result also has the paths of files that Git ignores.
+        """
         items = self._items
         if self._untracked and not ignored:  # a .gitignore outside of the folder may have changed which are ignored
             items = git.read([*_STATUS, *_ALL, self.prefix], self.repository.top).split(b"\0")
-        found = []
+        differing = []
         for item in items:
             count = _FIELDS_BEFORE_PATH.get(item[:1])
             if count is not None and (ignored or item[:1] != b"!"):
-                found.append(git.decode_path(item.split(b" ", count)[count]))
-        return found
+                differing.append(git.decode_path(item.split(b" ", count)[count]))
+        return differing
 
     @cached_property
     def _items(self) -> list[bytes]:
@@ -109,7 +112,10 @@ class UntrackedNames:
         self._stored_stamps: dict[bytes, bytes] = {}  # the folders' stamps in the file, by path
 
     def recall(self) -> list[bytes] | None:
-        """Return Git's stored lines for untracked and ignored names; None if none are stored or they are outdated."""
+        """Return the stored lines of `git status` for untracked and ignored files, such as b"? notes.md".
+
+        The result is None if no lines are stored, or if they are outdated.
+        """
         with suppress(OSError, ValueError):  # there is none yet, or it is damaged, or a folder is gone
             if os.path.getsize(self._index) < _LARGE_INDEX:
                 return None
@@ -121,30 +127,30 @@ class UntrackedNames:
                 return items.split(b"\0") if items else []
         return None
 
-    def keep(self, items: Iterable[bytes], asked: int) -> None:
-        """Store Git's lines for untracked and ignored names, unless the index or a folder changed after Git was asked.
+    def keep(self, items: Iterable[bytes], number: int) -> None:
+        """Store the lines `items` of `git status` for untracked and ignored files, such as b"? notes.md".
 
-        `items` are the lines. `asked` is the time at which Git was asked, in nanoseconds since 1970. Nothing is stored
-        for a small index.
+        `number` is the time at which Git was asked, in nanoseconds since 1970. Nothing is stored if the index or a
+        folder has changed since 2 s before that time, or if the index is smaller than 1 MB.
         """
         with suppress(OSError):
             index, latest = mark(self._index)
             folders, waiting = [], [self._prefix] if os.path.getsize(self._index) >= _LARGE_INDEX else []
-            while waiting and latest < asked - RACY:
+            while waiting and latest < number - RACY:
                 path = waiting.pop()
                 now, changed = mark(os.path.join(self._top, path))
                 latest = max(latest, changed)
                 folders.append(now + b" " + path)
                 waiting += self._folders_below(path, now)
-            if folders and latest < asked - RACY:
+            if folders and latest < number - RACY:
                 private_files.replace_file(self.file, b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
 
     def _folders_below(self, path: bytes, now: bytes) -> list[bytes]:
         """Return the folders in a folder; they are known without reading it if its stamp `now` is the stored one."""
         if self._stored_stamps.get(path) == now:
-            return [one for one in self._stored_stamps if os.path.dirname(one) == path]
+            return [stored_stamp for stored_stamp in self._stored_stamps if os.path.dirname(stored_stamp) == path]
         with os.scandir(os.path.join(self._top, path)) as entries:
-            return [os.path.join(path, one.name) for one in entries if one.is_dir(follow_symlinks=False)]
+            return [os.path.join(path, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:
@@ -170,5 +176,5 @@ def mark(path: str | bytes | os.PathLike[str]) -> tuple[bytes, int]:
     The stamp has the times, size and inode; the time is in nanoseconds since 1970. Raises OSError.
     """
     status = os.lstat(path)
-    found = f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
-    return found.encode(), max(status.st_mtime_ns, status.st_ctime_ns)
+    result = f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
+    return result.encode(), max(status.st_mtime_ns, status.st_ctime_ns)

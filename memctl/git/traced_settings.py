@@ -35,14 +35,14 @@ def read(events: bytes) -> dict[str, str] | None:
 
     if b'"event":"cmd_name"' not in events:  # this Git has no such events
         return None
-    found, own = {}, ""
+    settings, own = {}, ""
     try:
         for line in events.splitlines():
             if line.startswith((b'{"event":"version"', b'{"event":"def_param"')):
                 event = msgspec.json.decode(line, type=dict[str, str])
                 own = own or event["sid"]
                 if "param" in event and event["sid"] == own:  # not of a Git that this one runs in another repository
-                    found[event["param"]] = event.get("value", "")
+                    settings[event["param"]] = event.get("value", "")
     except (msgspec.MsgspecError, UnicodeDecodeError, KeyError):
         return None
-    return found
+    return settings

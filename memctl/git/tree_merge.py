@@ -31,9 +31,9 @@ _MKTREE = ("mktree", "-z", "--batch")
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """An entry of a tree: its mode, as Git writes it, and its blob id.
+    """An entry of a tree: its mode, as Git writes it, such as "100644", and its blob id.
 
-    A whole folder has the mode FOLDER and a tree id.
+    An entry for a whole folder has the mode FOLDER, and the id of the folder's tree in `blob`.
     """
 
     mode: str
@@ -53,19 +53,19 @@ class Leaf(msgspec.Struct, frozen=True):
 def leaves(repository: Repository, revision: str, folder: str) -> dict[str, Leaf]:
     """Return the files below a folder of a commit or tree, by paths relative to that folder."""
     args = ["ls-tree", "-r", "-z", "--full-tree", revision, "--", folder + "/"]
-    found = {}
+    result = {}
     for item in git.read(args, repository.top).split(b"\0"):
         if item:
             meta, _, path = item.partition(b"\t")
             mode, _, blob = meta.decode().split()
-            found[os.fsdecode(path)[len(folder) + 1 :]] = Leaf(mode, blob)
-    return found
+            result[os.fsdecode(path)[len(folder) + 1 :]] = Leaf(mode, blob)
+    return result
 
 
 def tree_at(repository: Repository, revision: str, folder: str = "") -> str:
     """Return the tree id of a commit or tree, or of a folder in it; "" if it has no such folder."""
-    (found,) = repository.objects.read([f"{revision}^{{tree}}"])
-    tree = found.id if found else ""
+    (tree_object,) = repository.objects.read([f"{revision}^{{tree}}"])
+    tree = tree_object.id if tree_object else ""
     for name in folder.split("/") if folder and tree else ():
         leaf = _listing(repository, tree).get(name)
         if leaf is None or not leaf.is_folder:
@@ -76,15 +76,15 @@ def tree_at(repository: Repository, revision: str, folder: str = "") -> str:
 
 def _listing(repository: Repository, tree: str) -> dict[str, Leaf]:
     """Return the entries of a tree, or of a commit's: files and folders by name."""
-    (found,) = repository.objects.read([f"{tree}^{{tree}}"])
-    if found is None or found.data is None:
+    (tree_object,) = repository.objects.read([f"{tree}^{{tree}}"])
+    if tree_object is None or tree_object.data is None:
         raise MemctlError(f"Git does not have the tree {tree}", "`git fsck` looks for what else is missing")
-    listing, position, digits = {}, 0, len(found.id) // 2
-    while position < len(found.data):  # "MODE NAME\0" and the id in bytes, again and again
-        end = found.data.index(b"\0", position)
-        mode, _, name = found.data[position:end].partition(b" ")
+    listing, position, digits = {}, 0, len(tree_object.id) // 2
+    while position < len(tree_object.data):  # "MODE NAME\0" and the id in bytes, again and again
+        end = tree_object.data.index(b"\0", position)
+        mode, _, name = tree_object.data[position:end].partition(b" ")
         position = end + 1 + digits
-        listing[os.fsdecode(name)] = Leaf(mode.decode(), found.data[end + 1 : position].hex())
+        listing[os.fsdecode(name)] = Leaf(mode.decode(), tree_object.data[end + 1 : position].hex())
     return listing
 
 
@@ -207,7 +207,7 @@ def merge(repository: Repository, before: Sequence[str], ours: str, theirs: str)
                 "merge them with `git pull`, then run `memctl sync` again",
             )
         raise git.GitFailed(args, process.returncode, err.decode(errors="replace"))
-    tree, *paths = (os.fsdecode(item) for item in out.split(b"\0") if item)
+    tree, *paths = (os.fsdecode(one) for one in out.split(b"\0") if one)
     # Git adds such an ending to a file of one side whose path is a folder on the other side.
     ending = re.compile(rf"~(?:{one}|{other})(?:_[0-9]+)?$")
     return tree, tuple(dict.fromkeys(ending.sub("", path) for path in paths)) if process.returncode else ()
@@ -260,22 +260,23 @@ def merge_lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: 
 
 
 def merge_names(base: list[str], ours: list[str], theirs: list[str], order: Sequence[str]) -> list[str]:
-    """Return all names of the lists `ours` and `theirs`, each once, merged into one order.
+    """Return all names in the lists `ours` and `theirs`, such as the headings of two texts, each once, in one order.
 
     The order is that of `ours`, or of `theirs` if only `theirs` was reordered since `base`. A name that is only in the
     other list is placed behind the name that precedes it there. If names of both lists compete for one place, their
-    order in `base` decides, or else that in `order`. The name "" of the text before the first name stays first.
+    order in `base` decides, or else that in `order`. The name "", which stands for the text before the first heading,
+    stays first.
     """
     first, second = (theirs, ours) if _is_reordered(base, theirs) and not _is_reordered(base, ours) else (ours, theirs)
-    found = list(first)
+    result = list(first)
     for index, name in enumerate(second):
-        if name in found:
+        if name in result:
             continue
-        place = found.index(second[index - 1]) + 1 if index else 0
-        while place < len(found) and found[place] not in second and not _precedes(name, found[place], base, order):
+        place = result.index(second[index - 1]) + 1 if index else 0
+        while place < len(result) and result[place] not in second and not _precedes(name, result[place], base, order):
             place += 1
-        found.insert(place, name)
-    return found
+        result.insert(place, name)
+    return result
 
 
 def _is_reordered(base: list[str], side: list[str]) -> bool:

@@ -52,12 +52,12 @@ def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str
     Raises MemctlError for a blob that Git has lost.
     """
     names = list(dict.fromkeys(wanted))
-    found: dict[str, bytes | None] = {}
+    contents: dict[str, bytes | None] = {}
     for name, item in zip(names, repository.objects.read(names, limit), strict=True):
         if item is None:
             raise MemctlError(f"Git does not have the object {name}", "`git fsck` looks for what else is missing")
-        found[name] = item.data
-    return found
+        contents[name] = item.data
+    return contents
 
 
 def local_blob(repository: Repository, blob: str, limit: int) -> bytes | None:
@@ -77,10 +77,10 @@ def local_blob(repository: Repository, blob: str, limit: int) -> bytes | None:
 def blob_ids(repository: Repository, revision: str, paths: Iterable[str]) -> dict[str, str]:
     """Return the blob ids of some files at a revision, by path; missing files are left out."""
     args, wanted = ["ls-tree", "-z", "--full-tree", revision, "--"], [path for path in paths if path]
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for some in batched(wanted):
-        found |= {entry.path: entry.blob for entry in parse(git.read([*args, *some], repository.top))}
-    return found
+        result |= {entry.path: entry.blob for entry in parse(git.read([*args, *some], repository.top))}
+    return result
 
 
 def submodules(repository: Repository, revision: str, paths: Iterable[str]) -> list[str]:
@@ -99,8 +99,10 @@ def worktree_blob_ids(repository: Repository, paths: Iterable[str]) -> dict[str,
     from memctl.git import coprocess
 
     listed = list(paths)
-    found = repository.hashes.answers([_quote_line(path) for path in listed], lambda out: coprocess.line(out).decode())
-    return {path: blob.strip() for path, blob in zip(listed, found, strict=True)}
+    answers = repository.hashes.answers(
+        [_quote_line(path) for path in listed], lambda out: coprocess.line(out).decode()
+    )
+    return {path: blob.strip() for path, blob in zip(listed, answers, strict=True)}
 
 
 def _quote_line(path: str) -> str:
@@ -145,13 +147,13 @@ def blob_ids_at(repository: Repository, places: Iterable[tuple[str, str]]) -> di
     trees = {place: item for place, item in zip(folders, repository.objects.read(names), strict=True) if item}
     listed = {item.id: item for item in trees.values()}
     files = {name: _files_in(item) for name, item in listed.items()}
-    found = {}
+    result = {}
     for commit, folder, name in wanted:
         tree = trees.get((commit, folder))
         blob = files[tree.id].get(os.fsencode(name)) if tree else None
         if blob is not None:
-            found[commit, f"{folder}/{name}" if folder else name] = blob
-    return found
+            result[commit, f"{folder}/{name}" if folder else name] = blob
+    return result
 
 
 def _split_path(path: str) -> tuple[str, str]:
@@ -164,11 +166,11 @@ def _files_in(tree: Object) -> dict[bytes, str]:
 
     Each entry is a mode, a space, the name, a zero byte, and the id.
     """
-    data, size, found, start = tree.data or b"", len(tree.id) // 2, dict[bytes, str](), 0
+    data, size, blobs, start = tree.data or b"", len(tree.id) // 2, dict[bytes, str](), 0
     while start < len(data):
         end = data.index(b"\0", start)
         mode, _, name = data[start:end].partition(b" ")
         start = end + 1 + size
         if mode in _FILES:
-            found[name] = data[end + 1 : start].hex()
-    return found
+            blobs[name] = data[end + 1 : start].hex()
+    return blobs

@@ -33,10 +33,10 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
     """
     if environ.get(_VARIABLE, "").strip().lower() not in _OFF or is_marked(repository):
         return TRUSTED
-    found, patterns, addresses = _settings(repository)
-    if SETTING in found:
-        return REFUSED if found[SETTING].lower() in _OFF else TRUSTED
-    if addresses and all(any(fnmatchcase(one, pattern) for pattern in patterns) for one in addresses):
+    settings, patterns, addresses = _settings(repository)
+    if SETTING in settings:
+        return REFUSED if settings[SETTING].lower() in _OFF else TRUSTED
+    if addresses and all(any(fnmatchcase(address, pattern) for pattern in patterns) for address in addresses):
         return TRUSTED
     from memctl.git import earlier_use, hook_commits  # mostly the setting is there
 
@@ -87,7 +87,7 @@ def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[s
     except git.GitFailed:
         return {}, [], []  # none of these is set
     fields = iter(out.split("\0"))
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     patterns: list[str] = []
     addresses: list[str] = []
     for scope, item in zip(fields, fields, strict=False):
@@ -98,5 +98,5 @@ def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[s
         elif key.startswith("remote."):
             addresses.append(value)
         else:
-            found[key] = value
-    return found, patterns, addresses
+            settings[key] = value
+    return settings, patterns, addresses

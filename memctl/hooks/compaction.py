@@ -24,9 +24,10 @@ confirmations that something worked. Of a dead end keep one sentence. Don't gues
 
 
 def note(host: Host, payload: Payload, folder: SessionDir, environ: Mapping[str, str], now: str) -> None:
-    """Log a compaction that is about to happen, with the context's tokens and the number of tool calls.
+    """Log a compaction that is about to happen, with the number of tokens in the context and that of tool calls so far.
 
-    `now` is the compaction's time. The entry goes to the log of compactions of the session's memory.
+    `now` is the compaction's time, and `folder` memctl's folder for the session. The entry goes to the log of
+    compactions of the session's memory. Tool calls are counted since the last compaction.
     """
     fill = pressure.measure(payload.transcript, environ) if host.reads else None
     entry = {

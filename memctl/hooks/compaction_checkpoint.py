@@ -59,18 +59,18 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
     outcome = transaction.carry_out(memory, plan, session_end.write_options(memory))
     if not outcome.change.is_empty:
         draft_page.drop(folder)
-    for one in new_checkpoints:
-        session_state.update(folder, checkpoint=one.checkpoint_id)
-        if not any(event.checkpoint_id == one.checkpoint_id for event in event_stream.read(memory).events):
-            task_state.note(memory, one)
+    for saved in new_checkpoints:
+        session_state.update(folder, checkpoint=saved.checkpoint_id)
+        if not any(event.checkpoint_id == saved.checkpoint_id for event in event_stream.read(memory).events):
+            task_state.note(memory, saved)
 
 
 def _saved_for(snapshot: Snapshot, workflow: str, state: SessionState, event: str) -> Checkpoint | None:
     """Return the checkpoint that a killed process has saved for this event, None if there is none."""
     if state.saving[0] != event:
         return None
-    found = checkpoints.read(snapshot, workflow).checkpoints
-    return next((one for one in found if one.checkpoint_id == state.saving[1]), None)
+    saved = checkpoints.read(snapshot, workflow).checkpoints
+    return next((saved for saved in saved if saved.checkpoint_id == state.saving[1]), None)
 
 
 def _merge_task(state: SessionState, last: Checkpoint | None) -> TaskState:
@@ -81,9 +81,9 @@ def _merge_task(state: SessionState, last: Checkpoint | None) -> TaskState:
     task = state.task
     if last is None or last.checkpoint_id == state.checkpoint or last.goal in task.earlier_goals:
         return task
-    named = {key(step.text) for step in task.steps}
+    keys = {key(step.text) for step in task.steps}
     gone = [step for step in last.steps if step.evidence == progress.TASK_LIST and step.status != DONE]
-    dropped = {key(step.text) for step in gone} - named  # steps that the agent removed from its task list
+    dropped = {key(step.text) for step in gone} - keys  # steps that the agent removed from its task list
     steps = tuple(step for step in last.steps if key(step.text) not in dropped)
     made = progress.merge(msgspec.structs.replace(task, goal=last.goal), msgspec.structs.replace(last, steps=steps))
     # Lists of the checkpoint and of the transcript are joined, without errors whose steps succeeded meanwhile.

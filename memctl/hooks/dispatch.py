@@ -473,9 +473,9 @@ def _open_for_search(call: _EventCall) -> Memory:
     """
     from memctl.git.status import StatusProcess
 
-    asked = StatusProcess(call.repository, (call.place / FOLDER).relative_to(call.repository.top).as_posix())
+    status = StatusProcess(call.repository, (call.place / FOLDER).relative_to(call.repository.top).as_posix())
     call.repository.ask_settings()
-    return _open(call, asked)
+    return _open(call, status)
 
 
 def _open(call: _EventCall, status: StatusProcess | None = None) -> Memory:

@@ -1,14 +1,16 @@
 """Tell an agent what is recorded about a file when it first reads or writes the file in a session.
 
-The answer has the record's sentence (at most 400 characters), because agents don't follow references. Records in force
-go before proposed ones, which count only with a reason or an alternative; records about the file go before those about
-a folder above it; then the weight decides. A file that is written without being read is named as well. With
-`git config memctl.guard deny` the first such write of Claude Code is refused. Files in shell commands count, too, since
-Codex has no other way to read files.
+An answer has one sentence with the title and reason of a record (at most 400 characters), because agents don't follow
+references. Of several records, one in force goes before a proposed one; then one about the file goes before one about a
+folder above it; then the one with the greater weight is first. A proposed decision without a reason and without an
+alternative is not shown.
 
-Only one look-up in the cache is made for the paths, or the words of a shell command or a patch; the call is parsed only
-if one of them is a file with a record. Each result is compared with the record's file. A record that was written
-without memctl is found after any command has read it.
+A file that the agent writes without reading it is answered as well. With `git config memctl.guard deny` the first such
+write of Claude Code is refused. Files in shell commands count, too, since Codex has no other way to read files.
+
+To be fast, a hook looks in the cache once for all paths, or for all words of a shell command or a patch; it parses the
+call only if one of them is a file with a record. Each result is compared with the record's file. A record that was
+written without memctl is found after any command has read it.
 """
 
 from __future__ import annotations
@@ -53,8 +55,8 @@ _Recall = tuple[str, bool, FileRecord, str, tuple[str, ...]]
 def after(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
     """Return what is recorded about the files that a tool call read or wrote; "" if nothing is.
 
-    Each file is answered once between two compactions. `place` is the folder with the memory, and `now` the time by
-    which records expire.
+    Each file is answered once between two compactions. `place` is the folder with the memory. Records that have expired
+    at the time `now` are left out.
     """
     lines = []
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
@@ -73,9 +75,9 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
 def before(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
     """Return an answer (JSON) that refuses a tool call which writes a file with records that the agent was not shown.
 
-    Each file is refused at most once between two compactions; the next attempt is allowed. Only records that are not
-    merely proposed refuse a call. The result is "" if the call is allowed, or if Git's setting memctl.guard is not
-    "deny". `place` is the folder with the memory, and `now` the time by which records expire.
+    The result is "" if the call is allowed, or if Git's setting memctl.guard is not "deny". Each file is refused at
+    most once between two compactions; the next attempt is allowed. Proposed records do not refuse a call, nor do
+    records that have expired at the time `now`. `place` is the folder with the memory.
     """
     if repository.own_setting(SETTING).lower() != DENY:
         return ""
@@ -93,16 +95,16 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
     """Yield the files with records that a call touches, except those that were shown since the last compaction."""
     top, cwd = repository.top, payload.cwd or str(place)
     shown = folder.shown()
-    named = [name for name in _candidates(top, cwd, payload.arguments) if _mark(name) not in shown]
-    rows = file_records.records_of_files(repository.private / folder.root.name, named, now) if named else {}
+    candidates = [name for name in _candidates(top, cwd, payload.arguments) if _mark(name) not in shown]
+    rows = file_records.records_of_files(repository.private / folder.root.name, candidates, now) if candidates else {}
     if not rows or _is_restricted(repository, place, folder):
         return
-    for name, is_written in _touched_files(top, cwd, payload, named).items():
+    for name, is_written in _touched_files(top, cwd, payload, candidates).items():
         ranked = sorted(rows.get(name, []), key=lambda row: (row.status == PROPOSED, row.file != name))
-        given = [row.id for row in ranked if _SHOWN_AT_FILE + row.id in shown]
+        recalled = [row.id for row in ranked if _SHOWN_AT_FILE + row.id in shown]
         # New records go before those that were given; a given record about a folder counts for all files below.
-        ranked = [row for row in ranked if row.id not in given or row.file == name]
-        ranked.sort(key=lambda row: row.id in given)
+        ranked = [row for row in ranked if row.id not in recalled or row.file == name]
+        ranked.sort(key=lambda row: row.id in recalled)
         reasons = ((row, _reason(place / FOLDER / row.path, row)) for row in ranked)
         held = [(row, reason) for row, reason in islice(reasons, 2 * _OTHERS) if reason is not None]
         if held:
@@ -120,28 +122,28 @@ def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[st
     paths = [each for key, values in lists.items() if "path" in key.lower() or "file" in key.lower() for each in values]
     if paths and "command" not in lists:
         return list(_inside(top, [cwd], (path for path in paths if isinstance(path, str))))
-    found, folders = dict[str, None](), [cwd]
+    names, folders = dict[str, None](), [cwd]
     for text in (each for values in lists.values() for each in values if isinstance(each, str)):
         words = text[:_LOOKED_AT].translate(_BETWEEN_WORDS).split()[:_WORDS]
         folders += [os.path.join(folders[-1], to) for word, to in pairwise(words) if word in _MOVES]
         if len(words) > 1:
             whole = [text] if len(text) <= _LONGEST_PATH else []  # a path may contain spaces
             words = [*whole, *(word for word in words if "." in word or "/" in word)]
-        found |= dict.fromkeys(_inside(top, folders, dict.fromkeys(words)))
-    return list(found)[:_WORDS]
+        names |= dict.fromkeys(_inside(top, folders, dict.fromkeys(words)))
+    return list(names)[:_WORDS]
 
 
-def _touched_files(top: Path, cwd: str, payload: Payload, named: Iterable[str]) -> dict[str, bool]:
+def _touched_files(top: Path, cwd: str, payload: Payload, candidates: Iterable[str]) -> dict[str, bool]:
     """Return the files of the repository that a call touches, each with whether the call writes it."""
     if payload.tool in _READERS:
-        return dict.fromkeys(named, False)
+        return dict.fromkeys(candidates, False)
     from memctl.session import tool_calls  # slow to import, and needed only for files with a record
     from memctl.text.actions import READ
 
     files_touched: dict[str, bool] = {}
-    for one in tool_calls.touched(payload._replace(cwd=cwd)):
-        for name in _inside(top, [one.cwd], [one.path]):
-            files_touched[name] = files_touched.get(name, False) or one.action != READ
+    for file_name in tool_calls.touched(payload._replace(cwd=cwd)):
+        for name in _inside(top, [file_name.cwd], [file_name.path]):
+            files_touched[name] = files_touched.get(name, False) or file_name.action != READ
     return files_touched
 
 

@@ -25,14 +25,14 @@ def take_new_compression(folder: SessionDir, transcript: str) -> bool:
     a resumed session.
     """
     start = end = folder.offset(_READ)
-    found = False
+    is_new = False
     for offset, line in lines_after(transcript, start):
         end = offset
         summary = _summary(line) if line.startswith(_REPLACED) else ""
-        found |= bool(summary) and folder.create_marker(f"{_SEEN}{_digest(summary)}")
+        is_new |= bool(summary) and folder.create_marker(f"{_SEEN}{_digest(summary)}")
     if end != start:
         folder.note_offset(_READ, end)
-    return found
+    return is_new
 
 
 def _summary(line: bytes) -> str:

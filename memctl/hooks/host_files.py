@@ -104,8 +104,8 @@ class OriginalFiles:
 
 def state_home(environ: Mapping[str, str]) -> Path:
     """Return the folder for the originals of a user's own files, below XDG_STATE_HOME or ~/.local/state."""
-    given = environ.get("XDG_STATE_HOME", "")
-    return (Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state") / "memctl" / "installed"
+    folder = environ.get("XDG_STATE_HOME", "")
+    return (Path(folder) if os.path.isabs(folder) else Path.home() / ".local" / "state") / "memctl" / "installed"
 
 
 def settings_edit(
@@ -182,17 +182,17 @@ def declined_rules(host: Host, environ: Mapping[str, str]) -> list[str]:
     """
     form, own = FORMS[host.name], settings.place(host, settings.USER, Path(), environ)
     file = Path(os.path.realpath(own.file.parent / form.file if form.file else own.file))
-    kept = OriginalFiles(state_home(environ)).find(file)
-    if kept is None:
+    originals = OriginalFiles(state_home(environ)).find(file)
+    if originals is None:
         return []
     try:
         text, _ = _text(_content(file, own.shown), own.shown)
-        there = (
+        rules = (
             permissions.rules_in(text, form.rules()) if form.file else settings.list_at(text, form.setting, own.shown)
         )
     except MemctlError:
         return []
-    return [rule for rule in kept.offered if rule not in there]
+    return [rule for rule in originals.offered if rule not in rules]
 
 
 def _choice(allowed: Allowed, original: OriginalFile | None, present: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -53,10 +53,10 @@ def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) ->
     """
     is_settled = True
     for key in dict.fromkeys(note.key for note in job_queue.notes(root)):
-        one = SessionDir(root, key)
+        session_dir = SessionDir(root, key)
         try:
             is_settled &= job_queue.run_jobs(
-                one, partial(do_work, one, environ), patience, fault=partial(log.fault, root, "", key)
+                session_dir, partial(do_work, session_dir, environ), patience, fault=partial(log.fault, root, "", key)
             )
         except OSError as error:
             log.fault(root, "", key, error)
@@ -103,27 +103,27 @@ def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patien
     can't be ended does not count towards `most`; its error goes to the log of faults.
     """
     done = 0
-    for one in sessions:
+    for session in sessions:
         if done == most:
             return
         try:
-            job_queue.run_locked(one, partial(_end_killed, memory, one), patience)
+            job_queue.run_locked(session, partial(_end_killed, memory, session), patience)
             done += 1
         except Exception as error:
-            log.fault(one.root, "", one.key, error)
+            log.fault(session.root, "", session.key, error)
 
 
-def _end_killed(memory: Memory, one: SessionDir) -> None:
+def _end_killed(memory: Memory, folder: SessionDir) -> None:
     """Summarize a killed session, commit its page, and mark the session as ended."""
     from memctl.hooks import session_end
     from memctl.write import commit
 
-    session = live_sessions.read(one)
+    session = live_sessions.read(folder)
     if session is not None and session.host in HOSTS:
-        summarize.update_draft(memory, HOSTS[session.host], session.transcript, one, is_over=True)
-    session_end.end(memory, one, was_killed=True)
+        summarize.update_draft(memory, HOSTS[session.host], session.transcript, folder, is_over=True)
+    session_end.end(memory, folder, was_killed=True)
     commit.end_batch(memory)
-    live_sessions.end(one)
+    live_sessions.end(folder)
 
 
 def _compact(work: _Work) -> None:

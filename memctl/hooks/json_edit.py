@@ -42,19 +42,19 @@ def parse(text: str, name: str) -> dict[str, Any]:
     `name` is the file's name for messages. Raises MemctlError if the text is not a JSON object.
     """
     try:
-        found = json.loads(_plain(text) if text.strip() else "{}", parse_constant=_refuse_constant)
+        value = json.loads(_plain(text) if text.strip() else "{}", parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         where = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise MemctlError(f"{name}{where} is not JSON: {getattr(error, 'msg', error)}", "nothing was changed") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise MemctlError(f"{name} is not a JSON object", "nothing was changed")
-    return found
+    return value
 
 
 def extras(text: str) -> list[str]:
     """Return the extensions of JSON that a text uses: COMMENTS, COMMAS, both or none."""
     bare = _bare(text)
-    return [name for name, found in ((COMMENTS, bare != text), (COMMAS, _plain(text) != bare)) if found]
+    return [name for name, has_any in ((COMMENTS, bare != text), (COMMAS, _plain(text) != bare)) if has_any]
 
 
 def value_at(text: str, path: Sequence[str | int]) -> int | None:
@@ -66,10 +66,10 @@ def value_at(text: str, path: Sequence[str | int]) -> int | None:
             return None
         members = _spans(plain, at)
         if isinstance(step, str):
-            named = [span for span in members if span.key == step]
-            if not named:
+            matching = [span for span in members if span.key == step]
+            if not matching:
                 return None
-            at = named[-1].value  # the last of several members with one key counts, as in JSON parsers
+            at = matching[-1].value  # the last of several members with one key counts, as in JSON parsers
         elif step < len(members):
             at = members[step].value
         else:
@@ -150,12 +150,12 @@ def _join(before: str, after: str) -> str:
 
 def _bare(text: str) -> str:
     """Return the text with comments replaced by spaces."""
-    return _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _NOT_SPACE.sub(" ", found[0]), text)
+    return _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else _NOT_SPACE.sub(" ", match[0]), text)
 
 
 def _plain(text: str) -> str:
     """Return the text with comments and trailing commas replaced by spaces, which makes it plain JSON."""
-    return _LAST_COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", _bare(text))
+    return _LAST_COMMA.sub(lambda match: match[0] if match[0][0] == '"' else " ", _bare(text))
 
 
 def _spans(text: str, at: int) -> list[JsonSpan]:
@@ -177,8 +177,8 @@ def _spans(text: str, at: int) -> list[JsonSpan]:
 def _unit(text: str) -> str:
     """Return one step of indentation: that of the text's first member, or two spaces."""
     at = _skip(text, 0)
-    found = _spans(text, at) if text[at : at + 1] == "{" else []
-    return (_indentation(text, found[0].start) if found else "") or "  "
+    unit_spans = _spans(text, at) if text[at : at + 1] == "{" else []
+    return (_indentation(text, unit_spans[0].start) if unit_spans else "") or "  "
 
 
 def _indentation(text: str, at: int) -> str:

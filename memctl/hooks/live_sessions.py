@@ -41,20 +41,21 @@ class LiveSession(NamedTuple):
 def note(
     folder: SessionDir, host: Host, payload: Payload, place: Path, environ: Mapping[str, str], *, anew: bool
 ) -> None:
-    """Record that a session is running. An existing record of the session stays as it is, unless `anew` is True.
+    """Record that a session is running: its host, its transcript, the folder with the memory, and the host's process.
 
-    `place` is the folder with the memory. Raises OSError if the file can't be written.
+    An existing record of the session stays as it is, unless `anew` is True. `folder` is memctl's folder for the
+    session, and `place` the folder with the memory. Raises OSError if the file can't be written.
     """
     file = folder.path / _FILE
     if file.exists() and not anew:
         return
-    named = environ.get(host.process, "")
-    process = (int(named) if named.isdecimal() else 0) if host.process else _caller()
-    found = LiveSession(host.name, payload.transcript, str(place), process)
+    number = environ.get(host.process, "")
+    process = (int(number) if number.isdecimal() else 0) if host.process else _caller()
+    session = LiveSession(host.name, payload.transcript, str(place), process)
     private_files.make_folder(folder.path)
     hidden = file.with_name(f".{_FILE}-{os.getpid()}")
     with open(private_files.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as stream:
-        stream.write(json.dumps(found))
+        stream.write(json.dumps(session))
     os.replace(hidden, file)
 
 
@@ -75,11 +76,12 @@ def end(folder: SessionDir) -> None:
 def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[SessionDir]:
     """Return the sessions of a memory that were probably killed, the one with the latest activity first.
 
-    The session of `folder` is left out; `place` is the folder with the memory. A session was probably killed if its
-    host's process is gone, or if it had no activity for `pause` seconds (`session_pause_hours` of config.yaml). Some
-    hosts name the process of each session (`Host.process`); while that process is alive, no inactivity counts.
+    The session whose folder is `folder` is left out; `place` is the folder with the memory. A session was probably
+    killed if its host's process is gone. It also counts as killed after `pause` seconds without activity
+    (`session_pause_hours` of config.yaml), unless its host names the process of each session (`Host.process`) and that
+    process is alive.
     """
-    return [one for one, alive in _others(folder, place) if _is_killed(one, alive, pause)]
+    return [session for session, alive in _others(folder, place) if _is_killed(session, alive, pause)]
 
 
 def running_sessions(root: Path, place: Path, pause: float) -> list[SessionDir]:
@@ -88,13 +90,15 @@ def running_sessions(root: Path, place: Path, pause: float) -> list[SessionDir]:
     They are the sessions that `killed_sessions` would not return. `root` is the folder of the memory's hooks, `place`
     the folder with the memory, and `pause` the seconds without activity after which a session counts as killed.
     """
-    return [one for one, alive in _others(SessionDir(root, _NOBODY), place) if not _is_killed(one, alive, pause)]
+    return [
+        session for session, alive in _others(SessionDir(root, _NOBODY), place) if not _is_killed(session, alive, pause)
+    ]
 
 
 def _others(folder: SessionDir, place: Path) -> list[tuple[SessionDir, LiveSession]]:
     """Return the sessions of a memory that have not ended, each with its record, except that of `folder`."""
-    found = ((one, read(one)) for one in folder.others())
-    return [(one, alive) for one, alive in found if alive and alive.place == str(place)]
+    sessions = ((other, read(other)) for other in folder.others())
+    return [(pair, alive) for pair, alive in sessions if alive and alive.place == str(place)]
 
 
 def _is_killed(folder: SessionDir, alive: LiveSession, pause: float) -> bool:

@@ -46,14 +46,14 @@ def find(host: Host, project: Path, environ: Mapping[str, str], least: int = 1) 
     from memctl.write import install
 
     own = install.own_program(sys.argv[0], sys.executable)
-    found = []
+    hooks_found = []
     for place, text in texts.items():
         try:
             called = settings.programs(text.decode("utf-8-sig"), place.shown, host)
         except (MemctlError, UnicodeDecodeError):
             continue
-        found += [OtherMemctl(place, one) for one in called if own and _is_another(one, own)]
-    return found
+        hooks_found += [OtherMemctl(place, call) for call in called if own and _is_another(call, own)]
+    return hooks_found
 
 
 def line(host: Host, project: Path, root: Path, environ: Mapping[str, str]) -> str:
@@ -64,11 +64,11 @@ def line(host: Host, project: Path, root: Path, environ: Mapping[str, str]) -> s
     """
     if (root / _REPORTED).exists():
         return ""
-    found = find(host, project, environ, least=2)
-    if not found:
+    others = find(host, project, environ, least=2)
+    if not others:
         return ""
     private_files.make_file(root / _REPORTED)
-    return f"Tell the user: {found[0].sentence(host)}. (memctl)\n"
+    return f"Tell the user: {others[0].sentence(host)}. (memctl)\n"
 
 
 def _read(place: SettingsFile) -> bytes:
@@ -84,5 +84,5 @@ def _is_another(program: str, own: str) -> bool:
     import shutil
 
     words = program.split()
-    found = shutil.which(words[0] if " -m " in program else program)
-    return found is not None and os.path.realpath(found) != os.path.realpath(own)
+    path = shutil.which(words[0] if " -m " in program else program)
+    return path is not None and os.path.realpath(path) != os.path.realpath(own)

@@ -27,7 +27,8 @@ class Form(NamedTuple):
     - `setting`: the path of keys to the list in the settings, () if there is none.
     - `file`: the rules file in the host's folder, "" if there is none; `opening` and `closing` are the text before and
       after its rules.
-    - `names`: if there is a rules file, the paths that the list in a project's settings must have.
+    - `names`: the paths of rules files that the list in a project's settings must contain, so that the host reads these
+      files; () if it needs none.
     """
 
     rule: str
@@ -38,7 +39,7 @@ class Form(NamedTuple):
     names: tuple[str, ...] = ()
 
     def rules(self) -> dict[str, list[str]]:
-        """Return the rules (entries or lines) by group of commands."""
+        """Return the permission rules in this form, as entries or lines, by group of commands ("read" or "record")."""
         return {
             group: [self.rule.format(command=command, words=json.dumps(["memctl", *command.split()])) for command in of]
             for group, of in COMMANDS.items()
@@ -125,10 +126,10 @@ def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
         return rules_in(rules, form.rules())
     above = form.setting[:-1]
     lists = {
-        key: [one for one in settings.list_at(text or "{}", (*above, key), name) if isinstance(one, str)]
+        key: [rule for rule in settings.list_at(text or "{}", (*above, key), name) if isinstance(rule, str)]
         for key in (form.setting[-1], *_STRONGER)
     }
-    stronger = [re.sub(r"(?:[:( ]\*)?\)?$", "", one) for key in _STRONGER for one in lists[key]]
+    stronger = [re.sub(r"(?:[:( ]\*)?\)?$", "", rule) for key in _STRONGER for rule in lists[key]]
     return [
         rule
         for rule in lists[form.setting[-1]]
@@ -138,16 +139,16 @@ def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
 
 def describe(host: Host, rules: Collection[str]) -> str:
     """Return a sentence on the commands that some rules let agents run without asking."""
-    found = {
+    commands = {
         group: [command for command, rule in zip(COMMANDS[group], of, strict=True) if rule in rules]
         for group, of in FORMS[host.name].rules().items()
     }
-    parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in found.items() if commands]
+    parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in commands.items() if commands]
     if not parts:
         return "agents have to ask before they run memctl; `--allow all` (or read, or record) changes that"
     hooks = (
         "; each record is a commit, which runs your Git hooks; if one of them was changed, the commit waits for you"
-        if found[RECORD]
+        if commands[RECORD]
         else ""
     )
     return f"agents may run without asking, {'; '.join(parts)} (`--allow read` or `--allow none` limits that){hooks}"

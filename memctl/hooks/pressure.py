@@ -34,7 +34,7 @@ class ContextFill(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The tokens in the context as a fraction of those at which the host compacts it."""
+        """The tokens in the context as a fraction of those at which the host compacts it, such as 0.75."""
         return self.tokens / self.limit
 
     @property
@@ -45,10 +45,10 @@ class ContextFill(NamedTuple):
 
 def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
     """Return how full the main agent's context is, by the end of a transcript of Claude Code; None if unknown."""
-    found = last_context(transcript)
-    if found is None:
+    context = last_context(transcript)
+    if context is None:
         return None
-    tokens, model = found
+    tokens, model = context
     window = window_of(model, tokens, environ)
     small = model_windows.SMALL
     # If the model has a small and a large window, an earlier compaction shows which one is used.
@@ -60,16 +60,17 @@ def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
 def window_of(model: str, tokens: int, environ: Mapping[str, str], compacted: int = 0) -> int:
     """Return the size of a model's window in tokens: the value of MEMCTL_CONTEXT_WINDOW, or a size by the model's name.
 
-    A name may fit a small and a large window. `tokens` is the number of tokens in the context now: more than the small
-    window holds prove the large one. `compacted` is the number of tokens at the last automatic compaction, 0 if
-    unknown: a number that the small window holds shows the small one. Claude Code's settings in `environ` may lower the
-    size.
+    A name may stand for a small and a large window, so numbers of tokens correct it. `tokens` is the number in the
+    context now: if it does not fit into the small window, the window is the large one. `compacted` is the number at the
+    last automatic compaction, 0 if unknown: if it fits into the small window, the window is the small one.
+
+    Settings of Claude Code in `environ` may lower the size.
     """
     try:
-        given = model_windows.window_setting(environ)
+        window = model_windows.window_setting(environ)
     except MemctlError:  # `_check` logs the error
-        given = None
-    return given or model_windows.host_window(model_windows.claude_window(model, tokens, compacted), environ)
+        window = None
+    return window or model_windows.host_window(model_windows.claude_window(model, tokens, compacted), environ)
 
 
 def _last_compaction(transcript: str) -> int:
@@ -98,8 +99,8 @@ def after_tool(host: Host, payload: Payload, folder: SessionDir, environ: Mappin
     """Count a tool call, and return the suggestion of a compaction if one is due, otherwise ""."""
     calls = folder.count()
     _check(payload, folder, environ)
-    found = measure(payload.transcript, environ) if host.reads else None
-    return _text(calls, found) if _is_due(folder, calls, found) else ""
+    fill = measure(payload.transcript, environ) if host.reads else None
+    return _text(calls, fill) if _is_due(folder, calls, fill) else ""
 
 
 def _check(payload: Payload, folder: SessionDir, environ: Mapping[str, str]) -> None:

@@ -85,7 +85,7 @@ def _pack(
         return identifier.replace("/", "-") in shown
 
     snapshot = agent_view.readable(memory, load.disk(memory))
-    close = [one for one in _best_fits(snapshot, about, memory.now) if not is_shown(one.id)]
+    close = [result for result in _best_fits(snapshot, about, memory.now) if not is_shown(result.id)]
 
     def is_relevant(item: Item) -> bool:
         return not is_shown(item.id) and len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)
@@ -105,7 +105,7 @@ def _pack(
     )
     pack = budget_fill.fill(draft, "markdown", room, size)
     included = set(pack.included())
-    counted = [one.record.memory_id for one in close if one.record is not None and one.id in included]
+    counted = [result.record.memory_id for result in close if result.record is not None and result.id in included]
     retrieval_counts.count(memory.repository.shared, counted, memory.now)
     return pack
 
@@ -130,9 +130,9 @@ def _best_fits(snapshot: Snapshot, about: str, now: str) -> list[Result]:
     from memctl.search import ranking
 
     ranked = ranking.search(snapshot, about, now, most=_LOOKED_AT)
-    held = [one for one in ranked if one.record is None or _is_in_force(one.record, now)]
-    best = max((one.match for one in held), default=0.0)
-    return [one for one in held if one.match >= CLOSE * best]
+    held = [result for result in ranked if result.record is None or _is_in_force(result.record, now)]
+    best = max((result.match for result in held), default=0.0)
+    return [result for result in held if result.match >= CLOSE * best]
 
 
 def _items(
@@ -141,7 +141,7 @@ def _items(
     """Return the relevant results as items, records first; Git is asked for the origin of records only."""
     from memctl.pack import items
 
-    records = [one.record for one in close if one.record is not None][:_MOST]
+    records = [result.record for result in close if result.record is not None][:_MOST]
     relevant = [record for record in records if is_relevant(items.of_record(snapshot, record, {}))]
     places = (items.of_result(snapshot, place) for place in items.places(close))
     made = list(filter(is_relevant, places))
@@ -160,7 +160,10 @@ def _is_in_force(record: Record, now: str) -> bool:
 
 
 def note(folder: SessionDir, pack: str) -> None:
-    """Mark as shown the records that a session's first `pack` has as a whole, and not only by title."""
+    """Mark as shown the records that a session's first pack has as a whole; `pack` is the pack's text.
+
+    Records that the pack only names by id and title are not marked.
+    """
     for identifier in _PACKED.findall(pack):
         folder.mark_shown(identifier)
 

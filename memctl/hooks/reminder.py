@@ -1,9 +1,12 @@
 """Remind an agent, when it stops or before a compaction, of decisions that it stated and did not record, each once.
 
-A reminder must be right, because the agent continues for it. So of the decisions that `session.extraction` finds, only
+A reminder makes an agent go on working, so it must be right. Of the decisions that `session.extraction` finds, only
 three kinds count: those with a label, those of "we" with a reason or an alternative, and the user's choices between
-options. In 520 turns of 87 real sessions the extraction found 37; these rules, made on these sessions, name 8, all of
-them decisions on the project, and miss about 3. Half of the turns have no word of a decision, and import nothing.
+options.
+
+In 520 turns of 87 real sessions the extraction found 37 decisions. These rules, which were made on the same sessions,
+select 8 of them, all of them decisions on the project, and miss about 3. Half of the turns have no word of a decision;
+for these the hook imports nothing.
 """
 
 from __future__ import annotations
@@ -50,13 +53,13 @@ def unread(folder: SessionDir, transcript: str) -> NewRows:
     except (OSError, ValueError):
         return NewRows((), noted)
     end = max(noted, size - _REACH)
-    found = []
+    rows = []
     for offset, row in lines_after(transcript, end):
         end = offset
         is_answered = b'"tool_result"' not in row or b'"answers"' in row  # other tools' results are not statements
         if is_answered and b'"isSidechain":true' not in row and _MARK.search(row):
-            found.append(row)
-    return NewRows(found, end)
+            rows.append(row)
+    return NewRows(rows, end)
 
 
 def find(open_memory: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:
@@ -68,9 +71,13 @@ def find(open_memory: Callable[[], Memory], folder: SessionDir, rows: Sequence[b
     """
     from memctl.session import extraction
 
-    found = (one for one in extraction.of_events(_events(rows)) if _is_decision(one))
-    new = {name: one for one in found if not (folder.path / (name := f"{_REMINDED}{_digest(one.text)}")).exists()}
-    left = [one for one in new.values() if not _is_recorded(open_memory(), one)] if new else []
+    decisions = (extract for extract in extraction.of_events(_events(rows)) if _is_decision(extract))
+    new = {
+        name: extract
+        for extract in decisions
+        if not (folder.path / (name := f"{_REMINDED}{_digest(extract.text)}")).exists()
+    }
+    left = [extract for extract in new.values() if not _is_recorded(open_memory(), extract)] if new else []
     return json.dumps([_line(left) if left else "", list(new)])
 
 
@@ -93,7 +100,7 @@ def _line(extracts: Sequence[Extract]) -> str:
     from memctl.hooks import session_state
     from memctl.text.fit import cut_at_word
 
-    lines = (session_state.checkpoint_line(_statement(one)).rstrip(" .") for one in extracts[:_MOST])
+    lines = (session_state.checkpoint_line(_statement(extract)).rstrip(" .") for extract in extracts[:_MOST])
     quotes = [f'"{_quotable(cut_at_word(line, _LONGEST))}"' for line in lines]
     more = f" and {len(extracts) - _MOST} more" if len(extracts) > _MOST else ""
     return (
@@ -134,7 +141,7 @@ def _is_recorded(memory: Memory, extract: Extract) -> bool:
     words, snapshot = stems(extract.text), load.disk(memory)
     query = extract.text.replace('"', " ")
     near = ranking.search(snapshot, query, memory.now, kinds=ranking.RECORDS, most=_LOOKED_AT)
-    texts = (snapshot.read(one.path) for one in near)
+    texts = (snapshot.read(record.path) for record in near)
     return any(len(words & stems(text)) >= _ALIKE * len(words) for text in texts)
 
 

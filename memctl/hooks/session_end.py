@@ -22,7 +22,10 @@ _ACTIVITY = ("turns", "answers", "tool_calls")
 
 
 def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None:
-    """Commit the page of a session if it is worth keeping, or for a killed session if it made any tool call."""
+    """Commit the page of a session if it is worth keeping; the page of a killed session also if it made any tool call.
+
+    `folder` is memctl's folder for the session.
+    """
     draft = draft_page.read(folder)
     if draft is None:
         return

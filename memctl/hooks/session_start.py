@@ -71,10 +71,10 @@ def note(
     *,
     is_given: bool = True,
 ) -> None:
-    """Record that a session starts or continues, with the state of Git at its first start.
+    """Record that a session starts or continues, with the state of Git when it first started.
 
-    `is_given` is True if the agent gets the memory's text now. `state` is the session's stored state, None for a new
-    session.
+    `is_given` is True if the agent gets the memory's text now. `folder` is memctl's folder for the session, and `state`
+    the session's stored state, None for a new session.
     """
     folder.tidy()
     if not _has_context(payload, state):
@@ -151,9 +151,10 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     """Return the rehydration pack (what an agent needs at its start) in at most `room` characters.
 
-    For a host that limits answers by bytes, `room` is in bytes. With `since` (a time) the pack has only newer content,
-    and is "" if there is none. The default of `room` is the length that the guide leaves free. A caller with a smaller
-    `room` puts a resume text, which shows the checkpoint, into the rest; the pack then leaves out the checkpoint.
+    For a host that limits answers by bytes, `room` is in bytes. By default it is the length that the guide leaves free.
+    With a smaller `room` the pack leaves out the checkpoint of the task, since the caller then puts a resume text,
+    which shows the checkpoint, beside the pack. With `since` (a time) the pack has only newer content, and is "" if
+    there is none.
     """
     size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
     from memctl.pack import budget_fill, item_sources, last_work, rehydrate
@@ -170,7 +171,9 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     included = set(made.included())
     with suppress(OSError):  # if the disk is full or read-only, retrievals are not counted
         retrieval_counts.count(
-            memory.repository.shared, [one.memory_id for one in snapshot.open_records if one.id in included], memory.now
+            memory.repository.shared,
+            [record.memory_id for record in snapshot.open_records if record.id in included],
+            memory.now,
         )
     return made.text
 
@@ -182,7 +185,7 @@ def _bytes(text: str) -> int:
 def _beginning(memory: Memory, host: Host, folder: SessionDir) -> Running:
     """Return the state of Git at a session's start, with changed files only if memctl can't read its transcript."""
     branch, commit = memory.repository.branch()
-    dirty = () if host.reads else tuple(one.path for one in differences.changed_in_worktree(memory.repository))
+    dirty = () if host.reads else tuple(change.path for change in differences.changed_in_worktree(memory.repository))
     return Running(folder.key, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), "", dirty)
 
 

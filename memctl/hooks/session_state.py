@@ -71,8 +71,8 @@ def all_running(memory: Memory) -> list[Running]:
     from memctl.hooks import live_sessions
 
     folders = live_sessions.running_sessions(memory.hooks, memory.folder.parent, memory.config.session_pause)
-    found = (state.began for folder in folders if (state := read(folder)))
-    return sorted((one for one in found if one is not None), key=lambda one: (one.started, one.id))
+    states = (state.began for folder in folders if (state := read(folder)))
+    return sorted((state for state in states if state is not None), key=lambda state: (state.started, state.id))
 
 
 def read(folder: SessionDir) -> SessionState | None:
@@ -91,7 +91,7 @@ def _from_older_version(values: dict[str, Any]) -> SessionState:
     from memctl.session import progress, task_list
     from memctl.transcript.events import CALL, Event
 
-    calls = [Event(CALL, tool=one["tool"], arguments=one["arguments"]) for one in values.get("task_calls", ())]
+    calls = [Event(CALL, tool=call["tool"], arguments=call["arguments"]) for call in values.get("task_calls", ())]
     prompts = dict.fromkeys(text for text in (values.get("intent"), values.get("prompt")) if text)
     task = TaskState(
         goal=values.get("intent", ""),

@@ -59,7 +59,7 @@ def programs(text: str, name: str, host: Host) -> list[str]:
 
     `name` is the file's name for messages. Raises MemctlError if memctl can't parse the settings.
     """
-    values, found = json_edit.parse(text, name), dict[str, None]()
+    values, names = json_edit.parse(text, name), dict[str, None]()
     for event, group, number in _places(values):
         hook = values["hooks"][event][group]["hooks"][number]
         words, args = hook["command"].split(), hook.get("args")
@@ -70,8 +70,8 @@ def programs(text: str, name: str, host: Host) -> list[str]:
                 words = shlex.split(hook["command"])
         end = next((at for at in range(1, len(words)) if words[at : at + 2] == ["hook", host.name]), 0)
         if end:
-            found[" ".join(words[max(0, end - 3) : end]) if words[end - 2] == "-m" else words[end - 1]] = None
-    return list(found)
+            names[" ".join(words[max(0, end - 3) : end]) if words[end - 2] == "-m" else words[end - 1]] = None
+    return list(names)
 
 
 def hook_call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[str, Any]:
@@ -100,7 +100,11 @@ def hook_call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[
 
 
 def hook_groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the settings' entry with memctl's hook for each event of a host; `call` are the fields of `hook_call`."""
+    """Return the entries with memctl's hooks for a host's settings, by the host's names of the events.
+
+    `call` are the fields of `hook_call`. An example of an entry is
+    `{"hooks": [{"type": "command", "command": "…", "timeout": 10}]}`.
+    """
     made: dict[str, dict[str, Any]] = {}
     for event, what in host.events.items():
         seconds = {TOOL: 5, END: host.last}.get(what, _SECONDS)  # the end may have to wait for another process
@@ -130,7 +134,7 @@ def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
         present = hooks.get(event, [])
         if not isinstance(present, list):
             raise MemctlError(f"{name}: `hooks.{event}` is not a list", "nothing was changed")
-        place = next((one for one in _places(values) if one[0] == event), None)
+        place = next((group_place for group_place in _places(values) if group_place[0] == event), None)
         if place is None:
             if event not in hooks:
                 text = json_edit.insert(text, _at(text, ["hooks"]), [], event)
@@ -164,7 +168,8 @@ def list_at(text: str, path: Sequence[str], name: str) -> list[Any]:
 def change_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Collection[str], name: str) -> str:
     """Return settings with the texts in `wanted` added to the list at a path of keys, and those in `gone` removed.
 
-    A list that becomes empty is removed as well. Raises MemctlError if something else is at the path.
+    `text` are the settings as JSON, and `name` is the file's name for messages. A list that becomes empty is removed as
+    well. Raises MemctlError if the value at the path is not a list.
     """
     present = list_at(text, path, name) if wanted or gone else []
     for item in wanted:
@@ -197,8 +202,8 @@ def remove_hooks(text: str, name: str, keeps: Collection[str] = ()) -> str:
     """
     if not text.strip():
         return text
-    while (found := _superfluous(json_edit.parse(text, name), keeps)) is not None:
-        text = _without_hook(text, found)
+    while (path := _superfluous(json_edit.parse(text, name), keeps)) is not None:
+        text = _without_hook(text, path)
     return text
 
 
@@ -226,18 +231,18 @@ def _without(text: str, path: list[str | int], last: str | int) -> str:
 
 def _at(text: str, path: list[str | int]) -> int:
     """Return the offset of the value at a path, which must exist."""
-    found = json_edit.value_at(text, path)
-    if found is None:
+    value = json_edit.value_at(text, path)
+    if value is None:
         raise LookupError(path)
-    return found
+    return value
 
 
 def _places(values: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
     """Yield the places of memctl's hooks in settings: event, index of the group, and index of the hook in it."""
     hooks = values.get("hooks")
     for event, present in hooks.items() if isinstance(hooks, dict) else ():
-        for group, one in enumerate(present if isinstance(present, list) else ()):
-            for number, hook in enumerate(_hooks_of(one)):
+        for group, group_values in enumerate(present if isinstance(present, list) else ()):
+            for number, hook in enumerate(_hooks_of(group_values)):
                 if _is_ours(hook):
                     yield event, group, number
 

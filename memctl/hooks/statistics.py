@@ -36,10 +36,11 @@ class CompactionCount(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """Statistics of compactions: how many there were, in how many sessions, and medians of what is known of them.
+    """Statistics of compactions: how many there were, in how many sessions, and medians of their known values.
 
     `by_trigger` counts the compactions by what triggered them. A median is None if no value is known.
-    `suggested_before` is the share (0 to 1) of compactions seen by hooks before which memctl had suggested one.
+    `suggested_before` is a share from 0 to 1: of the compactions that hooks saw, those that memctl had suggested; None
+    if hooks saw none.
     """
 
     compactions: int
@@ -77,7 +78,7 @@ def compactions(root: Path) -> list[CompactionCount]:
             counts[place] = msgspec.structs.replace(counts[place], before=before, after=one.after)
         if line:
             by_line[line] = place
-    return sorted(counts, key=lambda one: one.at)
+    return sorted(counts, key=lambda entry: entry.at)
 
 
 def _set_after(counts: list[CompactionCount], place: int | None, after: int | None) -> None:
@@ -89,16 +90,16 @@ def _set_after(counts: list[CompactionCount], place: int | None, after: int | No
 def figures(counts: Iterable[CompactionCount]) -> Figures:
     """Return the statistics of some compactions."""
     counts = list(counts)
-    with_calls = [one for one in counts if one.calls is not None]
-    triggers = [one.trigger or "unknown" for one in counts]
+    with_calls = [entry for entry in counts if entry.calls is not None]
+    triggers = [entry.trigger or "unknown" for entry in counts]
     return Figures(
         compactions=len(counts),
-        sessions=len({one.session for one in counts}),
+        sessions=len({entry.session for entry in counts}),
         by_trigger={name: triggers.count(name) for name in sorted(set(triggers))},
-        median_calls=_median(one.calls for one in with_calls),
-        median_tokens_before=_median(one.before for one in counts),
-        median_tokens_after=_median(one.after for one in counts),
-        suggested_before=sum(bool(one.suggested) for one in with_calls) / len(with_calls) if with_calls else None,
+        median_calls=_median(entry.calls for entry in with_calls),
+        median_tokens_before=_median(entry.before for entry in counts),
+        median_tokens_after=_median(entry.after for entry in counts),
+        suggested_before=sum(bool(entry.suggested) for entry in with_calls) / len(with_calls) if with_calls else None,
     )
 
 
@@ -111,7 +112,7 @@ def _read(entry: dict[str, Any]) -> CompactionCount | None:
     values: dict[str, Any] = {name: str(entry.get(name) or "")[:200] for name in _TEXTS}
     values |= {name: _number(entry.get(name)) for name in _NUMBERS}
     listed = entry.get("suggested")
-    suggested = tuple(one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
+    suggested = tuple(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else ()
     return CompactionCount(at=at, suggested=suggested, **values)
 
 

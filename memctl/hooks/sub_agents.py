@@ -44,8 +44,8 @@ def _prompt(payload: Payload, folder: SessionDir) -> str:
     """
     for _ in range(_LOOKS):
         calls = list(_calls(payload.transcript))[::-1]
-        calls = [one for one in calls if one["input"].get("subagent_type", _USUAL) == payload.agent_type] or calls
-        call = next((one for one in calls if folder.create_marker(f"{_MARK}{key(str(one.get('id')))}")), None)
+        calls = [call for call in calls if call["input"].get("subagent_type", _USUAL) == payload.agent_type] or calls
+        call = next((call for call in calls if folder.create_marker(f"{_MARK}{key(str(call.get('id')))}")), None)
         if call is not None:
             break
         time.sleep(_PAUSE)  # the host may not have written the transcript yet
@@ -59,12 +59,12 @@ def _calls(transcript: str) -> Iterator[dict[str, Any]]:
     answer = None
     for line in main_lines_backwards(transcript, _REACH, tuple(b'"%s"' % name.encode() for name in _TOOLS)):
         content = line.message.get("content") if line.role == "assistant" else None
-        found = [block for block in content[::-1] if _starts_sub_agent(block)] if isinstance(content, list) else []
-        if found:
+        blocks = [block for block in content[::-1] if _starts_sub_agent(block)] if isinstance(content, list) else []
+        if blocks:
             if answer not in (None, line.answer):
                 return
             answer = line.answer
-            yield from found
+            yield from blocks
 
 
 def _starts_sub_agent(block: Any) -> bool:

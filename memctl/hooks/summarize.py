@@ -62,8 +62,8 @@ def merge_pages(old: SessionPage, new: SessionPage, succeeded: Collection[str]) 
     succeeded in the later part; they resolve the errors of these steps.
     """
     made = merge.merge(old, new, succeeded)
-    kept = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}
-    return msgspec.structs.replace(made, lines={**made.lines, **kept})
+    lines = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}
+    return msgspec.structs.replace(made, lines={**made.lines, **lines})
 
 
 def _update_by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequence[Event]) -> SessionState:
@@ -82,7 +82,7 @@ def _update_by_git(memory: Memory, folder: SessionDir, state: SessionState, call
     if session.events:
         state = _advance(memory, state, session, summary)
     draft_page.write(folder, page_builder.compose(summary, memory.config.project, memory.now))
-    touched = [TouchedFile(one.path, one.action) for one in reversed(summary.trail.entries) if one.is_inside]
+    touched = [TouchedFile(entry.path, entry.action) for entry in reversed(summary.trail.entries) if entry.is_inside]
     task = msgspec.structs.replace(state.task, files=newest_files(touched, state.task.files))
     state = msgspec.structs.replace(state, task=task, answers=tuple(event.text for event in answers))
     session_state.write(folder, state)
@@ -98,7 +98,7 @@ def _advance(memory: Memory, state: SessionState, session: Session, summary: Ses
         summary.found,
         summary.failures,
         summary.succeeded,
-        [one for one in files if not one.path.startswith(ours)],
+        [file for file in files if not file.path.startswith(ours)],
     )
     after = progress.advance(
         session_state.progress_of(state), part, by=memory.actor, line=session_state.checkpoint_line

@@ -69,7 +69,8 @@ _BETWEEN = 2  # tokens that separate an item from the next one
 class Pack(msgspec.Struct, frozen=True):
     """A finished pack: its text, its size and budget in tokens, and its format.
 
-    `parts` has the ids of the included items by the name of the part, and `left_out` the items that are not included.
+    `format` is one of FORMATS, such as "markdown". `parts` maps the name of each part of the pack to the ids of the
+    items in it, and `left_out` has the items that are not included.
     """
 
     text: str
@@ -85,10 +86,10 @@ class Pack(msgspec.Struct, frozen=True):
 
 
 def format_for(size: int, *, inter_agent: bool) -> str:
-    """Return the format for a pack of `size` tokens: "yaml", "xml", or for the largest "event" or "tokens".
+    """Return the name of the format for a pack of `size` tokens.
 
-    `inter_agent` says that the pack goes from one agent to another: a large one is then an "event". The limits are in
-    rules.md#formats.
+    A small pack is "yaml" and a larger one "xml". The largest packs are "event" if the pack goes from one agent to
+    another (`inter_agent`), and otherwise "tokens". The limits are in rules.md#formats.
     """
     if size < _MICRO:
         return "yaml"
@@ -100,9 +101,11 @@ def format_for(size: int, *, inter_agent: bool) -> str:
 def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_agent: bool = False) -> Pack:
     """Build a pack from as much of a draft as fits into `budget` tokens, as `count` counts them.
 
-    `form` is one of FORMATS, or "auto" to choose one by the size of the draft or the budget, whichever is smaller;
-    `inter_agent` says for "auto" that the pack goes from one agent to another. Raises MemctlError if the budget is too
-    small for an empty pack of the format.
+    `form` is one of FORMATS, or "auto", which chooses a format by the size of the draft or the budget, whichever is
+    smaller. `inter_agent` says that the pack goes from one agent to another, and matters only for "auto" (see
+    `format_for`).
+
+    Raises MemctlError if the budget is too small for a pack without any item.
     """
     if form == AUTO:
         notes = sum(count(note.text) for note in (*draft.opening, *draft.closing))

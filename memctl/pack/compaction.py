@@ -29,9 +29,12 @@ DUPLICATE, LOW = "said again later", "of the least weight"
 class ContextBlock(msgspec.Struct, frozen=True):
     """A block of a context; blocks are in the order of time, the newest last.
 
-    `keeps` is the reason why the block must stay, `drops` the reason why it is discardable ("" for no reason); `keeps`
-    overrides `drops`. `worth` is the score of a discardable block (0 to 30). `recency`, `references`, `relevance` and
-    `density`, each from 0 to 1, make up the score of a block without a reason.
+    - `key` identifies the block in the context.
+    - `keeps` is the reason why the block must stay, and `drops` the reason why it is discardable ("" for no reason). If
+      a block has both reasons, it must stay.
+    - `worth` is the score of a discardable block (0 to 30).
+    - `recency`, `references`, `relevance` and `density`, each from 0 to 1, make up the score of a block that has
+      neither of the two reasons.
     """
 
     key: str
@@ -48,8 +51,8 @@ class ContextBlock(msgspec.Struct, frozen=True):
 def score(block: ContextBlock) -> float:
     """Return a block's score, from 0 to 100; blocks with a low score are removed first.
 
-    It is 100 if the block must stay, 0-30 if it is discardable, and otherwise 31-99 by recency, references, relevance
-    and density.
+    A block that must stay has 100, and a discardable block has 0 to 30. Any other block has 31 to 99, by its recency,
+    references, relevance and density.
     """
     if block.keeps:
         return PRESERVED
@@ -67,9 +70,12 @@ def score(block: ContextBlock) -> float:
 def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, least: int = 0) -> dict[str, str]:
     """Return the blocks to remove from a context: a dict from a block's key to the reason.
 
-    `aim` is the share of tokens to remove (0 to 1). Duplicates are removed first, then blocks with the lowest score. A
-    block that must stay is removed only as a duplicate. Blocks that are not discardable are removed only while at least
-    `least` tokens stay. The size of a block that need not stay is the size of its text after `without_logs`.
+    `aim` is the share of tokens to remove (0 to 1). Duplicates are removed first. Then the blocks with the lowest score
+    are removed, until the aim is reached. A block that must stay is removed only as a duplicate. A block that is not
+    discardable is removed only if at least `least` tokens stay.
+
+    `count` counts the tokens of a text. Logs are cut from a block that may be removed (`without_logs`), so they do not
+    count among the tokens that stay.
     """
     costs = {block.key: count(block.text) for block in blocks}
     most = sum(costs.values()) * (1 - aim)
@@ -88,10 +94,10 @@ def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, leas
 
 def _duplicates(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
     """Return the blocks that a later block repeats; a protected block only if the later one is equal and protected."""
-    found = similarity.duplicates([block.text for block in blocks])
+    copies = similarity.duplicates([block.text for block in blocks])
     return [
         blocks[number]
-        for number, later in found.items()
+        for number, later in copies.items()
         if not blocks[number].keeps
         or (blocks[later].keeps and blocks[number].text == blocks[later].text)
     ]  # fmt: skip
@@ -119,13 +125,14 @@ def is_marked_critical(text: str) -> bool:
 
 
 def without_logs(text: str) -> str:
-    """Return a text without the lines of stack traces and logs, except for errors, and with repeated passages once.
+    """Return a text without the lines of stack traces and logs, and with each repeated passage only once.
 
-    The error of a trace and its cause stay (rules.md#preservation). A last line says how many lines are left out.
+    The lines with errors stay, as do the error of a trace and its cause (rules.md#preservation). A last line says how
+    many lines are left out.
     """
     lines = text.split("\n")
     is_log = sum(1 for line in lines if LOG_LINE.match(line)) >= LOG_LINES
-    kept: list[str] = []
+    rest: list[str] = []
     dropped = 0
     was_trace = False
     for line in lines:
@@ -134,7 +141,7 @@ def without_logs(text: str) -> str:
         if is_trace or of_trace or (is_log and LOG_LINE.match(line) and not _LOG_MATTERS.search(line)):
             dropped += 1
         else:
-            kept.append(line)
+            rest.append(line)
         was_trace = is_trace
-    text = consolidate("\n".join(kept))
+    text = consolidate("\n".join(rest))
     return f"{text}\n[{quantity(dropped, 'log line')} left out]" if dropped else text

@@ -1,8 +1,8 @@
-"""Shorten a sub-agent's text to a summary for the next phase: at most 500 tokens, the decision first.
+"""Shorten a sub-agent's text to a summary for the next phase of work: at most 500 tokens, the decision first.
 
-The rules are in rules.md#phase-summaries. The summary is extractive: each sentence is the sub-agent's own, and each
-that is left out is reported with the reason. A text that meets the rules stays unchanged; otherwise the remaining
-sentences are listed, the most important first.
+The rules are in rules.md#phase-summaries. The summary is extractive: each of its sentences is from the sub-agent's
+text, and each sentence that is left out is reported with the reason. A text that meets the rules stays unchanged.
+Otherwise the summary lists the sentences that the rules keep, the most important first.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _NAMING = (rules.STEP, rules.CONTENTS)
 class SummaryLine(msgspec.Struct, frozen=True):
     """A sentence or block in the summary: its first line in the original text, its text, and its class.
 
-    `keeps` is the class, one of `summary_rules.ORDER`. `warning` says which rule is against the sentence or block, ""
-    if none is.
+    `line` counts from 1. `keeps` is the class, one of `summary_rules.ORDER`. `warning` is the rule of
+    rules.md#phase-summaries by which the sentence or block should not be in a summary, "" if there is none.
     """
 
     line: int
@@ -94,11 +94,11 @@ class ContextSummary(msgspec.Struct, frozen=True):
     @property
     def is_actionable(self) -> bool:
         """Whether the summary has something to act on (`summary_rules.ACTIONABLE`, or a path), not only findings."""
-        return any(one.keeps in rules.ACTIONABLE for one in self.kept) or bool(self.paths)
+        return any(unit.keeps in rules.ACTIONABLE for unit in self.kept) or bool(self.paths)
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A line of a text that violates the rules for a summary, and how it does; line 0 means the whole text."""
+    """A violation of the rules for a summary: the line of the text (0 for the whole text), and what is wrong there."""
 
     line: int
     message: str
@@ -151,40 +151,46 @@ def _find_decisions(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, in
 def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: Sequence[str] = ()) -> ContextSummary:
     """Summarize a text in at most `budget` tokens, as `count` counts them, beginning with the decision.
 
-    `paths` are files known to need attention, named at the end. Raises MemctlError if even the decision does not fit.
+    `decision` is PROCEED, STOP or CLARIFY. `paths` are files known to need attention, which the summary names at its
+    end. Raises MemctlError if even the decision does not fit.
     """
     if count(f"{decision}\n") > budget:
         raise MemctlError(f"the decision does not fit into {budget} tokens", "give a larger --budget", USAGE)
     body, stated = _without_decision(text)
-    kept, dropped = _judge_units(_units(body), decision)
-    named = [*paths, *(path for one in dropped if _may_name(one) for path in names_in_text.paths(one.text))]
+    kept_units, dropped = _judge_units(_units(body), decision)
+    paths_named = [*paths, *(path for unit in dropped if _may_name(unit) for path in names_in_text.paths(unit.text))]
     draft = f"{decision}\n\n{body.strip()}\n"
-    if any(one.reason != rules.HEADLINE for one in dropped) or not kept or count(draft) > budget:
-        kept, omitted = _select(kept, decision, budget, count)
-        dropped, draft = [*dropped, *omitted], _compose(decision, kept)
-        named += [path for one in omitted for path in names_in_text.paths(one.text)]
+    if any(unit.reason != rules.HEADLINE for unit in dropped) or not kept_units or count(draft) > budget:
+        kept_units, omitted = _select(kept_units, decision, budget, count)
+        dropped, draft = [*dropped, *omitted], _compose(decision, kept_units)
+        paths_named += [path for unit in omitted for path in names_in_text.paths(unit.text)]
     else:
         dropped = []
-    draft, added, omitted = _with_paths(draft, list(dict.fromkeys(named)), budget, count)
+    draft, added, omitted = _with_paths(draft, list(dict.fromkeys(paths_named)), budget, count)
     other = [DroppedUnit(line, words, OVERRULED) for line, words in stated if decision not in words.upper()]
-    dropped = sorted([*dropped, *omitted, *other], key=lambda one: one.line)
-    lines = [SummaryLine(unit.line, unit.text, verdict.keeps, verdict.warning) for unit, verdict in kept]
+    dropped = sorted([*dropped, *omitted, *other], key=lambda unit: unit.line)
+    lines = [SummaryLine(unit.line, unit.text, verdict.keeps, verdict.warning) for unit, verdict in kept_units]
     return ContextSummary(decision, draft, count(draft), budget, lines, dropped, added)
 
 
 def violations(text: str, decision: str, budget: int, count: CountTokens) -> list[Violation]:
     """Return how a text violates the rules for a summary: violations by line, then those of the whole text.
 
-    `decision` is the text's decision ("" for none, which is a violation), and `budget` is in tokens.
+    `decision` is the decision that the text states, PROCEED, STOP or CLARIFY. A text without one ("") violates the
+    rules. `budget` is in tokens, as `count` counts them.
     """
     body, _ = _without_decision(text)
-    kept, dropped = _judge_units(_units(body), decision)
-    problems = [Violation(one.line, f"{one.reason}: {one.text}") for one in dropped if one.reason != rules.HEADLINE]
-    problems += [Violation(unit.line, f"{verdict.warning}: {unit.text}") for unit, verdict in kept if verdict.warning]
+    kept_units, dropped = _judge_units(_units(body), decision)
+    problems = [
+        Violation(unit.line, f"{unit.reason}: {unit.text}") for unit in dropped if unit.reason != rules.HEADLINE
+    ]
+    problems += [
+        Violation(unit.line, f"{verdict.warning}: {unit.text}") for unit, verdict in kept_units if verdict.warning
+    ]
     problems.sort(key=lambda violation: violation.line)
     if not decision:
         problems.append(Violation(0, f"no decision: {', '.join(DECISIONS)}"))
-    if not any(verdict.keeps in rules.ACTIONABLE for _, verdict in kept):
+    if not any(verdict.keeps in rules.ACTIONABLE for _, verdict in kept_units):
         problems.append(Violation(0, "nothing that the next phase can act on"))
     tokens = count(f"{decision}\n\n{body.strip()}\n")
     return (
@@ -197,13 +203,13 @@ _JudgedUnit = tuple[Unit, rules.UnitVerdict]
 
 def _units(text: str) -> list[Unit]:
     """Return the sentences and blocks of a text; raises MemctlError if there are more than 20,000."""
-    found = list(islice(units(text), _MOST + 1))
-    if len(found) > _MOST:
+    cut = list(islice(units(text), _MOST + 1))
+    if len(cut) > _MOST:
         raise MemctlError(
             f"the text has more than {_MOST:,} sentences and blocks",
             "ask the sub-agent for a shorter text, or give only a part of this one",
         )
-    return found
+    return cut
 
 
 def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
@@ -211,9 +217,11 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
 
     The other lines keep their numbers. An open code block is closed.
     """
-    found = _units(text)
+    units_left = _units(text)
     lines = headings.close_fence(text).split("\n")
-    code = {unit.line + offset for unit in found if unit.form == CODE for offset in range(unit.text.count("\n") + 1)}
+    code = {
+        unit.line + offset for unit in units_left if unit.form == CODE for offset in range(unit.text.count("\n") + 1)
+    }
     stated = []
     for number, line in enumerate(lines, start=1):
         if number not in code and _WHOLE_LINE.match(line):
@@ -228,7 +236,7 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
 
 def _judge_units(parts: Sequence[Unit], decision: str) -> tuple[list[_JudgedUnit], list[DroppedUnit]]:
     """Return the units that the rules keep with their verdicts, and the dropped ones; repetitions are dropped."""
-    kept: list[_JudgedUnit] = []
+    judged: list[_JudgedUnit] = []
     dropped: list[DroppedUnit] = []
     seen: set[str] = set()
     for unit in parts:
@@ -240,33 +248,33 @@ def _judge_units(parts: Sequence[Unit], decision: str) -> tuple[list[_JudgedUnit
             verdict = rules.UnitVerdict(drops=REPEATED)
         if verdict.keeps:
             seen.add(key)
-            kept.append((unit, verdict))
+            judged.append((unit, verdict))
         else:
             dropped.append(DroppedUnit(unit.line, unit.text, verdict.drops))
-    return kept, dropped
+    return judged, dropped
 
 
 def _select(
-    kept: list[_JudgedUnit], decision: str, budget: int, count: CountTokens
+    judged: list[_JudgedUnit], decision: str, budget: int, count: CountTokens
 ) -> tuple[list[_JudgedUnit], list[DroppedUnit]]:
     """Return the units that fit into the budget, the most important first, and those that do not."""
-    groups = _by_importance(kept)
-    ordered = [one for group in groups for one in group]
+    groups = _by_importance(judged)
+    ordered = [unit for group in groups for unit in group]
     if count(_compose(decision, ordered)) <= budget:
         return ordered, []
     chosen: list[_JudgedUnit] = []
     spent = misses = 0
     # A sentence whose group does not fit as a whole is taken alone only if no group fits.
-    for candidates in (groups, [[one] for one in ordered]):
+    for candidates in (groups, [[unit] for unit in ordered]):
         for group in candidates:
-            for one in group:
-                if spent + len(one[0].text.split()) > budget or misses > _MISSES:  # a word has at least one token
+            for unit in group:
+                if spent + len(unit[0].text.split()) > budget or misses > _MISSES:  # a word has at least one token
                     break
-                tokens = count(_compose(decision, [*chosen, one]))
+                tokens = count(_compose(decision, [*chosen, unit]))
                 if tokens > budget:
                     misses += 1
                     break
-                chosen.append(one)
+                chosen.append(unit)
                 spent = tokens
         if chosen:
             break
@@ -275,22 +283,22 @@ def _select(
     ]
 
 
-def _by_importance(kept: Sequence[_JudgedUnit]) -> list[list[_JudgedUnit]]:
+def _by_importance(judged: Sequence[_JudgedUnit]) -> list[list[_JudgedUnit]]:
     """Group units, the most important first; a sentence that needs the one before it joins its group."""
     groups: list[list[_JudgedUnit]] = []
-    for one in kept:
-        if groups and rules.needs_context(one[0].text):
-            groups[-1].append(one)
+    for unit in judged:
+        if groups and rules.needs_context(unit[0].text):
+            groups[-1].append(unit)
         else:
-            groups.append([one])
+            groups.append([unit])
     groups.sort(key=lambda group: min(rules.ORDER.index(verdict.keeps) for _, verdict in group))
     return groups
 
 
-def _compose(decision: str, kept: Sequence[_JudgedUnit]) -> str:
+def _compose(decision: str, judged: Sequence[_JudgedUnit]) -> str:
     """Return the text of a summary: the decision, then sentences as list items, and code and tables as blocks."""
     blocks, before = [decision], ""
-    for unit, _ in kept:
+    for unit, _ in judged:
         block = unit.form in (CODE, TABLE)
         text = unit.text if block else f"- {unit.text}"
         is_listed = before not in ("", CODE, TABLE, HEADING) and not block
@@ -327,9 +335,9 @@ def _with_file_line(draft: str, paths: Sequence[str]) -> str:
     return f"{draft}\nFiles: {', '.join(paths)}\n" if paths else draft
 
 
-def _may_name(one: DroppedUnit) -> bool:
+def _may_name(unit: DroppedUnit) -> bool:
     """Return whether a dropped sentence may name files that need attention."""
-    return one.reason in _NAMING and not one.text.lstrip().startswith(("```", "~~~"))
+    return unit.reason in _NAMING and not unit.text.lstrip().startswith(("```", "~~~"))
 
 
 def _no_room(budget: int) -> str:
@@ -343,9 +351,11 @@ _NAMES_A_FILE = ("path", "file", "file_path", "filename")
 
 
 class AgentResult(msgspec.Struct, frozen=True):
-    """A sub-agent's result: the text to summarize, the decision and paths from its JSON fields.
+    """A sub-agent's result: the text to summarize, and the fields of the result's JSON object, if it has one.
 
-    `discarded` has the other fields' values as JSON by name, which the summary does not use.
+    `decision` is PROCEED, STOP or CLARIFY, "" if it is not in a field. `task_id` and `phase` name the task and the
+    phase of work. `discarded` maps the names of all other fields, which the summary does not use, to their values as
+    JSON.
     """
 
     text: str
@@ -407,13 +417,15 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value] if value.strip() else []
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text if text.startswith("- ") else f"- {' '.join(text.split())}" for one in values for text in _texts(one)]
+    return [
+        text if text.startswith("- ") else f"- {' '.join(text.split())}" for item in values for text in _texts(item)
+    ]
 
 
 def _open_errors(value: Any) -> Iterator[str]:
     """Yield the messages of the unresolved errors in a JSON list, each on one line."""
-    for one in value if isinstance(value, list) else ():
-        values = one if isinstance(one, dict) else {"message": one}
+    for item in value if isinstance(value, list) else ():
+        values = item if isinstance(item, dict) else {"message": item}
         is_resolved = values.get("resolved") is True or values.get("status") in ("resolved", "fixed")
         message = values.get("message") or values.get("error")
         if not isinstance(message, str) or not message.strip() or is_resolved:
@@ -428,8 +440,8 @@ def _paths(value: Any, *, is_path: bool = False) -> Iterator[str]:
         if is_path and value.strip() and "\n" not in value:
             yield value.strip()
     elif isinstance(value, list):
-        for one in value:
-            yield from _paths(one, is_path=is_path)
+        for item in value:
+            yield from _paths(item, is_path=is_path)
     elif isinstance(value, dict):
-        for name, one in value.items():
-            yield from _paths(one, is_path=name in _NAMES_A_FILE)
+        for name, item in value.items():
+            yield from _paths(item, is_path=name in _NAMES_A_FILE)

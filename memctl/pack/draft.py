@@ -21,7 +21,10 @@ _STEERING = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U
 
 
 class ItemField(msgspec.Struct, frozen=True):
-    """A text or list under a heading of an item; `name` is the field's name, "" for a heading that is no field."""
+    """A text or list under a heading of an item.
+
+    `name` is the name of the record's content field that has this heading; it is "" for any other heading.
+    """
 
     name: str
     heading: str
@@ -31,13 +34,14 @@ class ItemField(msgspec.Struct, frozen=True):
 class Item(msgspec.Struct, frozen=True):
     """An item of a pack, which includes it whole or not at all.
 
-    `kind` is a record's type, "page", "session", "checkpoint" or "file". `key` distinguishes items with the same id.
-    `facts` are pairs of name and value, in the order shown. `body` is Markdown or, for a file, its text; a file's title
-    is "". `has_changed` says that the code to which the item refers has changed since it was written. `section` is the
-    marker of the page that the item belongs to.
-
-    Items of greater `weight` come first. It is a record's importance, but 10 for critical severity, and 0 for a record
-    that is only proposed or `has_changed`.
+    - `kind` is a record's type, "page", "session", "checkpoint" or "file".
+    - `key` distinguishes items with the same id.
+    - `facts` are pairs of name and value, in the order shown.
+    - `body` is Markdown or, for a file, the text of the file. The title of a file is "".
+    - `has_changed` says that the code to which the item refers has changed since the item was written.
+    - `section` is the marker of the page that the item belongs to.
+    - `weight` orders items, the greatest first. It is a record's importance, but 10 for an issue of critical severity,
+      and 0 for a record that is only proposed or `has_changed`.
     """
 
     kind: str
@@ -63,18 +67,18 @@ class Item(msgspec.Struct, frozen=True):
 
         kind = KINDS.get(self.kind)
         known = {field.heading.casefold(): field for field in kind.fields} if kind else {}
-        found = []
+        fields = []
         for part in headings.split(self.body):
             text = part.body.strip("\n")
             field = known.get(part.heading.casefold())
             if not text.strip():
                 continue
             if field is None:
-                found.append(ItemField("", part.heading, text))
+                fields.append(ItemField("", part.heading, text))
             else:
                 items = tuple(content_fields.parse_items(text)) if field.is_list else text
-                found.append(ItemField(field.name, field.heading, items))
-        return found
+                fields.append(ItemField(field.name, field.heading, items))
+        return fields
 
 
 class PackPart(msgspec.Struct, frozen=True):
@@ -99,8 +103,8 @@ class PackPart(msgspec.Struct, frozen=True):
 class PackNote(msgspec.Struct, frozen=True):
     """A note that memctl adds to a pack, such as the task of the pack: a name, a title, and a few lines of text.
 
-    In a small budget only `essential` notes stay. `of` is the key of the item that the note is about ("" for none): if
-    the pack leaves out this item, it leaves out the note, too.
+    In a small budget only `essential` notes stay. `of` is the key of the item that the note is about ("" for none). A
+    note about an item is left out of a pack that leaves out the item.
     """
 
     name: str
@@ -138,9 +142,12 @@ REST = PackPart("more", "Also open")
 class OmittedGroup(msgspec.Struct, frozen=True):
     """A group of items that a pack leaves out: those of one section, or of one kind of record.
 
-    `listed` are the items that the pack lists, and `more` is the number of the others. `name` is the group's name for
-    people, and `element` its name for programs ("" if the items have no common section or kind). `marker` is the
-    section's marker, "" for a kind. `command` is a command that lists the whole group, and `noun` what its items are.
+    - `listed` are the items that the pack lists, and `more` is the number of the others.
+    - `name` is the group's name for people, and `element` its name for programs ("" if the items have no common section
+      or kind).
+    - `marker` is the section's marker, "" for a group of one kind.
+    - `command` is a command that lists the whole group, such as "memctl list --open --type issue", "" if there is none.
+    - `noun` is the noun for one of the items, such as "issue".
     """
 
     listed: tuple[OmittedItem, ...]
@@ -197,7 +204,7 @@ class PackDraft(msgspec.Struct, frozen=True):
 
     @property
     def foreign(self) -> PackDraft:
-        """This draft with the notice for a clone that is not trusted (FOREIGN) instead of the usual one (NOTICED)."""
+        """This draft with the notice for a clone that is not trusted (FOREIGN) in place of the usual one (NOTICED)."""
         opening = tuple(FOREIGN if note == NOTICED else note for note in self.opening)
         return msgspec.structs.replace(self, opening=opening)
 
@@ -205,7 +212,8 @@ class PackDraft(msgspec.Struct, frozen=True):
 class Frame(NamedTuple):
     """Everything in a pack except the items: a draft, perhaps with fewer notes.
 
-    `has_titles` says whether the titles of too large items are shown, `has_parts` whether items are.
+    `has_titles` says whether items that are too large for the pack are named by title. `has_parts` says whether the
+    pack shows any items.
     """
 
     draft: PackDraft
@@ -214,7 +222,7 @@ class Frame(NamedTuple):
 
 
 def frames(draft: PackDraft) -> Iterator[Frame]:
-    """Yield the frames of a draft, from the one with all notes to the emptiest."""
+    """Yield the frames of a draft, from the frame with all notes to the frame with the fewest."""
     essential, last = (tuple(note for note in notes if note.essential) for notes in (draft.opening, draft.closing))
     noticed = tuple(note for note in draft.opening if note in (NOTICED, FOREIGN))
     less = partial(msgspec.structs.replace, draft)

@@ -25,8 +25,9 @@ _USUAL = 2  # times the median: up to this length items come in the order of the
 class Candidate(NamedTuple):
     """An item that may be included: its key, and the tokens of the whole item (`cost`) and of its title (`title`).
 
-    `counted` and `shortest_first` are the fields of the item's `PackPart`. Titles come by `lead`, the greatest first:
-    it is the weight of an item that leads the pack, and 0 for others.
+    `counted` and `shortest_first` are the fields of the item's `PackPart`. `lead` is the item's weight if the item
+    comes before all parts of the pack (`draft.PackDraft.leading`), and otherwise 0. Of items that have only a title,
+    the one with the greatest `lead` comes first.
     """
 
     key: str
@@ -45,7 +46,10 @@ class Choice(NamedTuple):
 
 
 def in_turn(found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates `found`, which are sorted by importance, in the order in which they get room."""
+    """Return the candidates in the order in which they get room: mostly the short ones first.
+
+    `found` are the candidates, the most important first. The rules of the order are at the top of this module.
+    """
     usual = _USUAL * median_low([one.cost for one in found]) if found else 0
 
     def order(one: Candidate) -> tuple[int, bool, int, bool]:
@@ -61,10 +65,10 @@ def _doublings(cost: int, start: int) -> int:
 
 
 def choose(ordered: Sequence[Candidate], room: float, alone: float, for_titles: float) -> Choice:
-    """Return which candidates are whole in `room` tokens, and which have a title instead.
+    """Return which candidates are included whole, in at most `room` tokens, and which only by title.
 
     `ordered` are the candidates in the order of `in_turn`. The first one may take up to `alone` tokens if that is more
-    than `room`. `for_titles` is the largest number of tokens for all titles.
+    than `room`. All titles together take at most `for_titles` tokens.
     """
     number, spent = 0, 0
     titles = sum(one.title for one in ordered)

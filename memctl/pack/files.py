@@ -36,7 +36,7 @@ def build_pack(
     """Build a pack of the best files for a task, each whole or in outline, and a list of the other files.
 
     `priorities` are the ranked files, `task` is the task's text ("" for none), and `counter` counts a file's tokens.
-    `fill` builds a pack from as much of a draft as fits into the budget.
+    `fill` is a function that builds a pack from as much of a draft as fits into the budget.
     """
     items, missing = _items(memory, snapshot, _candidates(priorities), counter)
     pack = fill(_draft(memory, priorities, task, items, missing))

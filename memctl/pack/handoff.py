@@ -1,7 +1,7 @@
 """Offer a handoff: build its package, which one agent gives to another, and move ownership (rules.md#handoffs).
 
-The package has the task, what was done, what comes next, and the records and pages in its scope. The report checks it
-by rules.md#compaction: each id and path is searched in the finished text.
+The package has the task, what was done, what comes next, and the records and pages in its scope. A report checks by
+rules.md#compaction that the package is complete: it searches each required id and path in the finished text.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def _part_of(record: Record, scope: Scope, giver: str) -> str:
 class Check(msgspec.Struct, frozen=True):
     """One line of a package's checklist: what was checked, the number of required entries, and the missing ones.
 
-    `by_title` are the ids of required items that the package has only by id and title.
+    `name` says what was checked, and `total` is the number of required entries. `by_title` are the ids of required
+    items that are in the package only by id and title.
     """
 
     name: str
@@ -108,11 +109,11 @@ class Check(msgspec.Struct, frozen=True):
 class HandoffReport(msgspec.Struct, frozen=True):
     """The report on the package of a handoff.
 
-    - `before`, `after`: tokens of the context in scope, and of the part of it in the package.
-    - `reduction`, `aim`: the share of `before` that was left out, and the share that should be (0 to 1).
-    - `removed`: the number of left out items by reason.
-    - `tokens`, `budget`: tokens of the whole package, and their limit.
-    - `least`: tokens of context below which no open record is left out.
+    - `before`, `after`: tokens of all records and pages that were considered, and of those in the package.
+    - `reduction`, `aim`: the share of `before` that was left out, and the share that should be left out (0 to 1).
+    - `removed`: the number of items that were left out, by reason.
+    - `tokens`, `budget`: tokens of the whole package, and the largest number allowed.
+    - `least`: the number of tokens of records and pages below which no open record is left out.
     - `checks`: the lines of the checklist.
     - `is_chosen`: whether required entries are missing, because only the most important had room.
     """
@@ -158,9 +159,12 @@ def package(
 ) -> Package:
     """Build the package of a handoff within its budget of tokens.
 
-    Required items are included whole, the most important first, or by id and title if there is no room. Raises
-    MemctlError if something required is missing in a handoff of sections (except in an emergency), or if the giver's
-    own texts don't fit.
+    Required items are included whole, the most important first, or by id and title if there is no room. `now` is the
+    time shown in the package, such as "2025-11-04T14:32:00Z". `asked` is the completed request, and `scope` the part of
+    the memory that the package is made from.
+
+    Raises MemctlError if the giver's own texts don't fit. Also raises it if a required item is missing from the package
+    and the handoff names sections, except in an emergency.
     """
     groups = _groups(scope, asked)
     expertise = _expertise(snapshot, scope.records, asked.to_agent_id)
@@ -332,7 +336,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 class OfferOutcome(msgspec.Struct, frozen=True):
-    """The outcome of an offered handoff: `done` says what was written; the package, and warnings."""
+    """The outcome of an offered handoff: what was written (`done`), the handoff's package, and warnings."""
 
     done: StepResult
     package: Package
@@ -349,8 +353,9 @@ def offer(
 ) -> OfferOutcome:
     """Offer a handoff: write its record and package and move the ownership of its sections, all or nothing.
 
-    `read` returns the memory as the giver may read it; `remote` is the remote whose shared state is updated, "" for
-    none. Raises InvalidFields if required fields are missing, and MemctlError for other errors.
+    `asked` is the giver's request. `read` is a function that returns the memory as the giver may read it. `remote` is
+    the name of the Git remote whose coordination state is updated, "" for none. Raises InvalidFields if required fields
+    are missing, and MemctlError for other errors.
     """
     asked = _validated(memory, asked)
     made: list[tuple[State, Package, Change]] = []  # the latest package, with the state that it was made for

@@ -89,9 +89,11 @@ DEFAULTS = {
 class HandoffRequest(Parties, frozen=True, kw_only=True):
     """A request for a handoff: its parties (agents, type, sections, task), texts, and the package's format and budget.
 
-    `form` is the format, and `budget` is in tokens. `lines` are the giver's lists by the names of FIELDS. `changes` are
-    pairs of a changed file's path and a text that says when and how it changed. `id` and `transfers` (a line on the new
-    owner of each section) are "" and () until the coordination state has been read.
+    - `form` is the format, and `budget` the largest number of tokens (0 for the budget of the handoff's type).
+    - `lines` are the giver's lists by the names of FIELDS.
+    - `changes` are pairs of a changed file's path and a text that says when and how it changed.
+    - `id` is the handoff's id, and `transfers` has a line on the new owner of each section. They are "" and () until
+      the coordination state has been read.
     """
 
     form: str = "auto"
@@ -112,12 +114,12 @@ class HandoffRequest(Parties, frozen=True, kw_only=True):
     def texts(self) -> dict[str, tuple[str, ...]]:
         """All texts of the giver as tuples by the field's name: reason, summary, task and the names of FIELDS."""
         single = {"reason": self.reason, "summary": self.summary, "task": self.task}
-        given = {name: (text,) if text else () for name, text in single.items()}
-        return given | {field.name: self.lines.get(field.name, ()) for field in FIELDS}
+        texts = {name: (text,) if text else () for name, text in single.items()}
+        return texts | {field.name: self.lines.get(field.name, ()) for field in FIELDS}
 
 
 def complete(
-    asked: HandoffRequest,
+    request: HandoffRequest,
     state: TaskState,
     standing: PhaseStatus,
     known: Sequence[Record],
@@ -126,8 +128,9 @@ def complete(
 ) -> HandoffRequest:
     """Return a request whose empty fields are filled from the task's `state` and from the records in scope (`known`).
 
-    `standing` is the state of the memory, with a decision (PROCEED, STOP or CLARIFY): the summary begins with the
-    decision. A missing summary is made from `standing`, within a limit of tokens that `count` counts.
+    `standing` sums up the memory: a decision (PROCEED, STOP or CLARIFY), its reason, and facts. The summary of the
+    request then begins with this decision. A request without a summary gets one made from `standing`. `count` counts
+    its tokens, which are limited.
     """
 
     def of_task(lines: Iterable[str]) -> list[str]:
@@ -135,14 +138,14 @@ def complete(
         return [f"{cut(line, LONGEST_LINE)}{source}" for line in map(one_line, lines) if is_meaningful(line)]
 
     blocking = [r for r in known if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
-    made = [one.path for one in state.files if one.action in (CREATED, MODIFIED)]
-    read = [one.path for one in state.files if one.path not in made] or [path for path, _ in asked.changes]
+    made = [file.path for file in state.files if file.action in (CREATED, MODIFIED)]
+    read = [file.path for file in state.files if file.path not in made] or [path for path, _ in request.changes]
     binding = phase_summary.binding_decisions(known)
-    if asked.handoff_type == SPECIALIST or not binding:  # packages of other types include the decisions themselves
+    if request.handoff_type == SPECIALIST or not binding:  # packages of other types include the decisions themselves
         binds = [f"{one_line(record.title)} [{record.id}]" for record in binding]
     else:
         binds = [f"Binding decisions: {some([record.id for record in binding], _NAMED)}"]
-    found: dict[str, Iterable[str]] = {
+    values: dict[str, Iterable[str]] = {
         "immediate": of_task(state.next_actions or state.in_progress) or phase_summary.next_actions(snapshot, blocking),
         "success_criteria": of_task(state.success_criteria or (state.goal,)),
         "constraints": [*of_task(state.constraints), *binds] or (NONE_RECORDED,),
@@ -150,34 +153,34 @@ def complete(
         "expected_outputs": of_task((*state.in_progress, *state.claimed, *state.planned)) or (NONE_RECORDED,),
         "deliverables": made or of_task(state.done) or (NONE_RECORDED,),
     }
-    lines = {name: asked.lines.get(name) or tuple(dict.fromkeys(texts))[:_MOST] for name, texts in found.items()}
-    summary = asked.summary
+    lines = {name: request.lines.get(name) or tuple(dict.fromkeys(texts))[:_MOST] for name, texts in values.items()}
+    summary = request.summary
     if summary and not summary.lstrip().startswith(DECISIONS):
         summary = f"{standing.decision}: {summary}"
     elif not summary and standing.lines:
         head = f"{standing.decision}: {standing.why}\n"
-        budget = BUDGET if asked.handoff_type != EMERGENCY else BUDGET // 2
-        facts = whole_lines((one for one in standing.lines if len(one) <= LONGEST_LINE), budget - count(head), count)
+        budget = BUDGET if request.handoff_type != EMERGENCY else BUDGET // 2
+        facts = whole_lines((line for line in standing.lines if len(line) <= LONGEST_LINE), budget - count(head), count)
         summary = f"{head}{facts}" if facts else ""
-    return msgspec.structs.replace(asked, lines={**asked.lines, **lines}, summary=summary)
+    return msgspec.structs.replace(request, lines={**request.lines, **lines}, summary=summary)
 
 
-def refuse_faults(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -> None:
+def refuse_faults(request: HandoffRequest, whole: HandoffRequest, count: CountTokens) -> None:
     """Raise InvalidFields with the fields that are missing or wrong in a handoff, if there are any.
 
-    `given` is the giver's request, and `whole` the completed one. An emergency needs only a reason, since a failed
+    `request` is the giver's request, and `whole` the completed one. An emergency needs only a reason, since a failed
     agent can't say more.
     """
     wrong = [
         (name, "is missing, and the memory has nothing to fill it from")
-        for name in (_NEEDED[:1] if given.handoff_type == EMERGENCY else _NEEDED)
-        if not any(map(is_meaningful, whole.texts[name])) and not given.texts[name]
+        for name in (_NEEDED[:1] if request.handoff_type == EMERGENCY else _NEEDED)
+        if not any(map(is_meaningful, whole.texts[name])) and not request.texts[name]
     ]
-    for name, texts in given.texts.items():
+    for name, texts in request.texts.items():
         wrong += [(name, message) for text in texts if (message := _problem(text, is_long=name == "summary"))]
         if len(texts) > _MOST:
             wrong.append((name, f"has {len(texts)} lines; at most {_MOST} are allowed: put the others into records"))
-    if given.summary and (tokens := count(whole.summary)) > BUDGET:
+    if request.summary and (tokens := count(whole.summary)) > BUDGET:
         message = f"has {tokens:,} tokens; at most {BUDGET} are allowed: `memctl context-summary` shortens it"
         wrong.append(("summary", message))
     if wrong:

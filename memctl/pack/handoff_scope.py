@@ -73,9 +73,10 @@ _STATE_FIELDS = {"immediate": "next_actions", "success_criteria": "success_crite
 class Subject(msgspec.Struct, frozen=True):
     """What a handoff is about.
 
-    - `sections`: the markers in the request, or if it has none, the marker of the section that the task belongs to.
+    - `sections`: the markers in the request. If it has none, the marker of the section that the task belongs to.
     - `known`: all records of these sections.
-    - `tasks`: the giver's tasks, the one worked on last first; `state` is the state of the first task.
+    - `tasks`: the giver's tasks, the one worked on last first.
+    - `state`: the state of the first task: its goal, progress and next actions.
     - `globs`: the patterns of the files that the sections cover.
     - `named`: the task's record if the request names it by id, otherwise None.
     """
@@ -89,7 +90,10 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources) -> Subject:
-    """Return what a handoff is about: its sections, their records, and the giver's tasks with the first one's state."""
+    """Return what a handoff is about: its sections, their records, and the giver's tasks with the first one's state.
+
+    `now` is the current time, such as "2025-11-04T14:32:00Z"; records that have expired by then are left out.
+    """
     named = snapshot.find(asked.task.strip().rstrip("]").rpartition("[")[2]) if asked.task else None
     named = named if named is not None and named.memory_type == "state" and named.is_open else None
     sections = asked.sections or ((named.place,) if named is not None and named.place else ())
@@ -103,7 +107,11 @@ def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sou
 
 
 def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
-    """Return the state in which the taker of a handoff resumes the task, with the lists that the giver filled."""
+    """Return the state of the task from which the taker of a handoff resumes the work.
+
+    `one` is the handoff. The state is that of the giver's task, and its lists begin with the entries that the giver
+    wrote into the handoff. `now` is the current time, such as "2025-11-04T14:32:00Z".
+    """
     who, given = one.parties, content(HANDOFF, one.body)
     found = subject_of(snapshot, now, HandoffRequest(**msgspec.structs.asdict(who)), sources)
     weighty = [record for record in found.known if _reason(snapshot, now, record) in (BINDING, ISSUE)]
@@ -126,7 +134,8 @@ def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -
 def records_of(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
     """Return the records of some sections (of all if `sections` is empty) that are neither archived nor expired.
 
-    If the sections have no open task, the open tasks of the agent `giver` that belong to no section count as well.
+    `sections` are markers, and `now` is the current time, such as "2025-11-04T14:32:00Z". If the sections have no open
+    task, the open tasks of the agent `giver` that belong to no section are returned as well.
     """
     known = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and not r.is_archived and not r.is_expired(now)]
     return phase_summary.of_sections(snapshot, known, sections, giver)
@@ -194,9 +203,10 @@ class Scope(Subject, frozen=True, kw_only=True):
     """The part of a memory that goes into the package of a handoff, and what the handoff is about.
 
     - `keeps`: why a record, page or checkpoint is required, by its key (a record's path), the most important first.
-    - `records`, `pages`: the records and pages of the package, those in `keeps` included.
-    - `prior`: earlier sessions. `left`: records that are left out, each with a reason.
-    - `sizes`: tokens of all records and pages in question, by key.
+    - `records`, `pages`: all records and pages of the package, also those that are not required.
+    - `prior`: earlier sessions.
+    - `left`: records that are left out, each with a reason.
+    - `sizes`: the tokens of each record and page that was considered, by key.
     """
 
     records: tuple[Record, ...]
@@ -208,7 +218,11 @@ class Scope(Subject, frozen=True, kw_only=True):
 
 
 def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
-    """Return the part of a memory that goes into the package of a handoff; `count` returns the tokens of a text."""
+    """Return the part of a memory that goes into the package of a handoff.
+
+    `now` is the current time, such as "2025-11-04T14:32:00Z", and `asked` the request. `count` returns the tokens of a
+    text.
+    """
     kind, subject = asked.rules, subject_of(snapshot, now, asked, sources)
     task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
     ranked = items.search(snapshot, task, now) if kind.is_ranked else []

@@ -34,7 +34,7 @@ _LATEST = 20  # latest commits, whose files count as the latest work
 def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
     """Return the sources of a pack for a Snapshot; `at` is its revision, None for the worktree.
 
-    A page is given by its own text and not as the rendered document, which repeats records of the pack.
+    The text of a page is the page's own text and not that of the rendered document, which repeats records of the pack.
     """
 
     @cache
@@ -46,7 +46,7 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
         return history.paths_touched(memory.repository, _LATEST, memory.prefix)
 
     def ahead(records: list[Record]) -> None:
-        if at is None and any(one.code_refs for one in records):
+        if at is None and any(record.code_refs for record in records):
             touched()
 
     return Sources(
@@ -77,14 +77,14 @@ def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
 
 
 def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
-    """Return a place; if it is level 1 (the project), add a list of what blocks all agents at its end.
+    """Return a place with a list of what blocks all agents at its end; any place but level 1 is returned unchanged.
 
     Blockers are in the coordination state, which changes without a commit of the branch, so no document contains them.
     """
-    found = blockers(memory) if place.marker == pages.PROJECT_ID and snapshot.source == "disk" else []
-    if not found:
+    texts = blockers(memory) if place.marker == pages.PROJECT_ID and snapshot.source == "disk" else []
+    if not texts:
         return place
-    lines = "\n".join(f"- {inline(line)}" for line in found)
+    lines = "\n".join(f"- {inline(line)}" for line in texts)
     return msgspec.structs.replace(place, text=f"{place.text.rstrip()}\n\n**Blocked for all agents**:\n\n{lines}\n")
 
 
@@ -98,10 +98,13 @@ def blockers(memory: Memory) -> list[str]:
             return []  # agents share no state, as in most clones
         from memctl.team import ref_state
 
-        found = ref_state.read(memory).state.global_blockers.values()
+        blockers_now = ref_state.read(memory).state.global_blockers.values()
     except MemctlError:
         return []  # `memctl coordination` reports the error
-    return [f"{one.text} ({one.agent_id}, {one.since[:10]})" for one in sorted(found, key=lambda one: one.since)]
+    return [
+        f"{blocker.text} ({blocker.agent_id}, {blocker.since[:10]})"
+        for blocker in sorted(blockers_now, key=lambda blocker: blocker.since)
+    ]
 
 
 _SHOWN = 10  # digits of a commit's id; two ids match by chance once in a million million
@@ -123,7 +126,9 @@ def origins_of(
     try:
         commits = last_commits(memory, list(wanted), at)
         referring = [record for path, record in wanted.items() if record.code_refs and path in commits]
-        code = _code(memory, snapshot, referring, {wanted[path].path: one.commit for path, one in commits.items()}, at)
+        code = _code(
+            memory, snapshot, referring, {wanted[path].path: commit.commit for path, commit in commits.items()}, at
+        )
     except git.GitFailed:  # a partial clone lacks the history
         return {record.path: RecordOrigin(_UNKNOWN) for record in wanted.values()}
     return {
@@ -151,10 +156,10 @@ def last_change_times(memory: Memory, records: Iterable[Record], at: str | None)
     if not paths:
         return {}
     try:
-        found = last_commits(memory, paths, at)
+        commits = last_commits(memory, paths, at)
     except git.GitFailed:  # a partial clone lacks the history
         return {}
-    dates = {path: timestamps.from_epoch(one.seconds) for path, one in found.items() if not one.is_edited}
+    dates = {path: timestamps.from_epoch(commit.seconds) for path, commit in commits.items() if not commit.is_edited}
     now = memory.now
     return {path: dates.get(tracked, now) for tracked, path in paths.items()}
 
@@ -175,27 +180,29 @@ def _code(
     """
     if not records:
         return _Code()
-    places = {(record.path, one): pages.code_path(one) for record in records for one in record.code_refs}
+    places = {
+        (record.path, reference): pages.code_path(reference) for record in records for reference in record.code_refs
+    }
     before = trees.blob_ids_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
     now = snapshot.files.contents(places.values(), frozenset(before.values()))
     gone = {key for key, path in places.items() if path not in now and (commits[key[0]], path) in before}
     renamed = _renamed(memory, snapshot, {commits[record] for record, _ in gone}, at) if gone else {}
-    if found := [new for key in gone if (new := renamed.get(places[key]))]:
-        now |= snapshot.files.contents(found, frozenset(before.values()))
+    if paths := [new for key in gone if (new := renamed.get(places[key]))]:
+        now |= snapshot.files.contents(paths, frozenset(before.values()))
     code = _Code({}, {})
-    for (record, named), path in places.items():
+    for (record, reference), path in places.items():
         then, new = before.get((commits[record], path)), path
-        if (record, named) in gone and renamed.get(path) in now:
+        if (record, reference) in gone and renamed.get(path) in now:
             new = renamed[path]
-            code.moved.setdefault(record, {})[named] = new
+            code.moved.setdefault(record, {})[reference] = new
         if new in now:
-            is_same = then is None or then == now[new] or _is_same_there(memory, then, new, now[new], named, at)
+            is_same = then is None or then == now[new] or _is_same_there(memory, then, new, now[new], reference, at)
             state = "" if is_same else _CHANGED
         else:
             is_gone = then is not None and path not in snapshot.withheld.files
             state = _GONE if is_gone else ""  # otherwise it is a folder, or never existed
         if state:
-            code.drift.setdefault(record, {})[named] = state
+            code.drift.setdefault(record, {})[reference] = state
     return code
 
 
@@ -208,23 +215,23 @@ def _renamed(memory: Memory, snapshot: Snapshot, commits: Collection[str], at: s
     head = repository.resolve(at) if at is not None else repository.branch()[1]
     mark = b"" if at is not None else marks([repository.git_dir / "index"])
     key = b"renamed: " + "".join([head, *sorted(commits)]).encode() + mark
-    if (kept := snapshot.catalogue.recall(key)) is not None:
-        return msgspec.json.decode(kept, type=dict[str, str])
+    if (stored := snapshot.catalogue.recall(key)) is not None:
+        return msgspec.json.decode(stored, type=dict[str, str])
     from memctl.git import differences  # mostly no file is gone
 
-    found = differences.renamed_since(repository, sorted(commits), head) if head else {}
+    renamed = differences.renamed_since(repository, sorted(commits), head) if head else {}
     staged = [] if at is not None else differences.changed_in_index(repository)
     later = {change.before: change.path for change in staged if change.before}
-    found = {**later, **{old: later.get(new, new) for old, new in found.items()}}
+    renamed = {**later, **{old: later.get(new, new) for old, new in renamed.items()}}
     if at is not None or mark:
-        snapshot.catalogue.keep(key, msgspec.json.encode(found))
-    return found
+        snapshot.catalogue.keep(key, msgspec.json.encode(renamed))
+    return renamed
 
 
-def _is_same_there(memory: Memory, then: str, path: str, blob: str, named: str, at: str | None) -> bool:
+def _is_same_there(memory: Memory, then: str, path: str, blob: str, reference: str, at: str | None) -> bool:
     """Return whether a reference names lines of a changed file that are as they were; nothing is fetched for it."""
-    found = pages.code_lines(named)
-    if found is None or memory.repository.is_partial:
+    lines = pages.code_lines(reference)
+    if lines is None or memory.repository.is_partial:
         return False
     from memctl.pages import code_drift  # most references name no lines
 
@@ -238,4 +245,4 @@ def _is_same_there(memory: Memory, then: str, path: str, blob: str, named: str, 
     except OSError:
         return False
     texts = [(text or b"").decode(errors="replace").replace("\r\n", "\n") for text in (old, new)]
-    return code_drift.is_unchanged(texts[0], texts[1], found[1])
+    return code_drift.is_unchanged(texts[0], texts[1], lines[1])

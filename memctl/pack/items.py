@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 class RecordOrigin(msgspec.Struct, frozen=True):
     """The origin of a record's text: the last commit that changed it, named as in a pack.
 
-    `drift` and `moved` have code references of the record, such as "src/pay.py:8", as keys. `drift` says "changed
-    since" or "gone" for code that changed after the commit, and `moved` has the present path of a renamed file.
+    The keys of `drift` and `moved` are code references of the record, such as "src/pay.py:8". The values of `drift` are
+    "changed since" or "gone", for code that changed after the commit. The values of `moved` are the present paths of
+    renamed files.
     """
 
     commit: str
@@ -33,7 +34,7 @@ class RecordOrigin(msgspec.Struct, frozen=True):
     moved: Mapping[str, str] = {}
 
     def described(self, ref: str) -> str:
-        """Return a code reference with what became of it, such as "src/pay.py:8 (now src/card.py, changed since)"."""
+        """Return a code reference and what changed, such as "src/pay.py:8 (now src/card.py, changed since)"."""
         moved = [f"now {self.moved[ref]}"] if ref in self.moved else []
         remarks = [*moved, *filter(None, [self.drift.get(ref)])]
         return f"{ref} ({', '.join(remarks)})" if remarks else ref
@@ -63,7 +64,10 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
-    """Return a record as an item, with its facts, text, weight and origin."""
+    """Return a record as an item, with its facts, text, weight and origin.
+
+    `origins` maps the paths of records to the origins of their texts.
+    """
     facts = {"status": record.status}
     if record.completion_percentage is not None:
         facts["completion"] = str(record.completion_percentage)
@@ -122,7 +126,7 @@ def screen(snapshot: Snapshot, body: str) -> str:
 def of_page(page: Page, text: str, key: str = "") -> Item:
     """Return a page, or a part of it, as an item with the given text.
 
-    `key` is the item's key, "" for the page's path.
+    `key` is the item's key; "" means that the page's path is the key.
     """
     facts = {}
     if page.completion_percentage is not None:
@@ -168,7 +172,7 @@ _RANKED = 500  # results for a task, more than a pack has room for
 class TaskMatches(msgspec.Struct, frozen=True):
     """What is relevant to a task: records, the best first, and places (pages, sessions, checkpoints).
 
-    `fits` says how well a search result matches the task, by the result's path: as a share of the best match (0 to 1).
+    `fits` maps the path of each search result to how well it matches the task: from 0 to 1, which is the best match.
     """
 
     records: tuple[Record, ...] = ()
@@ -184,10 +188,10 @@ class TaskMatches(msgspec.Struct, frozen=True):
 def match_task(
     snapshot: Snapshot, task: str, current: Sequence[Record], now: str, *, with_places: bool = True
 ) -> TaskMatches:
-    """Return the records of `current` and the places that are relevant to a task.
+    """Return the records among `current`, and the places, that are relevant to a task.
 
-    Places are pages, sessions and checkpoints; without `with_places` the result has none. An empty task matches
-    nothing.
+    Places are pages, sessions and checkpoints; without `with_places` the result has none. `now` is the current time,
+    such as "2025-11-04T14:32:00Z". An empty task matches nothing.
     """
     open_paths = {record.path for record in current}
     ranked = search(snapshot, task, now)
@@ -197,7 +201,10 @@ def match_task(
 
 
 def search(snapshot: Snapshot, task: str, now: str) -> list[Result]:
-    """Return the search results for a task, the best first, without archived records; [] if the task is ""."""
+    """Return the search results for a task, the best first, without archived records; [] if the task is "".
+
+    `now` is the current time, such as "2025-11-04T14:32:00Z", from which the age of records is counted.
+    """
     if not task:
         return []
     from memctl.search import ranking  # most packs have no task
@@ -242,7 +249,7 @@ def sections(snapshot: Snapshot, ranked: Iterable[Result]) -> list[Page]:
 
 
 def page_of(marker: str) -> str:
-    """Return the marker of the page that has a place: "§3.1" for "§3.1.2"."""
+    """Return the marker of the page that contains a place, such as "§3.1" for the heading "§3.1.2"."""
     return ".".join(marker.split(".")[:2])
 
 

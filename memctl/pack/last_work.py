@@ -53,9 +53,9 @@ class EndedSession(msgspec.Struct, frozen=True):
 
 
 def room(budget: int, most: int = WORK) -> int:
-    """Return how many tokens of a budget the last session, a checkpoint and current tasks may take together.
+    """Return how many tokens the last session, a checkpoint and current tasks may take together in a pack.
 
-    It is a third of the budget, and at most `most`.
+    They may take a third of `budget`, the pack's tokens, and at most `most` tokens.
     """
     return min(most, budget // _SHARE)
 
@@ -87,10 +87,10 @@ def pages(snapshot: Snapshot, ended: Iterable[EndedSession]) -> Iterator[Session
 def collect(
     snapshot: Snapshot, ended: Sequence[EndedSession], limit: int, count: CountTokens, *, is_resumed: bool = False
 ) -> list[Item]:
-    """Return the last session and a pending checkpoint as items, in at most 60 % of `limit` tokens.
+    """Return the last session and a checkpoint that is still to be resumed as items, in at most 60 % of `limit` tokens.
 
-    `ended` are the sessions with a page, the latest end first. `is_resumed` says that the reader already has the text
-    of the checkpoint: the result is then only what the last session adds to it.
+    `ended` are the sessions with a page, the latest end first. `is_resumed` says that the reader of the pack already
+    has the text of the checkpoint. The result then has only what the last session adds to the checkpoint.
     """
     limit = int(limit * _LEFT)
     saved = pending(snapshot, ended)
@@ -111,8 +111,8 @@ def prior_work(
 ) -> list[Item]:
     """Return the last session, a pending checkpoint, and other sessions and checkpoints that are relevant to a task.
 
-    All items take at most `limit` tokens. `ranked` are the search results for the task. With globs, a session counts as
-    the last one only if it changed a matching file.
+    All items take at most `limit` tokens. `ranked` are the search results for the task. `globs` are patterns of files:
+    if there are any, only sessions that changed a matching file are considered as the last session.
     """
     ended = [one for one in sessions(snapshot) if not globs or _has_changed(snapshot, one, globs)]
     last = collect(snapshot, ended, int(limit / _LEFT), count)
@@ -129,9 +129,9 @@ def _has_changed(snapshot: Snapshot, one: EndedSession, globs: Sequence[str]) ->
 
 
 def pending(snapshot: Snapshot, ended: Sequence[EndedSession]) -> Checkpoint | None:
-    """Return the checkpoint saved last; None if it is finished, or if one of the sessions started and ended after it.
+    """Return the checkpoint saved last, if it is still to be resumed; otherwise None.
 
-    `ended` are the sessions to consider.
+    It is not to be resumed if its task is finished, or if a session in `ended` started after the checkpoint was saved.
     """
     last = next(iter(checkpoints(snapshot)), None)
     return last if last is not None and is_pending(last, ended) else None
@@ -140,7 +140,7 @@ def pending(snapshot: Snapshot, ended: Sequence[EndedSession]) -> Checkpoint | N
 def is_pending(saved: Checkpoint, ended: Sequence[EndedSession]) -> bool:
     """Return whether a checkpoint is still to be resumed.
 
-    It is if its task is not finished, and no session in `ended` started after the checkpoint was saved.
+    This is so if its task is not finished, and if no session in `ended` started after the checkpoint was saved.
     """
     return not saved.is_finished and not any(one.started > saved.saved_at for one in ended)
 

@@ -98,7 +98,7 @@ class Loader(msgspec.Struct, frozen=True):
     sources: Sources
 
     def load(self, marker: str) -> Item:
-        """Return the page or file of a marker as an item; of a file of more than 10,000 tokens the item is a summary.
+        """Return the page or file of a marker as an item; for a file of more than 10,000 tokens the item is a summary.
 
         Raises MemctlError if there is no such place, or if the file may not enter a model's context.
         """
@@ -120,7 +120,8 @@ class Loader(msgspec.Struct, frozen=True):
 def answer(snapshot: Snapshot, now: str, directives: Directives, loader: Loader) -> tuple[PackDraft, list[OmittedItem]]:
     """Return a draft with everything that directives ask for, and the targets that were not found, with the reasons.
 
-    `now` is the time that the pack bears.
+    `now` is the time shown in the pack, such as "2025-11-04T14:32:00Z". `loader` has the functions that find the
+    targets.
     """
     loaded: list[Item] = []
     unknown: list[OmittedItem] = []

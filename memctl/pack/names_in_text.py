@@ -39,7 +39,10 @@ def place(name: str, text: str) -> int:
 
 
 def keeps(text: str, names: Iterable[str], original: str) -> bool:
-    """Return whether a text has each of the `names` that the `original` text has; other names don't count."""
+    """Return whether a text has all those of the `names` that the `original` text has.
+
+    Names that the `original` text does not have are ignored.
+    """
     return all(place(name, text) >= 0 for name in names if place(name, original) >= 0)
 
 

@@ -30,9 +30,11 @@ def groups(
 ) -> list[OmittedGroup]:
     """Group the items that a pack leaves out: by section, or by kind for items without a known section.
 
-    `left` are the omitted items, and `totals` their numbers by (section, kind). The first `listed` items are listed in
-    their groups, with titles of at most `width` characters (0 for any number); with 0 as `listed` all items are one
-    group. `sections` are the titles of sections by marker.
+    - `left` are the omitted items, and `totals` their numbers by (section, kind).
+    - `listed` is how many of the items, from the first on, are listed in their groups. If it is 0, the result is a
+      single group of all items.
+    - `width` is the largest number of characters of a listed title, 0 for no limit.
+    - `sections` are the titles of sections by marker.
     """
     if not left:
         return []
@@ -50,7 +52,7 @@ def groups(
         counts[group(*key)] += number
     for each in left[:listed]:
         groups[group(each.section, each.kind)].append(shorten(each, width))
-    return [_group(*key, tuple(found), counts[key] - len(found), sections) for key, found in groups.items()]
+    return [_group(*key, tuple(items), counts[key] - len(items), sections) for key, items in groups.items()]
 
 
 def _group(

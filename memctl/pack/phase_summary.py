@@ -27,11 +27,11 @@ _NAMED = 5  # issues listed by id that don't affect the decision
 
 
 class PhaseStatus(msgspec.Struct, frozen=True):
-    """The state of a memory, as the next phase of work needs it: a decision with its reason, facts, and paths.
+    """What the next phase of work needs to know of the memory: a decision with its reason, facts, and paths.
 
-    `decision` is PROCEED, STOP or CLARIFY, and `why` is its reason. `lines` are the facts, the most important first; if
-    there are open issues that do not affect the decision, a line on them comes before. `paths` are the code references
-    of the facts.
+    `decision` is PROCEED, STOP or CLARIFY, and `why` is its reason. `lines` are the facts, the most important first,
+    except that a line on open issues that do not affect the decision comes before all others. `paths` are the code
+    references of the facts.
     """
 
     decision: str
@@ -70,8 +70,9 @@ def assess(
     The decision is STOP if a critical issue is open. It is CLARIFY if an issue of high severity is open, if the task or
     all agents are blocked, if a record is only proposed, or if files can't be read. Otherwise it is PROCEED.
 
-    `worked` returns the times of tasks' last changes by path. `task` has the record of the task in question; () stands
-    for the task that was worked on last. `blockers` are texts on what blocks all agents.
+    `now` is the current time, such as "2025-11-04T14:32:00Z". `worked` is a function that returns when each of some
+    tasks was last changed, by path. `task` has the record of the task in question; () stands for the task that was
+    worked on last. `blockers` are texts on what blocks all agents.
     """
     everything = current_records(snapshot, now)
     current = of_sections(snapshot, everything, sections)
@@ -92,7 +93,7 @@ def assess(
         *_of_decisions(snapshot, decisions),
     ]
     if sections and not (states or severe or decisions):
-        lines += [f"{one.kind.name.capitalize()}: {one_line(one.title)} [{one.id}]." for one in current]
+        lines += [f"{record.kind.name.capitalize()}: {one_line(record.title)} [{record.id}]." for record in current]
         lines += [] if current else [f"No open record belongs to {', '.join(sections)}."]
     refs = [ref for record in (*states, *severe, *decisions) for ref in record.code_refs]
     return PhaseStatus(decision, why, tuple(lines), tuple(dict.fromkeys(refs)))
@@ -119,16 +120,16 @@ def of_sections(
 def binding_decisions(records: Sequence[Record]) -> list[Record]:
     """Return the binding decisions, the most important first: open, not just proposed, of importance 7 or more."""
     decisions = [r for r in records if r.memory_type == "decision" and r.is_open and r.status != PROPOSED]
-    found = [record for record in decisions if record.importance >= DECISION_IMPORTANCE]
-    return sorted(found, key=ORDERS["importance"][0], reverse=True)
+    binding = [record for record in decisions if record.importance >= DECISION_IMPORTANCE]
+    return sorted(binding, key=ORDERS["importance"][0], reverse=True)
 
 
 def _ignored_issues(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[str]:
     """Yield a line on the open issues that don't affect the decision: mild ones, and severe ones of other sections."""
     lines = [
-        f"{quantity(len(found), 'open issue')} {what} ({some([one.id for one in found], _NAMED)})"
-        for what, found in (("below high severity", mild), ("outside of the sections", elsewhere))
-        if found
+        f"{quantity(len(some_issues), 'open issue')} {what} ({some([record.id for record in some_issues], _NAMED)})"
+        for what, some_issues in (("below high severity", mild), ("outside of the sections", elsewhere))
+        if some_issues
     ]
     if lines:
         yield f"Not considered for the decision: {' and '.join(lines)}."

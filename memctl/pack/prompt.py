@@ -54,7 +54,7 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
     """Return the draft of a system prompt.
 
     It has the role, the project, the current focus, critical knowledge, the last session, success criteria, and how to
-    load more.
+    load more. `now` is the current time, such as "2025-11-04T14:32:00Z".
     """
     current = current_records(snapshot, now)
     matching = items.search(snapshot, request.task, now)
@@ -97,14 +97,16 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
 def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: Sources) -> PackDraft:
     """Return the draft of a user's message: the unchanged query, then excerpts of the memory that are relevant to it.
 
-    Search results with a score of at least `threshold` are included as excerpts; records with a lower score are named
-    by title only.
+    Search results with a score of at least `threshold` (0 to 1) are included as excerpts. Records with a lower score
+    are only named by title. `now` is the current time, such as "2025-11-04T14:32:00Z".
     """
-    found = [r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _may_answer(r.record, now)]
-    ranked = [result for result in found if result.score >= threshold]
+    matching = [
+        r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _may_answer(r.record, now)
+    ]
+    ranked = [result for result in matching if result.score >= threshold]
     origins = sources.origins([result.record for result in ranked if result.record is not None])
     scored = tuple(_with_score(snapshot, result, origins) for result in ranked)
-    low = [result.record for result in found if result.record is not None and result.score < threshold]
+    low = [result.record for result in matching if result.record is not None and result.score < threshold]
     return PackDraft(
         project=snapshot.config.project,
         parts=(PackPart("excerpts", "Relevant context", scored),),
@@ -168,7 +170,7 @@ def _states(
     """
     states = [record for record in current if record.memory_type == "state"]
     by_path = {record.path: record for record in states}
-    near = [by_path[one.path] for one in matching if one.path in by_path and one.match >= items.CLOSE][:1]
+    near = [by_path[result.path] for result in matching if result.path in by_path and result.match >= items.CLOSE][:1]
     if task and not near:
         near = next((inside for page in sections if (inside := [r for r in states if r.place == page.id])), near)
         near = near or [record for record in states if not record.place]

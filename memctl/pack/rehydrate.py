@@ -2,11 +2,13 @@
 
 The budget is filled in tiers:
 
-1. critical and high issues, the most severe and oldest first (15), decisions of importance 7 or more of the last 30
-   days (10 of them; with importance 10 of any age), learnings of the last 60 days, the most used first (5);
-2. the last session, a pending checkpoint and current tasks, which have up to a third of the budget to themselves, and
-   at most 1,500 tokens;
-3. all other open records, by weight and by nearness to the latest work, and the rest as one line each.
+1. critical and high issues, the most severe first and of these the oldest (at most 15); decisions of importance 7 or
+   more of the last 30 days, or of importance 10 and any age (at most 10); learnings of the last 60 days, the most used
+   first (at most 5);
+2. the last session, a pending checkpoint and current tasks, for which up to a third of the budget is reserved, but at
+   most 1,500 tokens;
+3. all other open records, by weight and by nearness to the latest work, as long as there is room for whole records. The
+   remaining ones have one line each.
 
 The limits of days decide what comes first, not what may be included: a decision of years ago is still binding.
 """
@@ -81,8 +83,8 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
     @property
     def narrowed_by(self) -> str:
         """The command line options that leave out records, such as "--section §2.1"; "" if there are none."""
-        given = {"section": self.section, "since": self.since, "agent": one_line(self.agent)}
-        return " ".join(f"--{name} {value}" for name, value in given.items() if value)
+        conditions = {"section": self.section, "since": self.since, "agent": one_line(self.agent)}
+        return " ".join(f"--{name} {value}" for name, value in conditions.items() if value)
 
 
 NO_CONDITIONS = RehydrationRequest()
@@ -98,7 +100,8 @@ def draft(
 ) -> PackDraft:
     """Return the draft of a rehydration pack for the request `request`, with what an agent needs to start its work.
 
-    The last session, a pending checkpoint and current tasks take at most `work` tokens, as `count` counts them.
+    The last session, a pending checkpoint and current tasks take at most `work` tokens, as `count` counts them. `now`
+    is the current time, such as "2025-11-04T14:32:00Z".
     """
     everything = current_records(snapshot, now)
     current = request.filters.keep(everything)
@@ -170,7 +173,10 @@ def _important_parts(
 
 
 def current_records(snapshot: Snapshot, now: str) -> list[Record]:
-    """Return the current records: open, neither archived nor expired, and no handoffs."""
+    """Return the current records: open, neither archived nor expired, and no handoffs.
+
+    `now` is the current time, such as "2025-11-04T14:32:00Z".
+    """
     return [r for r in snapshot.open_records if r.memory_type in KNOWLEDGE and not r.is_expired(now)]
 
 
@@ -179,8 +185,8 @@ def choose(
 ) -> dict[str, list[Record]]:
     """Return the records that come first in a rehydration (rules.md#rehydration), by type, the most important first.
 
-    `current` are the records to choose from. `matching` are the records that match the task: if there are any, they are
-    chosen instead, at any age and in the order given.
+    `current` are the records to choose from, and `now` is the current time, such as "2025-11-04T14:32:00Z". `matching`
+    are the records that match the task. If there are any, only they are returned, at any age and in the order given.
     """
     by_type = {name: [r for r in current if r.memory_type == name] for name in LIMITS}
     orders: dict[str, Callable[[Iterable[Record]], list[Record]]] = {
@@ -270,11 +276,16 @@ def _remarks(
     if filtered:
         yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {request.narrowed_by}.")
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if request.task else []
-    waiting = [one.record for one in handoff.waiting(snapshot, request.reader)] if request.reader else []
+    waiting = [record.record for record in handoff.waiting(snapshot, request.reader)] if request.reader else []
     for name, title, lines, end in (
         ("blocked", "Blocked for all agents", blockers, ""),
         ("open_risks", "Other open risks", [f"{record.id} {record.title}" for record in critical], ""),
-        ("handoffs", "Handed to you", [f"{one.id} {one.title}" for one in waiting], "; `memctl handoff show ID`."),
+        (
+            "handoffs",
+            "Handed to you",
+            [f"{record.id} {record.title}" for record in waiting],
+            "; `memctl handoff show ID`.",
+        ),
     ):
         if lines:
             text = some([one_line(line) for line in lines], _BESIDES, "; ", "; and ")
@@ -284,13 +295,13 @@ def _remarks(
 def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPart:
     """Return the part with a section's page and its pages of details."""
     outline = snapshot.outline
-    found = outline.find(section)
-    wanted = [*([found] if found else []), *outline.details_of(section)]
+    page = outline.find(section)
+    wanted = [*([page] if page else []), *outline.details_of(section)]
     return PackPart("page", "Pages", tuple(items.of_page(page, sources.page(page)) for page in wanted), rank=FIRST)
 
 
-def _cost(found: Iterable[Item], count: CountTokens) -> int:
-    return sum(count(markdown_item(item)) for item in found)
+def _cost(items: Iterable[Item], count: CountTokens) -> int:
+    return sum(count(markdown_item(item)) for item in items)
 
 
 def _last_first(states: list[Item]) -> tuple[list[Item], list[PackNote]]:
@@ -317,8 +328,8 @@ def notes(
 ) -> Iterator[PackNote]:
     """Yield the notes of a rehydration: on the task, on unreadable files, and on the project, its records and sessions.
 
-    `current` are the records that are counted, and `ended` the sessions with a page. `is_met` says whether the memory
-    has something that matches the task.
+    `current` are the records that the notes count, and `ended` the sessions with a page. `now` is the current time,
+    such as "2025-11-04T14:32:00Z". `is_met` says whether the memory has something that matches the task.
     """
     if task and is_met:
         yield PackNote("task", "Chosen for the task", one_line(task), essential=True)
@@ -330,7 +341,7 @@ def notes(
     if lines := list(project(snapshot)):
         yield PackNote("summary", "", "\n".join(lines))
     yield PackNote("records", "Records", count_by_type(current))
-    if line := continuity(snapshot, now, [one.ended for one in ended]):
+    if line := continuity(snapshot, now, [session.ended for session in ended]):
         yield PackNote("continuity", "", line)
 
 
@@ -363,7 +374,8 @@ def count_by_type(current: Sequence[Record]) -> str:
 def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
     """Return a sentence on the latest record and the number of sessions, "" for an empty memory.
 
-    `ends` are the times at which the sessions of `memctl session list` ended.
+    `now` is the current time, such as "2025-11-04T14:32:00Z". `ends` are the times at which the sessions with a page
+    ended.
     """
     last = snapshot.catalogue.latest(with_handoffs=True)
     if last is None:
@@ -380,7 +392,10 @@ def _ago(moment: str, now: str) -> str:
 
 
 def gap(earlier: str, later: str) -> str:
-    """Return the duration between two canonical times in its largest unit, such as "3 days"; "" below a minute."""
+    """Return the duration between two times in its largest unit, such as "3 days"; "" below a minute.
+
+    Both times have the form "2025-11-04T14:32:00Z".
+    """
     seconds = int(timestamps.days_between(earlier, later) * 86_400)
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= size:

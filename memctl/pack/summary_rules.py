@@ -1,7 +1,8 @@
-"""Judge which sentences belong in a summary between phases (rules.md#phase-summaries).
+"""Judge which sentences belong in a summary between two phases of work (rules.md#phase-summaries).
 
 The rules match words, so that a text is always judged alike and nothing is sent anywhere. In doubt a sentence is kept:
-one that no rule excludes is a finding. A search or step that says something binding is kept with a warning.
+a sentence that no rule excludes counts as a finding. A sentence about a search or a step of work is kept with a warning
+if it says something binding.
 """
 
 from __future__ import annotations
@@ -225,8 +226,8 @@ def _reason(sentence: str) -> str:
         return ALTERNATIVE
     if role == labels.RESOLUTION or (_RESOLVED_WORDS.search(sentence) and not _UNRESOLVED_WORDS.search(sentence)):
         return RESOLVED
-    found = next((reason for pattern, reason in _PROCESS if pattern.search(sentence)), "")
-    return found or (UNFINISHED if cues.UNFINISHED.search(sentence) else "")
+    reason = next((reason for pattern, reason in _PROCESS if pattern.search(sentence)), "")
+    return reason or (UNFINISHED if cues.UNFINISHED.search(sentence) else "")
 
 
 def _class_of(text: str) -> str:

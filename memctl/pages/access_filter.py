@@ -1,8 +1,8 @@
 """Filter a Snapshot to what an agent may read (rules.md#ownership-and-access).
 
-Everybody may read levels 1 and 2. Where the owner of a section names readers, only these and the owner may read levels
-3 and 4: pages of details with their records, and the files that the section covers. The filter guides agents that use
-memctl; it does not protect the files on the disk.
+Everybody may read levels 1 and 2. The owner of a section may name readers. If so, only these and the owner may read
+levels 3 and 4 of the section: its pages of details with their records, and the files that it covers. The filter guides
+agents that use memctl; it does not protect the files on the disk.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ Closed = Callable[[tuple[str, ...]], str]
 def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot] = ()) -> Snapshot:
     """Return a Snapshot without the pages, records and files that the reader may not read.
 
-    `closed` gets the marker of a page, and behind it that of the page's section, such as ("§3.1", "§2.1"). It returns
-    the reason why the reader may not read the page, or "" if the reader may. `others` are other versions of this
-    memory: pages that are closed there, and files that closed sections cover there, are left out as well.
+    `closed` is a function that gets the marker of a page, followed by that of the page's section if it has one, such as
+    ("§3.1", "§2.1"). It returns the reason why the reader may not read the page, or "" if the reader may.
+
+    `others` are other versions of this memory. Pages that are closed in one of them, and files that closed sections
+    cover in one of them, are left out as well.
     """
-    outlines = [found.outline for found in (snapshot, *others)]
+    outlines = [view.outline for view in (snapshot, *others)]
     details: dict[str, Page] = {}
     pages: dict[str, str] = {}
     globs: list[tuple[tuple[str, ...], str]] = []
@@ -65,8 +67,8 @@ class _FilteredSource:
 
     def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
         records = self._snapshot.open_records if only_open else self._snapshot.records
-        kept = [record for record in records if record.path not in self._withheld.records]
-        return kept, () if only_open else self._snapshot.faults
+        readable = [record for record in records if record.path not in self._withheld.records]
+        return readable, () if only_open else self._snapshot.faults
 
     def read(self, path: str) -> str:
         if path in self._withheld.paths or path in self._withheld.records:

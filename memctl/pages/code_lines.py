@@ -1,9 +1,9 @@
 """Find definitions and imports in code line by line, without a parser.
 
-This serves the imports of C, Java, Ruby and Rust, and all of Python, Go, JavaScript and TypeScript if the extra
-`languages` is not installed. It is reliable only for code in the layout of the usual formatters. Python is never
-parsed: `ast` stops at the first error, and a deep expression crashes Python 3.10
-(https://github.com/python/cpython/issues/95185).
+It is used for the imports of C, Java, Ruby and Rust and for everything in Python. If the extra `languages` is not
+installed, it is used for everything in Go, JavaScript and TypeScript, too. It is reliable only for code in the layout
+of the usual formatters. Python code is never parsed: `ast` stops at the first error, and a deep expression crashes
+Python 3.10 (https://github.com/python/cpython/issues/95185).
 """
 
 from __future__ import annotations
@@ -95,8 +95,9 @@ def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
 def imports(suffix: str, text: str) -> Iterator[str]:
     """Yield the imports in code, in their order, in the form of `sources.imports.in_code`.
 
-    `suffix` is that of the file, such as "java". An import in C is the path of an include, in Java a dotted name, in
-    Rust `mod name` or `crate::a::b`, and in Ruby the required path, with `./` before a relative path.
+    `suffix` is that of the file, such as "java". The form depends on the language: for C it is the path after
+    `#include`, for Java a dotted name, for Rust `mod name` or `crate::a::b`, and for Ruby the required path, with `./`
+    before a relative path.
     """
     code = _without_comments(suffix, text)
     if suffix in PYTHON:
@@ -195,9 +196,9 @@ def _script_name(match: re.Match[str]) -> tuple[str, str]:
         name = re.sub(r"^(?:module\.)?exports\.|\.prototype(?=\.)", "", match["target"])
         return match["held"] or "", name if name != "module.exports" else match["called"] or "default"
     word = "namespace" if match["word"] == "module" else match["word"] or match["alias"] or ""
-    named = match["holder"] or match["type"] or match["function"]
+    script_name = match["holder"] or match["type"] or match["function"]
     is_nameless = match["word"] == "class" or match["function"] is not None or match["default"]
-    return word, named or ("default" if is_nameless else "")
+    return word, script_name or ("default" if is_nameless else "")
 
 
 def _python_imports(match: re.Match[str]) -> Iterator[str]:

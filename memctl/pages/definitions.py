@@ -57,8 +57,8 @@ class _Piece(msgspec.Struct, frozen=True):
 class ParsedCode(msgspec.Struct, frozen=True):
     """A parsed piece of a file: its syntax tree and its bytes.
 
-    `top` is the file's line (from 0) of the tree's first row. Lines before `first` only repeat the headers of the
-    classes around the piece.
+    `top` is the number of the file's line (from 0) that is the tree's first row, and `first` that of the piece's first
+    own line. The lines from `top` up to `first` only repeat the headers of the classes around the piece.
     """
 
     root: Node
@@ -68,10 +68,13 @@ class ParsedCode(msgspec.Struct, frozen=True):
 
 
 def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (line, nesting, title) of each definition in code with LF line ends; both numbers start at 1.
+    """Yield (line, nesting, title) of each definition in code with LF line ends.
 
-    `suffix` must satisfy `is_outlined`. Definitions inside functions are left out. Loading a grammar takes about 10 ms,
-    and 100,000 characters take 20 ms; after 5 s, which only a hostile text needs, the rest of the file is skipped.
+    `line` counts from 1. `nesting` is 1 for a class or function at the top of the file, 2 for a method of such a class,
+    and so on. `suffix` must satisfy `is_outlined`. Definitions inside functions are left out.
+
+    Loading a grammar takes about 10 ms, and 100,000 characters take 20 ms. After 5 s, which only a hostile text needs,
+    the rest of the file is skipped.
     """
     rows: Iterator[tuple[int, int, str]]
     if has_parser(suffix):
@@ -104,7 +107,7 @@ def has_parser(suffix: str) -> bool:
 
 
 def lacks_parser(suffix: str) -> bool:
-    """Return whether the extra `languages`, which is not installed, would parse files with a suffix."""
+    """Return whether the extra `languages` has a parser for files with a suffix, but is not installed."""
     return suffix in GRAMMARS and not has_parser(suffix)
 
 
@@ -117,7 +120,10 @@ def language(suffix: str) -> Language:
 
 
 def parse_pieces(suffix: str, text: str) -> Iterator[ParsedCode]:
-    """Parse code with LF line ends in pieces, so that hostile code takes limited memory and time."""
+    """Parse code with LF line ends in pieces, so that hostile code takes limited memory and time.
+
+    `suffix` is one for which `has_parser` is true. A piece that can't be parsed is left out.
+    """
     from tree_sitter import Parser
 
     parser = Parser(language(suffix))
@@ -244,8 +250,8 @@ def _definition(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]
         return None, None
     if value.type in grammar.bodied and value.child_by_field_name("body") is None:
         return None, None
-    named = (n.child_by_field_name(field) for n in (node, value) for field in ("name", "property", "left"))
-    name = next((found for found in named if found is not None), None) or _declarator_name(value)
+    name_nodes = (n.child_by_field_name(field) for n in (node, value) for field in ("name", "property", "left"))
+    name = next((node_found for node_found in name_nodes if node_found is not None), None) or _declarator_name(value)
     return (value, name) if name is not None or node.type == "export_statement" else (None, None)
 
 

@@ -22,10 +22,10 @@ class Comparison(msgspec.Struct, frozen=True):
     - `stale`: documents that are outdated or missing, with the text that they should have.
     - `by_hand`: documents that a person edited.
     - `orphans`: documents without a page.
-    - `sources_stale`: whether the document of source files lists the wrong files, or (`sources_earlier`) has the layout
-      of an earlier memctl.
-    - `showing_unreadable`: documents that show a record or page which can't be read now, and which rendering would
-      lose.
+    - `sources_stale`: whether the document of source files lists the wrong files, or has the layout of an earlier
+      memctl (then `sources_earlier` is true, too).
+    - `showing_unreadable`: documents that show a record or page which can't be read now. Rendering them anew would lose
+      what they show of it.
     - `broken`: documents whose template has an error.
     """
 
@@ -44,7 +44,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool = False) -> Comparison:
-    """Compare documents on the disk with those that `making` renders.
+    """Compare documents on the disk with those that the renderer `making` gives now.
 
     `names` are file names below `docs/`; None compares all documents. With `force` a document that a person edited
     counts as stale.
@@ -82,9 +82,9 @@ def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool
 
 def _unreadable(snapshot: Snapshot) -> list[str]:
     """Return the ids and markers of records and pages that can't be read, taken from the names of their files."""
-    found = [ids.id_in_path(fault.path) for fault in snapshot.catalogue.faults()]
-    found += [f"§{number}" for fault in snapshot.outline.faults if (number := pages.number_at(fault.path))]
-    return [marker for marker in dict.fromkeys(found) if marker]
+    identifiers = [ids.id_in_path(fault.path) for fault in snapshot.catalogue.faults()]
+    identifiers += [f"§{number}" for fault in snapshot.outline.faults if (number := pages.number_at(fault.path))]
+    return [marker for marker in dict.fromkeys(identifiers) if marker]
 
 
 def _would_lose(name: str, old: str, new: str, marker: str) -> bool:
@@ -96,7 +96,7 @@ def _would_lose(name: str, old: str, new: str, marker: str) -> bool:
 
 
 def current_text(snapshot: Snapshot, path: str) -> str | None:
-    """Return the text of a document of a Snapshot; None if there is none, "" if it is not text."""
+    """Return the text of a document of a Snapshot, "" if it is not text; None if there is no document at `path`."""
     try:
         return snapshot.read(path)
     except FileNotFoundError:

@@ -27,8 +27,8 @@ _NOTHING = msgspec.msgpack.encode((b"", {}))
 class CodeReference(msgspec.Struct, frozen=True):
     """A page's reference to code: its text, and its line in the body (0 if it is in `code_refs`).
 
-    `state` is FOUND, MISSING or AMBIGUOUS. `paths` has the file or folder that it means (a folder ends with a slash),
-    none if it is MISSING, and several if it is AMBIGUOUS.
+    `state` is FOUND, MISSING or AMBIGUOUS. `paths` are the files or folders that the reference may mean: one if it is
+    FOUND, none if it is MISSING, and several if it is AMBIGUOUS. The path of a folder ends with a slash.
     """
 
     reference: str
@@ -38,9 +38,9 @@ class CodeReference(msgspec.Struct, frozen=True):
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """A file that has changed since a page was reviewed: its path, and its ids at the review and now (12 digits).
+    """A file that has changed since a page was reviewed: its present path, and its blob ids at the review and now.
 
-    `stamped` is the path of the file at the review.
+    `reviewed` and `now` are the first 12 digits of the blob ids. `stamped` is the path that the file had at the review.
     """
 
     path: str
@@ -85,7 +85,7 @@ def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
 def changed_files(snapshot: Snapshot, page: Page, only: str = "") -> list[Drift]:
     """Return the files that changed since a page was reviewed, by the page's stamps; missing files are left out.
 
-    If `only`, the path of a file, is not "", only this file is looked at.
+    If `only` is the path of a file and not "", no other file is checked.
     """
     stamps = page.stamps
     if not stamps:
@@ -119,17 +119,17 @@ def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
     )
     if mark and cached[0] == mark:
         return [(page, cached[1][page.path]) for page in pages_now if page.path in cached[1]]
-    found = _outdated_pages(snapshot)
+    result = _outdated_pages(snapshot)
     if mark:
-        cached = mark, {page.path: files for page, files in found}
+        cached = mark, {page.path: files for page, files in result}
         snapshot.catalogue.keep(_OUTDATED, msgspec.msgpack.encode(cached))
-    return found
+    return result
 
 
 def _outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
     """Return what `outdated_pages` caches; Git is asked about the stamped files, about all if one is missing."""
     now = snapshot.files.blobs(sorted({path for page in snapshot.outline.pages for path in page.stamps}))
-    found = []
+    result = []
     for page in snapshot.outline.pages:
         stamps = page.stamps.items()
         files = [path for path, stamp in stamps if path not in now or not now[path].startswith(stamp)]
@@ -137,8 +137,8 @@ def _outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
             files = [drift.path for drift in changed_files(snapshot, page)]
             files += [ref.reference for ref in references(snapshot, page) if ref.state == MISSING]
         if files:
-            found.append((page, list(dict.fromkeys(files))))
-    return found
+            result.append((page, list(dict.fromkeys(files))))
+    return result
 
 
 def records_since_overview(snapshot: Snapshot) -> int:
@@ -156,12 +156,12 @@ def _moves(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
     """
     stamps = page.stamps
     gone = frozenset(stamps.keys() - snapshot.files.existing(stamps))
-    found = []
+    moves = []
     for ref in references(snapshot, page) if gone else ():
         if ref.line and ref.state == FOUND and _is_file(ref) and ref.paths[0] not in stamps:
             before = repository_paths.resolve(gone, ref.reference[3:])
-            found += [(ref.paths[0], before[0])] if len(before) == 1 else []
-    return list(dict(found).items())
+            moves += [(ref.paths[0], before[0])] if len(before) == 1 else []
+    return list(dict(moves).items())
 
 
 def code_paths(names: frozenset[str], reference: str) -> tuple[str, ...]:
@@ -193,15 +193,18 @@ class Referral(msgspec.Struct, frozen=True):
 
 def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Page]]:
     """Return the sections that cover each of the files, by path."""
-    found: dict[str, list[Page]] = {path: [] for path in paths}
+    by_path: dict[str, list[Page]] = {path: [] for path in paths}
     for page in snapshot.outline.sections:
         for path in repository_paths.matching(paths, page.paths):
-            found[path].append(page)
-    return found
+            by_path[path].append(page)
+    return by_path
 
 
 def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
-    """Return the references of pages to each of the files, or to a folder above it, by path; files may be missing."""
+    """Return the references of pages to each of the files, or to a folder above it, by the file's path.
+
+    The files need not exist.
+    """
     referrals: dict[str, list[Referral]] = {path: [] for path in paths}
     wanted = frozenset(referrals)
     present = snapshot.files.existing(wanted)

@@ -19,8 +19,9 @@ _HEADED = lazy_regex(
 class Document(msgspec.Struct, frozen=True):
     """A rendered document: its text without the header, and its layout number.
 
-    `made_from` is the digest of the memory's content that it shows, "" for most documents. `is_intact` says that nobody
-    has edited it.
+    `made_from` is the digest of the memory's content that the document shows, "" for most documents. `is_intact` says
+    that nobody has edited the document. `layout` is the number in its header, which memctl raises whenever it changes
+    the document's layout.
     """
 
     text: str
@@ -32,8 +33,8 @@ class Document(msgspec.Struct, frozen=True):
 def seal(text: str, made_from: str = "", layout: int = 1) -> str:
     """Return a whole document: its header line, and below it `text`.
 
-    `made_from` is a digest of the memory's content that the document shows, "" for none. `layout` is the number of its
-    template's layout.
+    `made_from` is a digest of the memory's content that the document shows, "" for none. `layout` is the document's
+    layout number, which memctl raises whenever it changes the layout.
     """
     layout_field = f"layout:{layout} " if layout > 1 else ""
     return _HEAD.format(layout_field, digest(text) + (f" from:{made_from}" if made_from else "")) + text
@@ -49,7 +50,10 @@ def split(document: str) -> Document | None:
 
 
 def is_earlier(document: str, now: str) -> bool:
-    """Return whether an unedited document has an older layout than `now`, the document as rendered now."""
+    """Return whether a document that nobody edited has an older layout than memctl gives it now.
+
+    `now` is the same document as memctl renders it now.
+    """
     one, other = split(document), split(now)
     return one is not None and other is not None and one.is_intact and one.layout < other.layout
 

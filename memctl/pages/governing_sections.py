@@ -21,12 +21,15 @@ from memctl.store.memory import Memory
 def governing_sections(
     memory: Memory, snapshot: Snapshot, owned: Collection[str], folder: Path, place: str
 ) -> list[tuple[str, ...]]:
-    """Return the markers of the sections that govern a place, one tuple for each part of the place.
+    """Return the markers of the sections that govern a place, as tuples, each of which has its own owner.
 
-    `place` is a marker, or a path relative to `folder` or to the worktree's top, which need not exist. A tuple has the
-    innermost marker first, such as ("§3.1", "§2.1"); the owner of the first marker that has one decides. `owned` are
-    markers that exist even without a page. Raises MemctlError for a section that does not exist, and for a path outside
-    of the repository.
+    `place` is a marker, or a path relative to `folder` or to the worktree's top, which need not exist. A marker gives
+    one tuple with the markers of its page and, for a page of details, of that page's section: ("§3.1", "§2.1"). In a
+    tuple, the owner of the first marker that has an owner decides. A path gives one tuple for each section that covers
+    it or a file below it, and a page or record of the memory one for itself.
+
+    `owned` are markers that exist even without a page. Raises MemctlError for a section that does not exist, and for a
+    path outside of the repository.
     """
     if not place.strip():
         raise MemctlError("the place is empty", "give a section such as §2.1, or a path; `.` means all files", USAGE)

@@ -49,8 +49,8 @@ def _doubt(text: object) -> str:
     if not isinstance(text, str):
         return ""
     first = text[:_LOOKED_AT].strip().split("\n\n")[0].partition(". ")[0]
-    found = _UNDECIDED.search(first.lower())
-    return found[0] if found else ""
+    match = _UNDECIDED.search(first.lower())
+    return match[0] if match else ""
 
 
 def _is_raw_output(lesson: object) -> bool:

@@ -32,7 +32,7 @@ NOT = "-"  # the condition of a level that is never updated
 class ChangeRow(msgspec.Struct, frozen=True):
     """A kind of change of files: its title, and when pages must be updated after such a change.
 
-    `conditions` has for each level (1 to 4) the condition on which its pages must be updated; NOT means never.
+    `conditions` maps each level (1 to 4) to the condition on which its pages must be updated; NOT means never.
     """
 
     title: str
@@ -64,8 +64,9 @@ _ROW_OF_RECORD = {"decision": DECISION, "state": PROGRESS}
 class Reach(msgspec.Struct, frozen=True):
     """A changed file, its kind of change (a key of MATRIX, "" for none), and the pages that it affects.
 
-    `is_listed` says that the file, or code that a changed record refers to, is among the source files of level 4.
-    `documents` are those rendered from a changed file of the memory (paths below `.memory/`).
+    `is_listed` says that a file is among the source files of level 4: the changed file itself, or for a changed record,
+    one of the files that its code references name. `documents` are the documents that show a changed file of the memory
+    (paths below `.memory/`).
     """
 
     change: FileChange
@@ -148,9 +149,10 @@ def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
 
 
 def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
-    """Return the kinds of change of the files in commits, by path: FEATURE for a subject with feat, FIX for fix.
+    """Return the kinds of change of the files in commits by path, as the subjects of the commits name them.
 
-    A file in both kinds of commits has FEATURE.
+    A subject such as "feat: add a cart" gives FEATURE, and "fix: …" gives FIX. A file in both kinds of commits has
+    FEATURE.
     """
     rows: dict[str, str] = {}
     for commit in commits:
@@ -164,8 +166,8 @@ def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
 def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, str], row: str = "") -> list[Reach]:
     """Return what each changed file affects; files of the memory that no page shows are left out.
 
-    `rows` are known kinds of change (keys of MATRIX) by path; `row` is the kind of change of all files outside the
-    memory, "" to choose one per file.
+    `rows` are known kinds of change (keys of MATRIX) by path. `row` is the kind of change that all files outside the
+    memory get; if it is "", each file gets its own.
     """
     prefix = snapshot.prefix + "/"
     own = [change for change in changes if change.path.startswith(prefix)]
@@ -190,10 +192,10 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
 
 
 def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
-    """Return the levels, from 4 to 1, each with what the changed files of one kind affect on it.
+    """Return the levels, from 4 to 1, each with the documents of this level that changes of one kind affect.
 
-    `reaches` has what each changed file affects, and `row` is the kind of change, a key of MATRIX. A level that this
-    kind never affects has the condition NOT and no documents.
+    `row` is the kind of change, a key of MATRIX. `reaches` has what each changed file affects; files with another kind
+    of change are ignored. A level that the kind never affects has the condition NOT and no documents.
     """
     reaches = [item for item in reaches if item.row == row]
     shown: dict[int, list[str]] = {4: [SOURCES] if any(item.is_listed for item in reaches) else [], 1: [EXECUTIVE]}
@@ -218,9 +220,9 @@ def pages_of(reaches: Iterable[Reach]) -> list[Page]:
 def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[StalePage]:
     """Return the pages of `among` that no longer agree with the code of the Snapshot.
 
-    `at` is the Snapshot's commit, "" for the disk or the index.
+    `at` is the Snapshot's commit, "" for the disk or the index: renames of files are searched in the history before it.
     """
-    found = []
+    result = []
     sought = 0
     for page in among:
         missing = {ref.reference: ref for ref in freshness.references(snapshot, page) if ref.state == MISSING}
@@ -231,8 +233,8 @@ def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) ->
             likely = tuple(candidates(memory, snapshot, page, ref, at)) if sought <= MOST_SOUGHT else None
             broken.append(BrokenReference(ref.reference, ref.line and ref.line + above, likely))
         if (suspect := freshness.changed_files(snapshot, page)) or broken:
-            found.append(StalePage(page, tuple(suspect), tuple(broken)))
-    return found
+            result.append(StalePage(page, tuple(suspect), tuple(broken)))
+    return result
 
 
 def _lines_above(snapshot: Snapshot, page: Page) -> int:
@@ -339,17 +341,18 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
     blobs = snapshot.files.blobs(names) if content not in EMPTY else {}
     alike = [other for other, blob in blobs.items() if blob.startswith(content)]
     namesakes = [other for other in names if _is_namesake(other, path)]
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for by, likely in ((BY_RENAME, [became] if became else []), (BY_CONTENT, alike), (BY_NAME, namesakes)):
         for other in sorted(likely, key=lambda other: _distance(path, other)):
-            found.setdefault(other, by)
-    return [Candidate(other, by) for other, by in found.items()][:_CANDIDATES]
+            result.setdefault(other, by)
+    return [Candidate(other, by) for other, by in result.items()][:_CANDIDATES]
 
 
 def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
-    """Return the file that a path was renamed to, also in several or uncommitted renames; "" if it was not renamed.
+    """Return the file that a path was renamed to, "" if it was not renamed.
 
-    `at` is the commit whose history counts, "" for HEAD with the index.
+    Several renames in a row and an uncommitted rename are followed. `names` are the paths of all files now. `at` is the
+    commit whose history is read, "" for HEAD with the index.
     """
     start = start_revision(memory, at)
     for _ in range(_STEPS):

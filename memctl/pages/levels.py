@@ -1,7 +1,7 @@
 """Build the content of each rendered page, level by level, as values that the templates lay out.
 
-Contents and limits are in rules.md#levels-of-pages: level 1 has the title of a decision, level 2 a sentence of its
-reason, level 3 the whole reasoning and a link to the record. All texts can be put into Markdown as they are.
+rules.md#levels-of-pages has the contents and their limits. Level 1 has the title of a decision, level 2 a sentence of
+its reason, and level 3 the whole reasoning and a link to the record. All texts can be put into Markdown as they are.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class _Entries(Sequence[ListEntry]):
     def __getitem__(self, place: slice) -> _Entries: ...
 
     def __getitem__(self, place: int | slice) -> ListEntry | _Entries:
-        found = self._records[place]
-        return self._make(found) if isinstance(found, Record) else _Entries(found, self._make)
+        record = self._records[place]
+        return self._make(record) if isinstance(record, Record) else _Entries(record, self._make)
 
 
 def title_of(snapshot: Snapshot) -> str:
@@ -76,15 +76,15 @@ def title_of(snapshot: Snapshot) -> str:
 def executive(snapshot: Snapshot, links: Links) -> Level1:
     """Return the content of level 1: goal, status, priorities, blockers, key decisions.
 
-    A key decision has an importance above the default.
+    A key decision is one whose importance is above the default.
     """
     project, catalogue = snapshot.outline.project, snapshot.catalogue
     content = content_fields.content(pages.PROJECT, project.body) if project else {}
     decisions = catalogue.top("decision", None, _KEY_DECISIONS)
-    key_decisions = [one for one in decisions if one.importance > DECISION.importance]
+    key_decisions = [record for record in decisions if record.importance > DECISION.importance]
     # Only what the document shows dates it; otherwise each new record would change the document without need.
     shown: tuple[Page | Record, ...] = (*snapshot.outline.pages, *key_decisions, *catalogue.blocking(_BLOCKERS))
-    dated = [(one.timestamp, one.agent_id or "") for one in shown if one.timestamp]
+    dated = [(page.timestamp, page.agent_id or "") for page in shown if page.timestamp]
     updated, agent = max(dated, default=("", ""))
     return Level1(
         title=title_of(snapshot),
@@ -93,7 +93,7 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
         percentage=snapshot.outline.percentage,
         priorities=_items(links, content, "priorities"),
         blockers=_blockers(snapshot, links),
-        decisions=tuple(_key_decision(links, one) for one in key_decisions),
+        decisions=tuple(_key_decision(links, record) for record in key_decisions),
         has_decisions=bool(decisions),
         sections=_summaries(snapshot, links),
         more=_other_parts(links, project) if project else "",
@@ -106,7 +106,7 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
 def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
     """Return critical and high issues, those that block other records first, and then the blockers of tasks."""
     issues = sorted(snapshot.catalogue.blocking(_BLOCKERS), key=lambda r: (r.severity != "critical", not r.blocks))
-    found = [_entry(links, record, "" if record.severity == "critical" else "high") for record in issues]
+    entries = [_entry(links, record, "" if record.severity == "critical" else "high") for record in issues]
     of_tasks: list[ListEntry] = []
     for record in snapshot.catalogue.top("state", None, _LISTED):
         body = snapshot.body(record)
@@ -119,7 +119,7 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
         ]
         if len(of_tasks) >= _BLOCKERS:
             break
-    return (*found, *of_tasks[:_BLOCKERS])
+    return (*entries, *of_tasks[:_BLOCKERS])
 
 
 def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
@@ -140,11 +140,13 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
         status_is_block=_BLOCK.match(_text(content, "status")) is not None,
         percentage=page.completion_percentage,
         next_actions=_items(links, content, "next_actions"),
-        decisions=_Entries(decisions[:_BRIEF], lambda one: _entry(links, one, _reason(snapshot, one))),
-        issues=_Entries(_records(snapshot, "issue", places), lambda one: _entry(links, one, one.severity or "")),
+        decisions=_Entries(decisions[:_BRIEF], lambda record: _entry(links, record, _reason(snapshot, record))),
+        issues=_Entries(
+            _records(snapshot, "issue", places), lambda record: _entry(links, record, record.severity or "")
+        ),
         tasks=_Entries(
             _records(snapshot, "state", places),
-            lambda one: _entry(links, one, f"{one.completion_percentage or 0} %"),
+            lambda record: _entry(links, record, f"{record.completion_percentage or 0} %"),
         ),
         left_out=_count_open(snapshot, places, 2),
         details=tuple(_page_entry(detail) for detail in details),
@@ -176,7 +178,7 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
         issues=_full_entries(snapshot, links, "issue", places),
         learnings=_Entries(
             _records(snapshot, "learning", places),
-            lambda one: _entry(links, one, _sentence(snapshot, one, "lesson")),
+            lambda record: _entry(links, record, _sentence(snapshot, record, "lesson")),
         ),
         left_out=_count_open(snapshot, places, 3),
         files=tuple(
@@ -232,7 +234,7 @@ def _goal(snapshot: Snapshot, links: Links) -> str:
 @lru_cache(maxsize=1)  # for level 1 and the index
 def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
     """Return the sections for level 1 and the index, each with its state, details and globs."""
-    found = []
+    summaries = []
     folded = _folded_headings(snapshot)
     for page in snapshot.outline.sections:
         details = snapshot.outline.details_of(page.id)
@@ -248,19 +250,19 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
                 parts.append(_page_entry(detail, quantity(count, "heading")))
             else:
                 parts += [_page_entry(detail), *_part_entries(links, detail)]
-        found.append(
+        summaries.append(
             SectionSummary(entry, ", ".join(words), tuple(parts), tuple(_glob(links, glob) for glob in page.paths))
         )
-    return tuple(found)
+    return tuple(summaries)
 
 
 def _shortcuts(snapshot: Snapshot, links: Links) -> list[ListEntry]:
     """Return shortcuts from a question to its answer: the current blockers, and the reasons of important decisions."""
-    found = [ListEntry("§1.0", "Current blockers", EXECUTIVE)] if _blockers(snapshot, links) else []
+    entries = [ListEntry("§1.0", "Current blockers", EXECUTIVE)] if _blockers(snapshot, links) else []
     for record in snapshot.catalogue.top("decision", None, _KEY_DECISIONS * 2):
         title = f"Reasons for “{markdown.inline(record.title)}”"
-        found.append(ListEntry(record.id, title, links.record(record)))
-    return found
+        entries.append(ListEntry(record.id, title, links.record(record)))
+    return entries
 
 
 def _tags(snapshot: Snapshot) -> list[ListEntry]:
@@ -270,18 +272,18 @@ def _tags(snapshot: Snapshot) -> list[ListEntry]:
         if (tagged := snapshot.outline.find(marker)) is not None:
             places.setdefault(tag, []).append((count, tagged))
     common = sorted(places, key=lambda tag: (-sum(count for count, _ in places[tag]), tag))[:_TAGS]
-    found = []
+    tags = []
     for tag in sorted(common):
         page = min(places[tag], key=lambda item: (-item[0], pages.sort_key(item[1].id)))[1]
-        found.append(ListEntry(page.id, markdown.inline(tag), document_of(page)))
-    return found
+        tags.append(ListEntry(page.id, markdown.inline(tag), document_of(page)))
+    return tags
 
 
 def _records(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> list[Record]:
     """Return the open records of a type at some places (markers), the most important first, at most 100."""
-    found = [record for place in places for record in snapshot.catalogue.top(memory_type, place, _LISTED)]
-    found.sort(key=lambda record: record.timestamp, reverse=True)
-    return sorted(found, key=lambda record: -record.importance)[:_LISTED]
+    records = [record for place in places for record in snapshot.catalogue.top(memory_type, place, _LISTED)]
+    records.sort(key=lambda record: record.timestamp, reverse=True)
+    return sorted(records, key=lambda record: -record.importance)[:_LISTED]
 
 
 def _count_open(snapshot: Snapshot, places: Sequence[str], level: int) -> int:
@@ -303,9 +305,9 @@ def _part_entries(links: Links, page: Page) -> list[ListEntry]:
 
 def _first_file(links: Links, text: str) -> str:
     """Return a link to the first file or folder that a text refers to, "" if it refers to none."""
-    markers = (one.text for one in mentions.in_text(text) if one.text.startswith("§4."))
-    found = ((marker, where) for marker in markers if (where := links.marker(marker)))
-    return next((f"[{markdown.code(marker)}]({where})" for marker, where in found), "")
+    markers = (mention.text for mention in mentions.in_text(text) if mention.text.startswith("§4."))
+    files = ((marker, where) for marker in markers if (where := links.marker(marker)))
+    return next((f"[{markdown.code(marker)}]({where})" for marker, where in files), "")
 
 
 def _entry(links: Links, record: Record, note: str = "") -> ListEntry:
@@ -392,8 +394,8 @@ _SLACK = (
 def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimate) -> Level2:
     """Return a level 2 page with its lists shortened so that it keeps to its limit of tokens.
 
-    The lists of decisions, issues and tasks get their entries in turn, one of each, while there is room. `render`
-    returns a page's Markdown, and `estimate` the tokens of Markdown.
+    Each of the lists of decisions, issues and tasks gets one entry in turn, as long as there is room. `render` returns
+    a page's Markdown, and `estimate` the approximate tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
     fitting = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
@@ -404,8 +406,8 @@ def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimat
 def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
     """Return a level 3 page with its lists shortened so that it keeps to its limit of tokens.
 
-    The lists of decisions, issues and learnings get their entries in turn, one of each, while there is room. `render`
-    returns a page's Markdown, and `estimate` the tokens of Markdown.
+    Each of the lists of decisions, issues and learnings gets one entry in turn, as long as there is room. `render`
+    returns a page's Markdown, and `estimate` the approximate tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
     fitting = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)

@@ -44,9 +44,10 @@ class CurrentFile(msgspec.Struct, frozen=True):
 class LineReference(msgspec.Struct, frozen=True):
     """A record's reference to lines of a file, and the lines that it means now.
 
-    `recorded` are the first and last line (from 1) in the version of `commit` ("" if it is not committed or unknown).
-    `now` are the first and last of these lines that the file still has, None if it has none; `instead` are the lines
-    that replaced them. `is_followed` is False if the current lines are unknown.
+    `recorded` are the first and last line (from 1) in the version of the file that `commit` has, which recorded the
+    reference ("" if the record is not committed, or the commit is unknown). `now` are the first and last of these lines
+    that the file still has, with their present numbers. It is None if the file has none of them; then `instead` are the
+    lines that replaced them. `is_followed` is False if the present lines are unknown.
     """
 
     recorded: tuple[int, int]
@@ -72,7 +73,8 @@ def follow(
 ) -> dict[tuple[str, str], LineReference]:
     """Return the current lines of references, by the record's path and the reference's text ("src/a.py:10-20").
 
-    Nothing is fetched in a partial clone. Raises GitFailed if Git fails.
+    `references` are pairs of a record and the text of one of its code references; only those to lines of `file` are
+    followed. Nothing is fetched in a partial clone. Raises GitFailed if Git fails.
     """
     wanted = {
         (record.path, ref): _RecordedLines(*where)
@@ -96,10 +98,10 @@ def _line_reference(versions: _Versions, where: _RecordedLines, introduction: in
     moved = versions.since(introduction, where)
     if moved is None:
         return LineReference(lines, commit, is_followed=False)
-    there = [now for line in range(lines[0], min(lines[1] + 1, lines[0] + _MOST_LINES)) if (now := moved.now(line))]
-    if not there:
+    lines_now = [now for line in range(lines[0], min(lines[1] + 1, lines[0] + _MOST_LINES)) if (now := moved.now(line))]
+    if not lines_now:
         return LineReference(lines, commit, None, moved.replacement(lines[0]))
-    return LineReference(lines, commit, (there[0], there[-1]))
+    return LineReference(lines, commit, (lines_now[0], lines_now[-1]))
 
 
 class _History:
@@ -113,8 +115,8 @@ class _History:
             self.all = list(introductions(memory.repository, paths, file.start))
         self.shallow = memory.repository.shallow()
         self._of: dict[str, list[int]] = {}
-        for place, one in enumerate(self.all):
-            self._of.setdefault(tracked.get(one.path, one.path), []).append(place)
+        for place, introduction in enumerate(self.all):
+            self._of.setdefault(tracked.get(introduction.path, introduction.path), []).append(place)
         # A partial clone lacks earlier texts, so the latest counts there. A record with one version has the reference.
         self._texts: Mapping[str, bytes | None] = {}
         commit, differing = memory.differing
@@ -125,15 +127,15 @@ class _History:
 
     def recorded(self, record: str, reference: str) -> int | None:
         """Return the index in `all` of the record's version that added a reference; None if no commit has it."""
-        found = None
+        origin = None
         for place in self._of.get(record, ()):
             text = self._texts.get(self.all[place].blob)
             if text and reference not in _references(text, record):
                 break
-            found = place
+            origin = place
             if not text:
                 break
-        return found
+        return origin
 
     def next(self, path: str, place: int) -> Introduction | None:
         """Return the first version of a file that was committed after the version at an index of `all`."""

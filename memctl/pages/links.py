@@ -129,9 +129,9 @@ class Links:
         """
         if (match := _ANCHOR.match(anchor)) is None:
             return ""
-        named = (self._target(marker[0].rstrip(".-")) for marker in MARKER.finditer(label))
-        if found := next(filter(None, named), ""):
-            return found
+        targets = (self._target(marker[0].rstrip(".-")) for marker in MARKER.finditer(label))
+        if target := next(filter(None, targets), ""):
+            return target
         numbered = [where for marker, where in self._anchors.items() if re.sub(r"\D", "", marker) == match[1]]
         return numbered[0] if len(numbered) == 1 else ""
 
@@ -192,12 +192,12 @@ def section_marker(value: str) -> str:
     return "§" + value.strip().removeprefix("§")
 
 
-def known_section(snapshot: Snapshot, given: str) -> str:
-    """Return the marker of the page that `given` names ("2.1" or "§2.1"); an empty `given` is returned unchanged.
+def known_section(snapshot: Snapshot, reference: str) -> str:
+    """Return the marker of the page that `reference` names ("2.1" or "§2.1"); an empty one is returned unchanged.
 
     Raises MemctlError if there is no such page.
     """
-    marker = section_marker(given) if given else ""
+    marker = section_marker(reference) if reference else ""
     if marker and snapshot.outline.find(marker) is None:
         raise missing_section(snapshot.outline, marker)
     return marker

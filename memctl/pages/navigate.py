@@ -28,8 +28,9 @@ _IS_MARKER = lazy_regex(r"§.+|[1-4](?:\.[0-9]+)+")
 class Place(msgspec.Struct, frozen=True):
     """The page, heading, file or folder that a marker names.
 
-    `path` is relative to the worktree's top; `text` is the rendered page without comments, or the file's text. `parent`
-    and `children` are the markers above and below it.
+    `level` is from 1 to 4. `path` is relative to the worktree's top. `text` is the rendered page without comments, or
+    the file's text. `parent` is the marker of the place above (None without one), and `children` are the markers of
+    those below.
     """
 
     marker: str
@@ -47,10 +48,10 @@ def is_marker(text: str) -> bool:
 
 
 def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Place:
-    """Return the place that a marker names; `making` returns the Renderer, which is slow to load.
+    """Return the place that a marker names.
 
-    Raises MemctlError if the marker does not exist (the hint has similar markers), is ambiguous, or names a page that
-    can't be read.
+    `making` is a function that returns the Renderer, which is slow to load. Raises MemctlError if the marker does not
+    exist (the hint has similar markers), is ambiguous, or names a page that can't be read.
     """
     marker = "§" + marker.strip().removeprefix("§")
     if marker == ALL_SOURCES:
@@ -80,9 +81,9 @@ def refuse_broken(snapshot: Snapshot, marker: str) -> None:
 
 def refuse_duplicate(snapshot: Snapshot, marker: str) -> None:
     """Raise MemctlError if several pages have the marker's number, as after two clones added pages."""
-    found = [page for page in snapshot.outline.pages if page.id == marker]
-    if len(found) > 1:
-        names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in found)
+    same_id = [page for page in snapshot.outline.pages if page.id == marker]
+    if len(same_id) > 1:
+        names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in same_id)
         raise MemctlError(
             f"{marker} is ambiguous: {names} have this number", "`memctl renumber` gives one of them another number"
         )

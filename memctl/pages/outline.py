@@ -52,8 +52,8 @@ def markers(path: str, text: str) -> list[Marker]:
         return list(islice((marker for marker in blocks(text) if marker.level), _MOST))
     if not definitions.is_outlined(suffix):
         return []
-    found = islice(definitions.in_code(suffix, clean_newlines(text)), _MOST)
-    return [Marker(line, level, plain(title)) for line, level, title in found]
+    definitions_found = islice(definitions.in_code(suffix, clean_newlines(text)), _MOST)
+    return [Marker(line, level, plain(title)) for line, level, title in definitions_found]
 
 
 def suffix_of(path: str) -> str:
@@ -243,9 +243,12 @@ _TAG = re.compile(r"@\w+")
 
 
 def of_definition(suffix: str, lines: Sequence[str], line: int) -> str:
-    """Return the first sentence of a definition's docstring or comment, "" if it has none; `line` counts from 1."""
-    found = _docstring(lines, line) if suffix in PYTHON else _comment_above(lines, line)
-    return fit.first_sentence(found)
+    """Return the first sentence of a definition's docstring or comment, "" if it has none.
+
+    `suffix` and `lines` are those of the file, and `line` is the number of the definition's first line, from 1.
+    """
+    comment = _docstring(lines, line) if suffix in PYTHON else _comment_above(lines, line)
+    return fit.first_sentence(comment)
 
 
 def _docstring(lines: Sequence[str], line: int) -> str:

@@ -70,10 +70,11 @@ class PageReference(msgspec.Struct, frozen=True):
 class Reason(msgspec.Struct, frozen=True):
     """Why a record is related to a file.
 
-    `by` is IN_CODE_REFS, IN_TEXT or IN_COMMIT, and `where` is the reference, the line or the commit. `how` is the name
-    of the trailer by which a commit names the record, or "message". `is_here` says that the reason is about the line in
-    question. `distance` orders the reasons with the same `by`, the least first. `lines` are the current lines of a
-    reference to lines.
+    - `by` is IN_CODE_REFS, IN_TEXT or IN_COMMIT, and `where` is the code reference, the line of text or the commit.
+    - `how` is the name of the trailer by which a commit names the record, or "message" if the rest of its message does.
+    - `is_here` says that the reason is about the line that was asked for.
+    - `distance` orders the reasons with the same `by`, the least first.
+    - `lines` are the current lines of a code reference to lines, otherwise None.
     """
 
     by: str
@@ -93,12 +94,15 @@ class RelatedRecord(msgspec.Struct, frozen=True):
 
     @property
     def is_here(self) -> bool:
-        """Whether the best reason is about the line in question."""
+        """Whether the best reason is about the line that was asked for."""
         return self.reasons[0].is_here
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """A commit that changed a file, the ids of the records that it names, and whether it added the line in question."""
+    """A commit that changed a file, and the ids of the records that it names.
+
+    `is_here` says that the commit added the line that was asked for.
+    """
 
     touch: FileCommit
     records: tuple[str, ...]
@@ -113,10 +117,12 @@ class Cause(msgspec.Struct, frozen=True):
 class Why(msgspec.Struct, frozen=True):
     """Everything that explains a file or one of its lines.
 
-    `origin` is the commit that the line comes from, None without a line. `has_more` says that there are older commits.
-    `of_places` are the most important records of the sections that cover the file and of the pages that refer to it.
-    `session` is the session of the line's commit ("" if unknown), and `of_session` are its records. `text` is the
-    file's text, "" if it is not text.
+    - `asked` is the file and line, and `text` the file's text ("" if it is not text).
+    - `sections` are the sections that cover the file, each with those of its globs that match the file.
+    - `commits` are the latest commits that changed the file; `has_more` says that there are older ones.
+    - `origin` is the commit that the line comes from, None without a line.
+    - `of_places` are the most important records of the sections that cover the file and of the pages that refer to it.
+    - `session` is the session of the line's commit ("" if unknown), and `of_session` are its records.
     """
 
     asked: FileQuery
@@ -138,9 +144,10 @@ class Why(msgspec.Struct, frozen=True):
 
 
 def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: int) -> Why:
-    """Collect everything that explains a file in the Snapshot of the commit `at`, "" for the worktree.
+    """Collect everything that explains a file, as the commit `at` has it ("" for the worktree).
 
-    `limit` is the number of commits to read, 0 for all. Raises MemctlError if the file does not have the line.
+    `snapshot` is the memory at this commit. `limit` is the number of commits to read, 0 for all. Raises MemctlError if
+    the file does not have the line.
     """
     start = start_revision(memory, at)
     touches = _touches(memory, query, start, limit + 1 if limit else None)
@@ -175,8 +182,8 @@ def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: in
         has_more=has_more,
         of_places=_of_places(
             snapshot,
-            [*(page.id for page, _ in sections), *(one.page.id for one in pages)],
-            known.union(one.id for one in of_session),
+            [*(page.id for page, _ in sections), *(reference.page.id for reference in pages)],
+            known.union(record.id for record in of_session),
         ),
         session=session,
         of_session=of_session,
@@ -219,30 +226,33 @@ def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str
 
     Records whose id is in `known` are left out.
     """
-    found: dict[str, Record] = {}
+    records: dict[str, Record] = {}
     for marker in dict.fromkeys(markers):
         for kind in ("decision", "learning"):
             for record in snapshot.catalogue.top(kind, marker, _OF_PLACES):
                 if record.id not in known:
-                    found.setdefault(record.id, record)
-    by_time = sorted(found.values(), key=lambda record: record.timestamp, reverse=True)
+                    records.setdefault(record.id, record)
+    by_time = sorted(records.values(), key=lambda record: record.timestamp, reverse=True)
     return tuple(sorted(by_time, key=lambda record: -record.importance))
 
 
 def start_revision(memory: Memory, at: str) -> str:
-    """Return the revision to read history from: `at`, otherwise "HEAD"; "" in a repository without commits."""
+    """Return the revision from which to read history: `at` if it is not "", else "HEAD".
+
+    Returns "" in a repository without commits.
+    """
     return at or ("HEAD" if memory.repository.has_head() else "")
 
 
-def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str) -> FileQuery:
+def locate(memory: Memory, snapshot: Snapshot, folder: Path, place: str, at: str) -> FileQuery:
     """Return the file, and the line if there is one, that a person names as PATH or PATH:LINE.
 
     PATH is relative to `folder` or to the worktree's top; it may also be a deleted file in the history of the commit
     `at` ("" for HEAD). Raises MemctlError if Git knows no such file (the hint has similar names), or if the reader may
     not read it.
     """
-    texts: list[tuple[str, int | None]] = [(given, None)]
-    if match := _WITH_LINE.fullmatch(given):
+    texts: list[tuple[str, int | None]] = [(place, None)]
+    if match := _WITH_LINE.fullmatch(place):
         texts.append((match[1], int(match[2])))
     start = start_revision(memory, at)
     candidates = [(path, line) for text, line in texts for path in possible_paths(memory.repository.top, folder, text)]
@@ -261,7 +271,7 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
     names = snapshot.files.names()
     for path, _ in candidates:
         if below := files_below(names, path):
-            raise MemctlError(f"{given} is a folder", f"ask for a file in it, such as {below[0]}", USAGE)
+            raise MemctlError(f"{place} is a folder", f"ask for a file in it, such as {below[0]}", USAGE)
     _refuse_submodule(memory, [path for path, _ in candidates], start)
     raise unknown_path_error(names, texts[-1][0])
 
@@ -283,12 +293,12 @@ def record_names(text: str) -> dict[str, str]:
     A place is "Decision" or "Memctl-Id", the names of trailers, or "message" for any other part.
     """
     trailers = message.parse(text)
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for how, values in (("Decision", trailers.decisions), ("Memctl-Id", trailers.ids), ("message", (text,))):
         for value in values:
             for match in _NAMED.finditer(value):
-                found.setdefault(match[0], how)
-    return found
+                result.setdefault(match[0], how)
+    return result
 
 
 def _pages(snapshot: Snapshot, query: FileQuery) -> tuple[PageReference, ...]:
@@ -353,9 +363,9 @@ def _records(
         for name, how in record_names(cause.touch.message).items():
             reason = Reason(IN_COMMIT, cause.touch.commit, how, cause.is_here, number)
             reasons.setdefault(_own_id(by_id, name), []).append(reason)
-    found = [RelatedRecord(name, by_id.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
-    found.sort(key=lambda item: item.record.timestamp if item.record else "", reverse=True)
-    return tuple(sorted(found, key=_weight))
+    related = [RelatedRecord(name, by_id.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
+    related.sort(key=lambda item: item.record.timestamp if item.record else "", reverse=True)
+    return tuple(sorted(related, key=_weight))
 
 
 def _line_references(

@@ -65,7 +65,10 @@ class Renderer:
         return seal(self.page(name), layout=LAYOUTS.get(name, 1))
 
     def sources(self, repository: Repository, count: CountTokens) -> str:
-        """Return the document of level 4 with its header; reads all listed files and their history."""
+        """Return the document of level 4 with its header; reads all listed files and their history.
+
+        `count` returns a file's tokens from its path and text.
+        """
         from memctl.pages import sources
 
         page = sources.level4(self.snapshot, self.links, repository, count)
@@ -206,9 +209,9 @@ def _checksum(data: bytes) -> bytes:
 
 def _loop(items: Iterable[Any], undefined: object) -> Iterator[tuple[Any, SimpleNamespace]]:
     """Yield items with what templates call `loop`."""
-    found = tuple(items)
-    for index, item in enumerate(found, 1):
-        yield item, SimpleNamespace(index=index, first=index == 1, last=index == len(found))
+    values = tuple(items)
+    for index, item in enumerate(values, 1):
+        yield item, SimpleNamespace(index=index, first=index == 1, last=index == len(values))
 
 
 # What the compiled templates of memctl's own use of Jinja. They are trusted, so nothing is checked while they run.

@@ -34,8 +34,8 @@ def _resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
         return (wanted + "/",)
     end = f"/{wanted}"
     whole = _ending(_whole(names), wanted)
-    if found := [name for name, _ in whole if name.endswith(end)]:
-        return tuple(sorted(found))
+    if matching := [name for name, _ in whole if name.endswith(end)]:
+        return tuple(sorted(matching))
     stems = [] if "/" in wanted else _ending(_stems(names), wanted)
     equal = [(name, is_all) for name, is_all in (*whole, *stems) if is_all]
     for fitting in () if "/" in wanted else (equal, whole, stems):
@@ -46,9 +46,10 @@ def _resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
 
 
 def without_stars(reference: str) -> str:
-    """Return a reference without the `*`, `**` or slash at its end, and the dot before a `*`.
+    """Return a reference without `*`, `**` or a slash at its end, and without a dot before `*`.
 
-    Every path that the reference may mean contains the result, if the result's dots also stand for slashes.
+    For example "src/auth.*" gives "src/auth". Every path that the reference may mean contains the result, if the dots
+    in the result may also stand for slashes.
     """
     return reference.rstrip("/*") if reference.endswith("**") else reference.rstrip("/").removesuffix(".*")
 
@@ -139,13 +140,13 @@ def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
 
     It may be relative to `folder` or to `top`, the worktree's top.
     """
-    found = []
+    result = []
     for start in (os.path.realpath(folder), str(top)):
         place, name = os.path.split(os.path.normpath(os.path.join(start, text)))
         path = Path(os.path.relpath(os.path.join(os.path.realpath(place), name), top)).as_posix()
         if path != ".." and not path.startswith("../"):
-            found.append(path)
-    return list(dict.fromkeys(found))
+            result.append(path)
+    return list(dict.fromkeys(result))
 
 
 def files_below(names: Iterable[str], path: str) -> list[str]:

@@ -189,7 +189,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self._made = 0
 
     def keep(self, value: Any) -> Any:
-        """Return a value unchanged after adding its weight; raises TooLarge if it, or the total, is over a limit."""
+        """Return a value unchanged after adding its weight to the total; raises TooLarge if either is over a limit."""
         weight = weigh(value)
         self._made += weight
         if weight > MAX_VALUE:
@@ -199,7 +199,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return value
 
     def join(self, values: Sequence[Any]) -> str:
-        """Return the result of Jinja's operator `~`, which joins values as text; raises TooLarge."""
+        """Return the values joined as text, for Jinja's operator `~`; raises TooLarge if the text is too large."""
         _refuse(sum(map(weigh, values)))
         return str(self.keep("".join(map(str, values))))
 
@@ -220,17 +220,17 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return an item or a slice; raises TooLarge if a slice is too large."""
-        found = super().getitem(obj, argument)
-        return self.keep(found) if isinstance(argument, slice) else found
+        value = super().getitem(obj, argument)
+        return self.keep(value) if isinstance(argument, slice) else value
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
-        given = [__self.keep(_as_list(value)) for value in (*args, *kwargs.values())]
-        args = tuple(given[: len(args)])
-        kwargs = dict(zip(kwargs, given[len(args) :], strict=True))
+        values = [__self.keep(_as_list(value)) for value in (*args, *kwargs.values())]
+        args = tuple(values[: len(args)])
+        kwargs = dict(zip(kwargs, values[len(args) :], strict=True))
         method = getattr(__obj, "__wrapped__", __obj)  # of `format`, which the sandbox wraps
         subject = getattr(method, "__self__", None)
         if isinstance(subject, (str, bytes, int)):
-            _refuse(_estimate(method.__name__, subject, given))
+            _refuse(_estimate(method.__name__, subject, values))
         return __self.keep(super().call(__context, __obj, *args, **kwargs))
 
     def _bounded(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -239,9 +239,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
         @wraps(function)
         def bounded(*args: Any, **kwargs: Any) -> Any:
-            own, given = args[:skipped], [self.keep(_as_list(value)) for value in args[skipped:]]
-            _refuse(_estimate(name, given[0] if given else "", [*given[1:], *kwargs.values()]))
-            return self.keep(function(*own, *given, **kwargs))
+            own, values = args[:skipped], [self.keep(_as_list(value)) for value in args[skipped:]]
+            _refuse(_estimate(name, values[0] if values else "", [*values[1:], *kwargs.values()]))
+            return self.keep(function(*own, *values, **kwargs))
 
         return bounded
 
@@ -255,13 +255,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
     @staticmethod
     def _concat(pieces: Iterable[str]) -> str:
         """Join the output pieces of a document, or of a block in it; raises TooLarge as soon as they are too long."""
-        kept, length = [], 0
+        texts, length = [], 0
         for piece in pieces:
-            kept.append(piece)
+            texts.append(piece)
             length += len(piece)
-            if length > MAX_VALUE or len(kept) > _MAX_ITEMS:
+            if length > MAX_VALUE or len(texts) > _MAX_ITEMS:
                 raise TooLarge(f"it prints more than {MAX_VALUE:,} characters, or {_MAX_ITEMS:,} pieces")
-        return "".join(kept)
+        return "".join(texts)
 
 
 def python_of(template: str) -> str:
@@ -368,15 +368,15 @@ def _binop(operator: str, left: Any, right: Any) -> int:
     return 0 if bits <= _MAX_BITS else _MAX_ESTIMATE + 1
 
 
-def _estimate(name: str, subject: Any, given: Sequence[Any]) -> int:
+def _estimate(name: str, subject: Any, values: Sequence[Any]) -> int:
     """Return the largest possible weight of the result of a filter or method that can enlarge a value."""
     if name in ("format", "format_map") and isinstance(subject, str):
         is_dynamic = any("{" in (spec or "") for _, _, spec, _ in Formatter().parse(subject)) or "*" in subject
-        return _filled(subject, given, is_dynamic)
+        return _filled(subject, values, is_dynamic)
     if name not in _FACTORS:
         return 0
-    factors = [weigh(value) for value in given if not isinstance(value, int)]
-    factors += [abs(value) for value in given if isinstance(value, int) and _FACTORS[name]]
+    factors = [weigh(value) for value in values if not isinstance(value, int)]
+    factors += [abs(value) for value in values if isinstance(value, int) and _FACTORS[name]]
     return (_EACH + weigh(subject)) * (1 + sum(factors))
 
 

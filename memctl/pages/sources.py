@@ -1,8 +1,8 @@
 """Build the content of level 4: the repository's files that sections cover and pages refer to.
 
-Each file has its path, last change, size and purpose, and with more than 5,000 tokens the markers of what it contains
-(rules.md#levels-of-pages). The document is not rendered again with each commit of code, so its facts are as of the last
-rendering; its digest `made_from` shows whether it lists the right files.
+Each file has its path, last change, size and purpose; a file of more than 5,000 tokens also has the markers of its
+headings or definitions (rules.md#levels-of-pages). The document is not rendered again with each commit of code, so
+these facts are as of the last rendering. The digest `made_from` in its header shows whether it lists the right files.
 """
 
 from __future__ import annotations
@@ -109,13 +109,13 @@ def level4(snapshot: Snapshot, links: Links, repository: Repository, count: Coun
 
 def referenced_files(page: Page, names: frozenset[str]) -> dict[str, str]:
     """Return the files that a page refers to, each with the reference's text, without ambiguous and broken ones."""
-    found = {path: ref for ref in page.code_refs for path in freshness.code_paths(names, ref) if path in names}
+    references = {path: ref for ref in page.code_refs for path in freshness.code_paths(names, ref) if path in names}
     for reference in sorted(_mentions(page)):
         if "*" not in reference:
             paths = repository_paths.resolve(names, reference[3:])
             if len(paths) == 1 and not paths[0].endswith("/"):
-                found.setdefault(paths[0], reference)
-    return found
+                references.setdefault(paths[0], reference)
+    return references
 
 
 def _pages(snapshot: Snapshot) -> tuple[Page, ...]:
@@ -145,9 +145,9 @@ def _row(links: Links, path: str, content: bytes | None, changed: str, count: Co
 
 def _main_markers(marked: Sequence[Marker]) -> list[Marker]:
     """Return the markers that describe a file best: public ones of the outermost levels, at most 40."""
-    public = [one for one in marked if not _PRIVATE.search(one.title)]
-    for level in sorted({one.level for one in public}):
-        main = [one for one in public if one.level <= level]
+    public = [marker for marker in marked if not _PRIVATE.search(marker.title)]
+    for level in sorted({marker.level for marker in public}):
+        main = [marker for marker in public if marker.level <= level]
         if len(main) >= _FEW:
             break
     else:

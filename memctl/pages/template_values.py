@@ -54,6 +54,7 @@ class SectionSummary(msgspec.Struct, frozen=True):
 class Level1(msgspec.Struct, frozen=True):
     """The content of the document of level 1, the executive summary.
 
+    `decisions` are the key decisions, and `has_decisions` says whether any decision is in force, key decision or not.
     `more` is the text of the project's page below headings that are none of memctl's content fields.
     """
 
@@ -72,7 +73,12 @@ class Level1(msgspec.Struct, frozen=True):
 
 
 class Level2(msgspec.Struct, frozen=True):
-    """The content of the document of a section; `left_out` counts the open records that its lists have no room for."""
+    """The content of the document of a section.
+
+    `status_is_block` says that the status is Markdown that must begin on its own line, such as a list. `left_out`
+    counts the open records for which the lists have no room. `more` is the text of the section's page below headings
+    that are none of memctl's content fields.
+    """
 
     number: str
     title: str
@@ -93,7 +99,8 @@ class Level2(msgspec.Struct, frozen=True):
 class Level3(msgspec.Struct, frozen=True):
     """The content of the document of a page of details.
 
-    `left_out` counts the open records that the lists have no room for.
+    `beginning` is the page's text before its first heading, and `parts` are the page's headings with their texts.
+    `left_out` counts the open records for which the lists have no room.
     """
 
     number: str

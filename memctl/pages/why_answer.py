@@ -31,9 +31,9 @@ class Indirect(NamedTuple):
 
 
 def indirect(snapshot: Snapshot, why: Why) -> Indirect:
-    """Return records that may explain a file without naming it, at most three of each kind.
+    """Return records that may explain a file without naming it, at most three of each kind (see `Indirect`).
 
-    Returns none if three records name the file.
+    If three or more records name the file, the result is empty.
     """
     if sum(item.record is not None for item in why.records) >= _ENOUGH:
         return Indirect()
@@ -56,13 +56,14 @@ def indirect(snapshot: Snapshot, why: Why) -> Indirect:
         Filters(),
         [record for record in snapshot.catalogue.at(shares) if record.id not in known],
     )
-    return Indirect(of_places, [one.record for one in likely[:_ENOUGH] if one.score >= _LIKELY])
+    return Indirect(of_places, [row.record for row in likely[:_ENOUGH] if row.score >= _LIKELY])
 
 
 def sentence(snapshot: Snapshot, why: Why, indirect: Indirect) -> str:
-    """Return the likeliest reason for a file or line, on one line.
+    """Return the likeliest reason for a file or line, in one sentence on one line.
 
-    That is, in this order: a record about the line, the line's commit, a section, a similar record, the first commit.
+    It is the first that exists of these: a record about the line, the line's commit, a section, a similar record, the
+    first commit.
     """
     related = [item for item in why.records if item.record is not None]
     own = next((cause for cause in why.commits if cause.is_here), None)

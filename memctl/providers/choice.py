@@ -20,9 +20,9 @@ def user_provider(
     """
     if not is_allowed:
         return None
-    found = settings.read(environ, git_settings)
-    if found.provider == settings.COMMAND:
-        return Program(found.command, found.timeout_seconds)
-    if found.provider == settings.OPENAI:
-        return Completions(found, environ)
+    settings_read = settings.read(environ, git_settings)
+    if settings_read.provider == settings.COMMAND:
+        return Program(settings_read.command, settings_read.timeout_seconds)
+    if settings_read.provider == settings.OPENAI:
+        return Completions(settings_read, environ)
     return None

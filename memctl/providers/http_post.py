@@ -63,16 +63,17 @@ def address(url: str, setting: str) -> str:
 
 
 def key(text: str, setting: str, hint: str) -> str:
-    """Return an API key that fits into an HTTP header; raises MemctlError, with `hint`, if the setting is empty.
+    """Return the API key `text` without white space around it.
 
-    `setting` is the name of the setting that holds the key, for the message.
+    Raises MemctlError if there is no key, with `hint` on how to set it, or if an HTTP header can't have the key's
+    characters. `setting` is the name of the setting that holds the key, for the message.
     """
-    found = text.strip()
-    if not found:
+    key_text = text.strip()
+    if not key_text:
         raise MemctlError(f"{setting} is not set", hint, USAGE)
-    if not (found.isascii() and found.isprintable()):
+    if not (key_text.isascii() and key_text.isprintable()):
         raise MemctlError(f"{setting} must have only characters that an HTTP header may have", None, USAGE)
-    return found
+    return key_text
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float, longest: int) -> bytes:

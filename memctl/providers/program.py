@@ -36,12 +36,12 @@ class Program:
             hint = "`git config --global memctl.llm.command 'claude -p'` sets it"
             raise MemctlError("memctl.llm.command is not set", hint, USAGE)
         name = os.path.expanduser(command[0])
-        found = name if os.path.isabs(name) else None if os.path.dirname(name) else shutil.which(name)
-        if found is None or not os.path.isabs(found) or not os.access(found, os.X_OK):
+        path = name if os.path.isabs(name) else None if os.path.dirname(name) else shutil.which(name)
+        if path is None or not os.path.isabs(path) or not os.access(path, os.X_OK):
             hint = "memctl.llm.command must begin with the name of a program on the PATH, or with an absolute path"
             raise MemctlError(f"the program {command[0]!r} was not found", hint, USAGE)
         self.name = f"the program {os.path.basename(name)}"
-        self._command = [found, *command[1:]]
+        self._command = [path, *command[1:]]
         self._seconds = seconds
 
     def answer(self, prompt: str) -> str:
@@ -108,7 +108,7 @@ class Program:
 def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
     """Run a program with `data` on its standard input, for at most `seconds`, and return whether it succeeded.
 
-    Its output is discarded: `xclip` leaves a process behind that would keep a pipe open.
+    The program's output is discarded, because `xclip` leaves a process behind that would keep a pipe open.
     """
     try:
         done = subprocess.run(

@@ -41,9 +41,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Settings:
-    """Return the settings from the environment and from Git, whose keys are in lower case.
+    """Return the settings of the provider from environment variables and from Git's configuration.
 
-    Raises MemctlError for an unknown setting, for a wrong value, and for settings without memctl.llm.provider.
+    The environment comes first if both have a setting. `git_settings` maps Git's keys, in lower case, to their values.
+    Raises MemctlError for an unknown setting, for a wrong value, and if there are settings but no provider is chosen.
     """
     settings = {**_by_field(_from_git(git_settings)), **_by_field(_from_environment(environ))}
     values: dict[str, object] = {field: value for field, (_, value) in settings.items()}
@@ -81,14 +82,14 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _by_field(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+def _by_field(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """Return settings by the names of the fields; raises MemctlError for an unknown one."""
     fields = {name.replace("_", ""): name for name in Settings.__struct_fields__}
-    for short, (name, _) in found.items():
+    for short, (name, _) in values.items():
         if short not in fields:
             known = ", ".join(_IN_GIT + _camel(field) for field in fields.values())
             raise MemctlError(f"unknown setting {name}", f"the settings are {known}", USAGE)
-    return {fields[short]: (name, value.strip()) for short, (name, value) in found.items()}
+    return {fields[short]: (name, value.strip()) for short, (name, value) in values.items()}
 
 
 def _words(name: str, value: str) -> list[str]:

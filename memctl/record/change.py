@@ -28,9 +28,10 @@ class Delete(msgspec.Struct, frozen=True):
 
 
 class RecordAction(msgspec.Struct, frozen=True):
-    """What a change of many records does to one of these records, and why; the commit has a trailer for it.
+    """What a change of many records does to one of these records, and why.
 
-    `action` is one word, such as `archive` or `delete`; `id` is the record's.
+    The commit has a trailer for each RecordAction. `action` is one word, such as `archive` or `delete`, and `id` is the
+    id of the record.
     """
 
     action: str  # one word: `archive`, `delete`, …
@@ -41,8 +42,10 @@ class RecordAction(msgspec.Struct, frozen=True):
 class Change(msgspec.Struct, frozen=True):
     """The files that one commit writes and deletes, and what its message says.
 
-    `op` is the operation (`decide`, `edit`, …), `ids` are the records that it changes, and `title` is the rest of the
-    subject. If a change is about many records, `deeds` says what is done to each of them, and why.
+    - `op` is the operation (`decide`, `edit`, …), and `title` is the rest of the commit's subject.
+    - `ids` are the records that the operation changes.
+    - `actor` is who makes the change, `session` the session in which it is made, and `reason` why; each may be "".
+    - `deeds` says what is done to each record and why, if the change is about many records.
     """
 
     op: str
@@ -69,9 +72,9 @@ class Change(msgspec.Struct, frozen=True):
 class WriteOptions(msgspec.Struct, frozen=True):
     """The options that every writing command has, such as `--reason` and `--dry-run`, as values.
 
-    Fields have the names of the options: `allow_secret` is `--allow-secret`. With `strict` a record that lacks a reason
-    or the like is refused; None leaves this check out. `redact`, which has no option, redacts what looks like a
-    credential, in text that nobody reads before it is written.
+    Each field has the name of its option: `allow_secret` is `--allow-secret`. With `strict` a record that lacks
+    something useful, such as a reason, is refused; with None there is no such check. `redact` has no option. It redacts
+    what looks like a credential in text that nobody reads before it is written.
     """
 
     reason: str = ""  # goes into the commit
@@ -85,10 +88,10 @@ class WriteOptions(msgspec.Struct, frozen=True):
 
 
 def rewords(before: str, now: str, path: str) -> bool:
-    """Return whether a record at `path` was an accepted decision and now has another title or body.
+    """Return whether a record was an accepted decision and gets another title or body by a change of its file.
 
-    `before` and `now` are the whole file before and after a change. A text that differs only by redactions counts as
-    equal; a file that is not a valid record gives False.
+    `before` and `now` are the whole text of the file at `path`, before and after the change. Texts that differ only by
+    redactions count as equal. The result is False for a file that is not a valid record.
     """
     try:
         (old, old_body), (new, new_body) = parse(before, path), parse(now, path)

@@ -1,8 +1,9 @@
 """Checkpoints: the whole state of a task, from which another window, agent or machine can continue it.
 
 rules.md#checkpoints lists what a checkpoint contains. It is a JSON file `checkpoints/WORKFLOW/wN-vN-HEX.json` with a
-Markdown file beside it for people. The file's name has the window and version, so that the newest checkpoint is found
-by the names of files, even of deleted ones in Git's history. A checkpoint never changes.
+Markdown file beside it for people. In its name, WORKFLOW is the name of the workflow, wN the number of the window, vN
+that of the version, and HEX six hexadecimal digits. So the newest checkpoint is found by the names of files, even of
+deleted ones in Git's history. A checkpoint never changes.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _PATH = lazy_regex(f"{FOLDER}/{_WORKFLOW}/{_NUMBERS}[.]json", re.ASCII)
 class Version(msgspec.Struct, frozen=True, order=True):
     """The window and version of a workflow's checkpoint, two numbers that only grow.
 
-    Of two checkpoints of a workflow the one with the larger numbers is newer.
-    `mark` (hexadecimal) distinguishes checkpoints with equal window and version, which two clones may make at once.
+    The checkpoint of a workflow with the larger numbers is the newer one. Two clones may make checkpoints with equal
+    numbers at once, so `mark`, six hexadecimal digits, distinguishes them.
     """
 
     version: int
@@ -43,7 +44,7 @@ class Version(msgspec.Struct, frozen=True, order=True):
 
     @property
     def id(self) -> str:
-        """The checkpoint's id, `WORKFLOW-wN-vN-HEX`."""
+        """The checkpoint's id, such as `main-w1-v3-5f0c9a`: workflow, window, version and mark."""
         return f"{self.workflow}-w{self.window}-v{self.version}-{self.mark}"
 
     @property
@@ -64,8 +65,9 @@ class Version(msgspec.Struct, frozen=True, order=True):
 class Metrics(msgspec.Struct, frozen=True):
     """How full the context window was when a checkpoint was saved.
 
-    `scs_size`, what all agents at work share, and `aws_size`, all that is in the window, are in tokens;
-    `compression_ratio` is in percent. `compressions` and `events` count those of the workflow up to the checkpoint.
+    `scs_size` is the size of what all agents at work share, and `aws_size` that of all that is in the window, in
+    tokens. `compression_ratio` is in percent. `compressions` and `events` are the numbers of compressions and of events
+    in the workflow up to the checkpoint. A value that was not measured is None.
     """
 
     scs_size: Tokens | None = None
@@ -78,7 +80,8 @@ class Metrics(msgspec.Struct, frozen=True):
 class Checkpoint(TaskState, frozen=True, kw_only=True):
     """A saved state of a task, with its workflow, a summary of the workflow's events and the size of the context.
 
-    `format` is the number of the file format; `checkpoint_id` is the window and version as text, `WORKFLOW-wN-vN-HEX`.
+    `format` is the number of the file format. `checkpoint_id` is the id, such as `main-w1-v3-5f0c9a`: workflow, window,
+    version and mark.
     """
 
     format: int
@@ -89,25 +92,26 @@ class Checkpoint(TaskState, frozen=True, kw_only=True):
 
     @property
     def number(self) -> Version:
-        """The window and version in the checkpoint's id."""
-        found = version_in(self.checkpoint_id)
-        assert found is not None  # `parse` and `write.task_state` make sure of it
-        return found
+        """The window, version and mark in the checkpoint's id."""
+        parts = version_in(self.checkpoint_id)
+        assert parts is not None  # `parse` and `write.task_state` make sure of it
+        return parts
 
 
 def leaves_repository(path: str) -> bool:
     """Return whether a path is absolute or empty, has a `..`, is in `.git`, or contains a NUL character.
 
-    Other unusual names, such as one with a backslash, give False: files on some systems have them.
+    Other unusual names, such as one with a backslash, give False, because on some systems there are files with such
+    names.
     """
     parts = path.split("/")
     return not parts[0] or ".." in parts or parts[0].lower() == ".git" or "\0" in path
 
 
 def is_outside(path: str) -> bool:
-    """Return whether a path is that of a file outside the repository, absolute or in the home folder.
+    """Return whether a path is absolute or in the home folder (`~/`), so that it names a file outside the repository.
 
-    A path with a `..` or a NUL character gives False: a checkpoint must not name it.
+    A path with a `..` or a NUL character gives False, because a checkpoint must not name it.
     """
     return path.startswith(("/", "~/")) and ".." not in path.split("/") and "\0" not in path
 
@@ -118,7 +122,10 @@ def version_in(identifier: str) -> Version | None:
 
 
 def is_id_prefix(identifier: str) -> bool:
-    """Return whether a text is the beginning of a checkpoint's id, at least `WORKFLOW-wN`, but not the whole id."""
+    """Return whether a text is the beginning of a checkpoint's id, but not the whole id.
+
+    It must have at least the workflow and the window, such as `main-w1`.
+    """
     return _ID_PREFIX.fullmatch(identifier) is not None
 
 
@@ -155,37 +162,41 @@ def parse(text: str, path: str) -> Checkpoint:
         values = msgspec.json.decode(text)
         if isinstance(values, dict) and values.get("format") == 1:
             values = task_state_upgrade.current(values)
-        found = msgspec.convert(values, Checkpoint)
+        checkpoint = msgspec.convert(values, Checkpoint)
     except msgspec.ValidationError as error:
         raise InvalidRecord([Fault(path, 1, *field_and_message(error))]) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidRecord([Fault(path, 1, "", f"this is not JSON: {error}")]) from None
-    if wrong := _problems(found, path):
+    if wrong := _problems(checkpoint, path):
         raise InvalidRecord([Fault(path, 1, field, message) for field, message in wrong])
-    return found
+    return checkpoint
 
 
-def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
+def _problems(checkpoint: Checkpoint, path: str) -> list[tuple[str, str]]:
     """Return pairs of field and message for values that are invalid or contradict each other."""
-    number, named = version_in(found.checkpoint_id), version_at(path)
-    says = (found.version, found.window_id, found.workflow_id)
-    agrees = named is not None and number == named and says == (named.version, named.window, named.workflow)
-    newer = f"{found.format} is the format of a newer version of memctl; this one reads up to {FORMAT}"
+    number, path_version = version_in(checkpoint.checkpoint_id), version_at(path)
+    says = (checkpoint.version, checkpoint.window_id, checkpoint.workflow_id)
+    agrees = (
+        path_version is not None
+        and number == path_version
+        and says == (path_version.version, path_version.window, path_version.workflow)
+    )
+    newer = f"{checkpoint.format} is the format of a newer version of memctl; this one reads up to {FORMAT}"
     differs = "id, workflow, window, version and the file's name must agree"
-    wrong = [("format", newer)] if found.format > FORMAT else []
+    wrong = [("format", newer)] if checkpoint.format > FORMAT else []
     wrong += [] if agrees else [("checkpoint_id", differs)]
     try:
-        timestamps.parse(found.saved_at)
+        timestamps.parse(checkpoint.saved_at)
     except ValueError:
-        wrong.append(("saved_at", f"{found.saved_at!r} is not a date"))
+        wrong.append(("saved_at", f"{checkpoint.saved_at!r} is not a date"))
     # Files outside of the repository are allowed by absolute paths; a relative path that leads out is refused.
     paths = {
-        "environment": [one.path for one in found.environment.dirty],
-        "files": [one.path for one in found.files if not is_outside(one.path)],
+        "environment": [file.path for file in checkpoint.environment.dirty],
+        "files": [file.path for file in checkpoint.files if not is_outside(file.path)],
     }
     for field, some in paths.items():
         wrong += [(field, f"{path!r} leads out of the repository") for path in some if leaves_repository(path)]
-    return wrong + [("steps", f"{item!r} has two of {', '.join(PROGRESS)}") for item in conflicting(found.steps)]
+    return wrong + [("steps", f"{item!r} has two of {', '.join(PROGRESS)}") for item in conflicting(checkpoint.steps)]
 
 
 def to_json(checkpoint: Checkpoint) -> str:

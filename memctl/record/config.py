@@ -31,7 +31,7 @@ Importance = Annotated[int, msgspec.Meta(ge=0, le=10)]  # 0: of no record
 
 
 class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The weights of the parts of a search result's score, by which results are sorted; only proportions matter.
+    """The weights of the parts that make up a search result's score; only their proportions matter.
 
     rules.md#search-ranking has the origin of the values.
     """
@@ -55,13 +55,18 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limits at which `memctl maintain` archives and deletes records: the highest importance, and the age in days.
+    """The limits at which `memctl maintain` archives and deletes records and checkpoints.
 
-    rules.md#lifecycle has the origin of the values. A record of importance `keep_importance` or more is kept for ever
-    (rules.md#importance); projects can only lower that limit. A record's age counts from its `timestamp`; for the
-    limits `delete_decision_days` and `delete_issue_days` it counts from its `archived_at`. With `delete: false` nothing
-    is deleted. Of each workflow the last `keep_checkpoints` versions are kept, and all younger than
-    `delete_checkpoint_days`.
+    - `archive_…_importance`, `delete_…_importance`: the highest importance of a record that is archived or deleted.
+    - `archive_…_days`, `delete_…_days`: the age in days after which a record is archived or deleted. It counts from the
+      record's `timestamp`, but for `delete_decision_days` and `delete_issue_days` from its `archived_at`.
+    - `keep_importance`: the importance from which a record is kept for ever (rules.md#importance); projects can only
+      lower this limit.
+    - `delete`: whether anything is deleted.
+    - `keep_checkpoints`: the number of checkpoints that are kept of each workflow, the latest ones.
+    - `delete_checkpoint_days`: the age in days up to which all other checkpoints are kept, too.
+
+    rules.md#lifecycle has the origin of the values.
     """
 
     keep_importance: Annotated[int, msgspec.Meta(ge=1, le=8)] = 8

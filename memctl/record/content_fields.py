@@ -23,7 +23,7 @@ _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class HasFields(Protocol):
-    """A type of record or of page, with the content fields that its body may have."""
+    """A type of record or a level of pages, which has content fields that its bodies may contain."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -36,14 +36,14 @@ def content(kind: HasFields, body: str) -> dict[str, str | list[str]]:
     A field without a section in the body is left out.
     """
     by_heading = {field.heading.casefold(): field for field in kind.fields}
-    found: dict[str, str | list[str]] = {}
+    contents: dict[str, str | list[str]] = {}
     for section in split(body):
         field = by_heading.get(section.heading.casefold())
-        if field is None or field.name in found:
+        if field is None or field.name in contents:
             continue
         text = section.body.strip("\n")
-        found[field.name] = list(map(_unescaped_item, parse_items(text))) if field.is_list else _unescape(text)
-    return found
+        contents[field.name] = list(map(_unescaped_item, parse_items(text))) if field.is_list else _unescape(text)
+    return contents
 
 
 def compose(field: Field, value: str | list[str]) -> str:

@@ -26,8 +26,8 @@ Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 class ContextSizes(msgspec.Struct, frozen=True, omit_defaults=True):
     """The size of a context window's content; a size that was not measured is None.
 
-    `scs_size`, what all agents at work share, and `aws_size`, all that is in the window, are in tokens;
-    `context_debt_ratio` is the part that is repeated or superseded, in percent.
+    `scs_size` is the size of what all agents at work share, and `aws_size` that of all that is in the window, in
+    tokens. `context_debt_ratio` is the part of the content that is repeated or superseded, in percent.
     """
 
     scs_size: Tokens | None = None
@@ -39,7 +39,10 @@ NOT_MEASURED = ContextSizes()
 
 
 class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An event of a workflow. `sequence` counts a clone's events from 1; fields without a value are empty."""
+    """An event of a workflow: what happened, when, by which agents, and the sizes of the context before and after it.
+
+    `sequence` is the number of the event among those of a clone, from 1. Fields without a value are empty.
+    """
 
     event_id: Line
     sequence: Annotated[int, msgspec.Meta(ge=1)]
@@ -72,7 +75,7 @@ class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def about(self) -> str:
-        """What happened, in one text: the action, or else the mission or the deliverables."""
+        """What happened, in one text: the action, or the mission if there is no action, or else the deliverables."""
         return self.action_taken or self.mission or "; ".join(self.deliverables)
 
     def texts(self) -> Iterator[tuple[str, str]]:
@@ -98,12 +101,12 @@ _REQUIRED = {
 
 def problems(event: WorkflowEvent) -> list[tuple[str, str]]:
     """Return pairs of field and message for the errors of an event, such as a missing field that its type requires."""
-    found = [(name, "is required") for name in _REQUIRED[event.event_type] if not getattr(event, name)]
-    found += [(name, f"{text!r} is only a placeholder") for name, text in event.texts() if not is_meaningful(text)]
+    faults = [(name, "is required") for name in _REQUIRED[event.event_type] if not getattr(event, name)]
+    faults += [(name, f"{text!r} is only a placeholder") for name, text in event.texts() if not is_meaningful(text)]
     if event.event_type == "compression":
         before, after = event.before_state.aws_size, event.after_state.aws_size
         if before is None or after is None:
-            found.append(("aws_size", "is required before and after a compression"))
+            faults.append(("aws_size", "is required before and after a compression"))
         elif after >= before:  # strictly smaller; rules.md#compression-triggers
-            found.append(("aws_size", f"must be smaller after a compression than before, but {after:,} >= {before:,}"))
-    return found
+            faults.append(("aws_size", f"must be smaller after a compression than before, but {after:,} >= {before:,}"))
+    return faults

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions on records, all of which must hold; an empty field sets no condition (rules.md#search-ranking).
 
-    `since` and `until` are UTC times such as "2025-11-04T14:32:00Z", both inclusive. A record needs all of the `tags`.
-    `section` is a marker, and records of sections below it match, too. `archived` is None for records archived or not;
-    `is_open` leaves out archived records and those with a status such as resolved.
+    - `since` and `until` are UTC times such as "2025-11-04T14:32:00Z", both inclusive.
+    - `tags` are tags that a record must have, all of them.
+    - `section` is a marker; records of the pages below it match, too.
+    - `archived` is False for records that are not archived, True for archived records, and None for both.
+    - `is_open` leaves out archived records and those with a status that closes them, such as resolved.
     """
 
     types: tuple[str, ...] = ()
@@ -65,12 +67,12 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
 
 _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "is": operator.eq,
-    "in": lambda found, wanted: found in wanted,
+    "in": lambda value, wanted: value in wanted,
     ">": operator.gt,
     ">=": operator.ge,
     "<=": operator.le,
-    "below": lambda found, wanted: f"{found}.".startswith(f"{wanted}."),
-    "has": lambda found, wanted: wanted in found,
+    "below": lambda value, wanted: f"{value}.".startswith(f"{wanted}."),
+    "has": lambda value, wanted: wanted in value,
 }
 
 

@@ -33,16 +33,16 @@ def blocks(text: str) -> tuple[KeyLines, ...]:
 
         strict_yaml.read(head)  # raises for front matter that can't be read
         starts = strict_yaml.key_lines(head)
-    found: list[KeyLines] = []
+    blocks: list[KeyLines] = []
     for number, line in enumerate(head.split("\n")[:-1], start=2):
         if number in starts:
-            found.append(KeyLines(starts[number], line + "\n", number))
-        elif found:
-            last = found[-1]
-            found[-1] = KeyLines(last.key, last.text + line + "\n", last.line)
+            blocks.append(KeyLines(starts[number], line + "\n", number))
+        elif blocks:
+            last = blocks[-1]
+            blocks[-1] = KeyLines(last.key, last.text + line + "\n", last.line)
         else:
-            found.append(KeyLines("", line + "\n", number))
-    return tuple(found)
+            blocks.append(KeyLines("", line + "\n", number))
+    return tuple(blocks)
 
 
 def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
@@ -66,11 +66,11 @@ def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
     return "---\n" + "".join(block.text for block in keys) + "---\n" + rest
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(left: Any, other: Any) -> bool:
     """Return whether two values are equal in YAML: a missing value, null and [] are equal; 1 and true are not."""
-    if one is None or one == []:
+    if left is None or left == []:
         return other is None or other == []
-    return type(one) is type(other) and bool(one == other)
+    return type(left) is type(other) and bool(left == other)
 
 
 def _position(keys: Sequence[KeyLines], key: str, order: Sequence[str]) -> int:

@@ -113,12 +113,16 @@ def read_all(snapshot: Snapshot, *, only_open: bool = False) -> tuple[list[Hando
                 faults += error.faults
             except FileNotFoundError:
                 continue
-    return sorted(handoffs, key=lambda one: (one.record.timestamp, one.record.id), reverse=True), faults
+    return sorted(handoffs, key=lambda handoff: (handoff.record.timestamp, handoff.record.id), reverse=True), faults
 
 
 def waiting(snapshot: Snapshot, agent: str) -> list[Handoff]:
     """Return the handoffs that wait for the answer of an agent, newest first."""
-    return [one for one in read_all(snapshot, only_open=True)[0] if one.is_offered and one.parties.to_agent_id == agent]
+    return [
+        handoff
+        for handoff in read_all(snapshot, only_open=True)[0]
+        if handoff.is_offered and handoff.parties.to_agent_id == agent
+    ]
 
 
 _PACKAGE = ".package.txt"

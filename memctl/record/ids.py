@@ -105,5 +105,5 @@ def uuid7(epoch_ms: int, entropy: bytes) -> str:
 
 
 def time_of(memory_id: str) -> int:
-    """Return the time in a version 7 UUID, in Unix seconds."""
+    """Return the time in a version 7 UUID (`memory_id`), in Unix seconds."""
     return int(memory_id.replace("-", "")[:12], 16) // 1000

@@ -38,10 +38,11 @@ class Field(msgspec.Struct, frozen=True):
 class StatusStep(msgspec.Struct, frozen=True):
     """A status that records of a type can have, and the statuses that may follow.
 
-    `following` are the names of the statuses to which a record may go from this status. In a merge the status of higher
-    `rank` wins; between statuses of equal rank, such as accepted and rejected, a person chooses. A status that is
-    reached only through another status has a higher rank than that one. `superseded` has the highest: nothing follows
-    it, and the superseding record names the superseded one. A record with a status that `is_closed` needs no more work.
+    - `following` are the names of the statuses to which a record may go from this status.
+    - `rank` decides in a merge: the status of higher rank wins. Between statuses of equal rank, such as accepted and
+      rejected, a person chooses. A status ranks higher than any status through which it is reached. `superseded` has
+      the highest rank: no status follows it.
+    - `is_closed` says that a record with this status needs no more work.
     """
 
     name: str
@@ -53,12 +54,15 @@ class StatusStep(msgspec.Struct, frozen=True):
 class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A record type: everything in which it differs from others. One more value in KINDS is one more type.
 
-    `prefix` has three capital letters. `verb` names the operation that makes a record, in commit subjects and, if the
-    type has a `help`, as a command. `defaults` are front matter keys that only this type has, with default values.
-    `steps` are the statuses; a new record gets the first. `resolved` is the status that `memctl resolve` sets ("" for
-    none). `is_knowledge` is False for handoffs, which are about work and not about the project. `merged_files` is the
-    pattern in .gitattributes of the folder's files that are records. `reason` names the content field with reasons, for
-    which memctl asks ("" for the first field); if a field that `reasoning` names is filled, the reason may be missing.
+    - `prefix` is that of the type's ids, three capital letters.
+    - `verb` names the operation that makes a record, in commit subjects and, if the type has a `help`, as a command.
+    - `defaults` are front matter keys that only this type has, with default values.
+    - `steps` are the statuses; a new record gets the first.
+    - `resolved` is the status that `memctl resolve` sets ("" for none).
+    - `is_knowledge` is False for handoffs, which are about work and not about the project.
+    - `merged_files` is the pattern in .gitattributes for those files in the type's folder that are records.
+    - `reason` names the content field with a record's reasons, for which memctl asks ("" for the first field). The
+      reason may be missing if one of the fields that `reasoning` names is filled.
     """
 
     name: str  # the value of `memory_type`

@@ -36,7 +36,7 @@ def in_text(text: str, first_line: int = 1) -> list[Mention]:
     """
     if not any(beginning in text for beginning in _BEGINNINGS):  # twice as fast as the pattern
         return []
-    return [Mention(line + first_line - 1, found) for line, found in _references(text)]
+    return [Mention(line + first_line - 1, reference) for line, reference in _references(text)]
 
 
 @lru_cache(maxsize=8)  # one command calls it up to four times for the same page
@@ -44,22 +44,22 @@ def _references(text: str) -> tuple[tuple[int, str], ...]:
     """Return the line (1-based) and the text of each reference, each once per line."""
     if "`" not in text and "~" not in text and "    " not in text and "\t" not in text:  # no code anywhere
         return tuple(dict.fromkeys(_in_prose(text)))
-    found = []
+    references = []
     for number, (line, outside) in enumerate(headings.outside_code(text), 1):
         if outside and REFERENCE.search(line):
             bare = headings.CODE_SPAN.sub("", line)
-            found += [(number, match[0].rstrip(_TRAILING)) for match in REFERENCE.finditer(bare)]
-    return tuple(dict.fromkeys(found))
+            references += [(number, match[0].rstrip(_TRAILING)) for match in REFERENCE.finditer(bare)]
+    return tuple(dict.fromkeys(references))
 
 
 def _in_prose(text: str) -> list[tuple[int, str]]:
     """Return the references in a text without any code, five times as fast as line by line."""
-    found, line, counted, end = [], 1, 0, 0
+    prose, line, counted, end = [], 1, 0, 0
     for beginning in _BEGINNING.finditer(text):
         start = beginning.start()
         match = REFERENCE.match(text, start) if start >= end else None
         if match is not None:
             line += text.count("\n", counted, start)
             counted, end = start, match.end()
-            found.append((line, match[0].rstrip(_TRAILING)))
-    return found
+            prose.append((line, match[0].rstrip(_TRAILING)))
+    return prose

@@ -40,4 +40,4 @@ def escape_model_tokens(text: str) -> str:
     """
     if "<" not in text and "[" not in text:  # as most texts; compiling the expression takes 1 ms
         return text
-    return _MODEL_TOKEN.sub(lambda found: "&lt;" if found[0] == "<" else "&#91;", text)
+    return _MODEL_TOKEN.sub(lambda mark: "&lt;" if mark[0] == "<" else "&#91;", text)

@@ -74,10 +74,12 @@ _BY_FOLDER = {kind.folder: kind for kind in (SECTION, DETAIL)}
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """A page as its file has it. `path` is relative to `.memory/`; `body` is Markdown.
 
-    `completion_percentage` is the declared progress, `weight` how much the section counts in the project's progress.
-    `paths` are globs of the code that a section covers, `code_refs` paths of files. `reviewed` has an entry for each
-    file with which the page agreed at its last review: path and the first digits of the blob's id, `src/auth.py
-    1f0c9a2b7d3e`. `aliases` are former markers of the page, which it lost because another clone had used them, too.
+    - `completion_percentage` is the declared progress, and `weight` how much the section counts in the project's
+      progress.
+    - `paths` are globs of the code that a section covers, and `code_refs` paths of files.
+    - `reviewed` has an entry for each file with which the page agreed at its last review: the file's path and the first
+      digits of its blob id, such as "src/auth.py 1f0c9a2b7d3e".
+    - `aliases` are former markers of the page, which it lost because another clone had used them, too.
     """
 
     id: str
@@ -106,7 +108,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stamps(self) -> dict[str, str]:
-        """The state in which each file was reviewed, by the file's path: the first digits of the blob's id."""
+        """The first digits of the blob id that each file had when the page was last reviewed, by the file's path."""
         return dict(item.rsplit(" ", 1) for item in self.reviewed)
 
 
@@ -141,9 +143,9 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def percentage(self) -> int | None:
-        """The project's progress in percent: what its page declares, else the weighted mean of its sections' progress.
+        """The project's progress in percent, None if no page declares progress.
 
-        None if neither the project's page nor any section declares progress.
+        It is what the project's page declares, or else the weighted mean of the progress that its sections declare.
         """
         if self.project and self.project.completion_percentage is not None:
             return self.project.completion_percentage
@@ -202,17 +204,17 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _details_by_section(self) -> dict[str | None, list[Page]]:
-        found: dict[str | None, list[Page]] = {}
+        by_section: dict[str | None, list[Page]] = {}
         for page in self.details:
-            found.setdefault(page.section, []).append(page)
-        return found
+            by_section.setdefault(page.section, []).append(page)
+        return by_section
 
 
-def _single(name: str, found: Sequence[Page]) -> Page:
-    if len(found) > 1:
-        matches = ", ".join(f"{page.id} {page.title}" for page in found)
+def _single(name: str, pages: Sequence[Page]) -> Page:
+    if len(pages) > 1:
+        matches = ", ".join(f"{page.id} {page.title}" for page in pages)
         raise MemctlError(f"{name!r} may be any of these: {matches}", "give a page's number", USAGE, "ambiguous")
-    return found[0]
+    return pages[0]
 
 
 def kind_at(path: str) -> PageKind | None:
@@ -252,12 +254,12 @@ def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> 
 
     If the cache has none for these texts, the pages are parsed, and the outline is cached.
     """
-    mark, kept = digest(texts), catalogue.recall(_OUTLINE) or b""
-    if kept.startswith(mark):
-        return msgspec.msgpack.decode(kept[len(mark) :], type=Outline)
-    found = outline(texts)
-    catalogue.keep(_OUTLINE, mark + msgspec.msgpack.encode(found))
-    return found
+    mark, stored = digest(texts), catalogue.recall(_OUTLINE) or b""
+    if stored.startswith(mark):
+        return msgspec.msgpack.decode(stored[len(mark) :], type=Outline)
+    result = outline(texts)
+    catalogue.keep(_OUTLINE, mark + msgspec.msgpack.encode(result))
+    return result
 
 
 def digest(values: object) -> bytes:
@@ -388,8 +390,8 @@ def refuse_line_zero(references: Iterable[str]) -> None:
 def numbered_headings(page: Page) -> tuple[NumberedHeading, ...]:
     """Return the headed parts of a page of details, each with its marker.
 
-    A heading that begins with a number of the page (`## 3.1.2 Schema`) has that number. Any other heading gets the next
-    number after the highest so far that no heading has.
+    A heading that begins with the page's number and a number of its own (`## 3.1.2 Schema`) has this number. Any other
+    heading gets the next free number above the highest so far.
     """
     return _number_headings(page.id, page.body)
 

@@ -180,12 +180,12 @@ def is_unsafe_path(path: str) -> bool:
     )
 
 
-def disallowed(found: object, allowed: str) -> str:
+def disallowed(value: object, allowed: str) -> str:
     """Return the message about a value that is not allowed, such as "'x' is not a whole number from 1 to 10".
 
     `allowed` describes the allowed values. A value of more than 60 characters is cut, and the message has its length.
     """
-    shown = found if isinstance(found, str) else msgspec.json.encode(found).decode()
+    shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     if len(shown) > 60:
         return f"{shown[:57] + '…'!r} ({len(shown):,} characters) is not {allowed}"
     return f"{shown!r} is not {allowed}"

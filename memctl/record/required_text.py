@@ -54,10 +54,10 @@ def type_errors(values: Mapping[str, Any], form: type[msgspec.Struct]) -> Iterat
 
 def _plain_message(message: str) -> str:
     """Return msgspec's message about a length in plain words; other messages, about types, stay as they are."""
-    found = _LENGTH.fullmatch(message)
-    if found is None:
+    match = _LENGTH.fullmatch(message)
+    if match is None:
         return message
-    kind, sign, number, place = found.groups()
+    kind, sign, number, place = match.groups()
     which = f"item {int(place) + 1} " if place else ""
     if sign == ">=":
         return f"{which}must not be empty"

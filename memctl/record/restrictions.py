@@ -13,10 +13,11 @@ from memctl.record import ids
 class Withheld(msgspec.Struct, frozen=True):
     """The pages, records and files that a reader may not see, each with the reason.
 
-    `pages` are pages of details by marker, `records` the records placed in such pages by path, and `files` the
-    repository's files by path. `paths` are files below `.memory/` that quote a withheld page, record or file. `globs`
-    are pairs of patterns and a reason for files that are withheld whether they exist or not; `{}` in the reason is
-    replaced by the file.
+    - `pages` are pages of details by marker, and `records` the records placed in such pages by path.
+    - `files` are the repository's files by path.
+    - `paths` are files below `.memory/` that quote a withheld page, record or file.
+    - `globs` are pairs of patterns and a reason. All files that match are withheld, also files that do not exist; `{}`
+      in the reason is replaced by the file's path.
     """
 
     pages: Mapping[str, str] = {}
@@ -34,11 +35,11 @@ class Withheld(msgspec.Struct, frozen=True):
             return {}
         from memctl.text.globs import Globs  # mostly nothing is withheld
 
-        known, found = sorted(paths), dict[str, str]()
+        known, reasons = sorted(paths), dict[str, str]()
         for patterns, why in self.globs:
             matches = Globs(patterns).match
-            found |= {path: why.replace("{}", path, 1) for path in known if matches(path) is not None}
-        return found
+            reasons |= {path: why.replace("{}", path, 1) for path in known if matches(path) is not None}
+        return reasons
 
     def refuse_page(self, marker: str) -> None:
         """Raise MemctlError if a marker (§3.1 or §3.1.2) is of a withheld page."""

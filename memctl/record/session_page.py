@@ -82,10 +82,10 @@ class TrailRow(msgspec.Struct, frozen=True):
 
 
 class SessionPage(msgspec.Struct, frozen=True):
-    """The page of a session: the front matter `values`, and the body.
+    """The page of a session: its front matter (`values`) and its body.
 
-    `files` has for each heading the files that the session touched, and `lines` has for each heading the other entries,
-    one line of Markdown each. `more` is the text that people added below other headings.
+    `files` maps headings to the files that the session touched. `lines` maps other headings to their entries, one line
+    of Markdown each. `more` is the text that people added below headings of their own.
     """
 
     values: Mapping[str, Any]

@@ -93,7 +93,7 @@ class Snapshot:
 
     @cached_property
     def texts(self) -> Texts:
-        """The search in the words of records, pages, sessions and checkpoints; Texts lists its methods."""
+        """The object that searches the words of records, pages, sessions and checkpoints; see `source.Texts`."""
         return self._source.texts()
 
     @cached_property
@@ -108,7 +108,7 @@ class Snapshot:
 
     @cached_property
     def files(self) -> Files:
-        """The repository's own files, without the memory; Files lists what can be read of them."""
+        """The object that reads the repository's own files, without the memory; see `source.Files`."""
         return self._source.files()
 
     def body(self, record: Record) -> str:
@@ -122,22 +122,24 @@ class Snapshot:
         return next(iter([*self.catalogue.with_id(identifier), *self.catalogue.with_alias(identifier)]), None)
 
     def link_target_by_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
-        """Return the record that `record` links to by the id which that record had before it was renumbered.
+        """Return the record that `record` links to by a former id of the linked record, None if there is none.
 
-        `identifier` is the id in the link; another record may have it now. Of the records that formerly had this id,
-        the one is returned whose field `other_end` (such as "superseded_by") links back to `record`; None without one.
+        `identifier` is the id in the link; another record may have it now. Several records may have had it formerly.
+        The result is the one that links back to `record` in its field `other_end`, such as "superseded_by".
         """
         names = {record.id, *record.aliases}
         return next(
-            (one for one in self.catalogue.with_alias(identifier) if names & set(getattr(one, other_end))), None
+            (record for record in self.catalogue.with_alias(identifier) if names & set(getattr(record, other_end))),
+            None,
         )
 
     def resolve(self, reference: str) -> Record:
         """Return the record that a person means by `reference`.
 
         A reference is an id, a former id, a memory_id, the unique beginning of an id or memory_id, or the name that
-        another tool gave the record, such as `bd-xmf`. A record that has an id now wins over one that had it before.
-        Raises MemctlError with similar ids if there is no such record, or with the candidates if there are several.
+        another tool gave the record, such as `bd-xmf`. If one record has an id now and another had it formerly, the id
+        means the first. Raises MemctlError with similar ids if there is no such record, or with the candidates if there
+        are several.
         """
         wanted = reference.strip().upper()
         if ids.kind_of(wanted) is None:
@@ -168,7 +170,9 @@ class Snapshot:
         from memctl.record.parser import has_foreign_name  # nearly all references are ids of memctl
 
         paths = {hit.path for hit in self.texts.match(f'"{name}"')} if name else ()
-        return [one for one in self.records if one.path in paths and has_foreign_name(self.read(one.path), name)]
+        return [
+            record for record in self.records if record.path in paths and has_foreign_name(self.read(record.path), name)
+        ]
 
     def _refuse_broken(self, wanted: str) -> None:
         """Raise MemctlError if the wanted record exists, but its file is invalid."""
@@ -187,7 +191,7 @@ class Snapshot:
 
         known = [record.id for record in self.records]
         is_whole = ids.kind_of(wanted) is not None
-        alike = [one for one in known if one[:3] == wanted[:3]] if is_whole else known
+        alike = [identifier for identifier in known if identifier[:3] == wanted[:3]] if is_whole else known
         near = get_close_matches(wanted, alike, n=3, cutoff=0.75)
         hint = f"did you mean {' or '.join(near)}?" if near else "`memctl list` shows the ids"
         deleted = f"if it was deleted, `memctl restore {wanted}` restores it"

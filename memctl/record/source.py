@@ -150,9 +150,10 @@ class Catalogue(Protocol):
     def select(
         self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
     ) -> tuple[list[Record], int]:
-        """Return the first `limit` records (0: all) that meet all conditions, and the number of all that do.
+        """Return the first `limit` records (0: all) that meet all conditions, and the number of all that meet them.
 
-        `order` is one of `filters.ORDERS`. The records' retrieval counts include those of this clone.
+        `order` is one of `filters.ORDERS`, and `reverse` turns it around. The records' retrieval counts include those
+        of this clone.
         """
 
     def with_id(self, identifier: str) -> list[Record]:
@@ -168,7 +169,7 @@ class Catalogue(Protocol):
         """Return the record whose file has a name that begins with the id `identifier`, or None."""
 
     def at(self, paths: Iterable[str]) -> list[Record]:
-        """Return the records at some paths, with the retrieval counts of this clone; missing ones are left out."""
+        """Return the records at some paths, with this clone's retrieval counts; a path without a record is left out."""
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         """Return the records with a code reference to one of some files or folders, or to lines of one."""
@@ -192,10 +193,9 @@ class Catalogue(Protocol):
         """Return the paths of records whose bodies refer to the id or § marker `text`."""
 
     def heavy(self, weight: int) -> list[str]:
-        """Return the paths of records whose text has at least the given weight.
+        """Return the paths of records whose text has at least the given weight, which grows with the number of tokens.
 
-        The weight grows with the number of tokens. An ASCII character weighs 1, any other twice its bytes in UTF-8 less
-        1: 3 to 7.
+        An ASCII character weighs 1. Any other character weighs twice its number of bytes in UTF-8, less 1: 3 to 7.
         """
 
     def severe(self, place: str) -> list[Record]:
@@ -252,9 +252,10 @@ class Files(Protocol):
         """
 
     def stamp(self, paths: Iterable[str]) -> bytes:
-        """Return bytes that change as soon as one of some files, or Git's index, changes.
+        """Return bytes that change as soon as one of the files at some paths, or Git's index, changes.
 
-        The result is b"" if a file was written less than 2 s ago, since another change of it might go unnoticed.
+        The result is b"" if one of these files was written less than 2 s ago, since another change of it might go
+        unnoticed.
         """
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:

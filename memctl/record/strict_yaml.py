@@ -42,9 +42,9 @@ def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
 
     With `number_keys` a key below the first level may be a number, as in `0.75: progressive`.
     """
-    if found := _BREAKS.search(head):
-        line = head.count("\n", 0, found.start()) + 2
-        raise FrontMatterError(line, "", f"the front matter contains an unusual line break (U+{ord(found[0]):04X})")
+    if match := _BREAKS.search(head):
+        line = head.count("\n", 0, match.start()) + 2
+        raise FrontMatterError(line, "", f"the front matter contains an unusual line break (U+{ord(match[0]):04X})")
     if head[:1] in (" ", "\t"):
         raise FrontMatterError(2, "", _NO_LIST)
     # The library strips blank lines at both ends, which would shift line numbers and shorten a block at the end.
@@ -54,7 +54,10 @@ def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
 
 
 def key_lines(head: str) -> dict[int, str]:
-    """Return the keys of a front matter without its fences, by the line of the file (1-based) on which each begins."""
+    """Return the keys of a front matter without its fences, by the number of the line on which each key begins.
+
+    Lines count from 1 at the beginning of the file, so the first line of `head` is line 2.
+    """
     root = yaml.compose(head, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return {} if root is None else {name.start_mark.line + 2: name.value for name, _ in root.value}
 

@@ -67,8 +67,8 @@ class TouchedFile(msgspec.Struct, frozen=True, omit_defaults=True):
 class Environment(msgspec.Struct, frozen=True):
     """The state of the worktree: branch ("" if HEAD is detached), HEAD ("" before the first commit), uncommitted files.
 
-    The memory's own files are left out, since memctl commits them itself. `under_way` names an unfinished merge,
-    rebase, …
+    `dirty` has the uncommitted files except the memory's own, since memctl commits these itself. `under_way` names an
+    operation of Git that is not finished, such as a merge or a rebase, "" for none.
     """
 
     branch: str = ""
@@ -80,10 +80,13 @@ class Environment(msgspec.Struct, frozen=True):
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a task, saved in context window `window_id` (from 1) as `version` (from 1; 0 if it never was saved).
 
-    `task_id` is the task's id in an agent's program. `earlier_goals` are former tasks of the same work, the latest
-    last. `said` are statements of the user, the latest last, and `constraints` are rules that the work must follow.
-    `issues`, `lessons` and `summary` are the agent's own words; `records` refers to records of the memory. `files` has
-    the files touched, the latest first, and `phases` the workflow's phases, of which the last is the current one.
+    - `task_id` is the task's id in an agent's program.
+    - `earlier_goals` are former tasks of the same work, and `said` are statements of the user; both have the latest
+      last.
+    - `constraints` are rules that the work must follow.
+    - `phases` are the workflow's phases; the last is the current one.
+    - `issues`, `lessons` and `summary` are the agent's own words, and `records` refers to records of the memory.
+    - `files` are the files that the task touched, the latest first.
     """
 
     window_id: Annotated[int, msgspec.Meta(ge=1)] = 1
@@ -143,9 +146,10 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def completion(self) -> int | None:
-        """The share of the steps that are done, in percent, rounded down.
+        """The share of the task's steps that are done, in percent, rounded down.
 
-        None without steps. Also None if all steps are done, but a next action is named, so that the task goes on.
+        None if the task has no steps. Also None if all steps are done, but a next action is named, so that the task
+        goes on.
         """
         if not self.steps or (len(self.done) == len(self.steps) and not self.is_finished):
             return None
@@ -153,26 +157,27 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether every step is done, and no next action but "none" is named."""
+        """Whether every step of the task is done, and no next action is named, or only "none"."""
         ahead = (*self.having(PLANNED, IN_PROGRESS, CLAIMED), *self.next_actions)
         return bool(self.done) and all(key(item) in _NOTHING for item in ahead)
 
 
 def key(item: str) -> str:
-    """Return the comparison key of a step or line: its words without case and final punctuation."""
+    """Return the key for comparing two steps or lines: the text in lower case, without punctuation around it."""
     return " ".join(item.split()).casefold().strip(_ENDS)
 
 
 def steps(**texts: Iterable[str]) -> tuple[Step, ...]:
-    """Return steps made from texts, which each keyword gives for the status of its name: `done=["Port a.ts"]`.
+    """Return the steps of a task, made from texts; each keyword is a status and has the texts of its steps.
 
-    A text that is given for several statuses makes one step with the most advanced of them.
+    For example `done=["Port a.ts"]` makes one step that is done. A text under several statuses makes one step, with the
+    most advanced of them.
     """
-    found: dict[str, Step] = {}
+    result: dict[str, Step] = {}
     for status in PROGRESS[::-1]:
         for text in texts.get(status, ()):
-            found.setdefault(key(text), Step(text, status))
-    return tuple(found.values())
+            result.setdefault(key(text), Step(text, status))
+    return tuple(result.values())
 
 
 def conflicting(all_steps: Iterable[Step]) -> list[str]:

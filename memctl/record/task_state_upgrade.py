@@ -62,20 +62,20 @@ def current(values: Mapping[str, Any]) -> dict[str, Any]:
     values = {name: value for name, value in values.items() if value is not None}
     old = msgspec.convert(values, _Earlier)
     started = (*old.in_progress, *filter(None, [old.current_subtask]))
-    found = steps(
+    steps_of = steps(
         done=(*old.done, *old.completed_subtasks),
         in_progress=[text for text in started if not text.startswith(_ASKED)],
         planned=(*old.planned, *old.remaining_subtasks),
     )
     made = {
         **{_RENAMED.get(name, name): values[name] for name in values.keys() - {*_Earlier.__struct_fields__}},
-        "steps": msgspec.to_builtins(found),
+        "steps": msgspec.to_builtins(steps_of),
         "said": [text.removeprefix(_ASKED) for text in started if text.startswith(_ASKED)],
         "issues": [text for text in old.issues if not text.startswith(_ERROR)],
         "errors": [text.removeprefix(_ERROR) for text in old.issues if text.startswith(_ERROR)],
         "phases": [old.phase] if old.phase else [],
         "records": [*old.recorded_decisions, *old.open_issues, *old.learnings],
-        "files": [{"path": one.path, "action": DELETED if one.deleted else ""} for one in old.files_touched],
+        "files": [{"path": file.path, "action": DELETED if file.deleted else ""} for file in old.files_touched],
         "environment": {"branch": old.branch, "head": old.head, "dirty": [{"path": path} for path in old.dirty_files]},
     }
     if is_of_window(values):

@@ -31,7 +31,10 @@ class ModelError(MemctlError):
 
 
 class Model:
-    """An embedding model. `fingerprint` differs between models, so that the cache never mixes their vectors."""
+    """An embedding model, which computes vectors of texts.
+
+    `fingerprint` identifies the model, so that the cache never mixes vectors of different models.
+    """
 
     def __init__(self, encoder: Any, fingerprint: bytes) -> None:
         self._encoder = encoder
@@ -41,9 +44,9 @@ class Model:
         """Return a matrix with one vector of length 1 per text; a text without a known token has a row of zeros."""
         import numpy
 
-        found = numpy.asarray(self._encoder.encode(list(texts), use_multiprocessing=False), dtype=numpy.float32)
-        lengths = numpy.linalg.norm(found, axis=1, keepdims=True)
-        return found / numpy.where(lengths > 0, lengths, 1)
+        vectors = numpy.asarray(self._encoder.encode(list(texts), use_multiprocessing=False), dtype=numpy.float32)
+        lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / numpy.where(lengths > 0, lengths, 1)
 
     def key(self, text: str) -> bytes:
         """Return the cache key of a text's vector: 16 bytes, different for each text and each model."""
@@ -53,10 +56,10 @@ class Model:
 
 
 def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
-    """Return how near each record's meaning is to a query, by the record's path.
+    """Return how near each record's meaning is to a query, by the record's path, from 0 to 1.
 
-    The nearest record has 1, and the median of all records would have 0; records at or below the median are left out.
-    Raises ModelError if the configured model can't be used.
+    The nearest record has 1. The scale begins at the median of all records, and records at or below the median are left
+    out. Raises ModelError if the configured model can't be used.
     """
     name = snapshot.texts.semantic_model
     model = load(name)
@@ -70,8 +73,8 @@ def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
     most, usual = float(near.max()), float(numpy.median(near))
     if most <= usual:
         return {}
-    found = ((near - usual) / (most - usual)).tolist()  # plain floats, because callers don't import numpy
-    return {path: share for path, share in zip(paths, found, strict=True) if share > 0}
+    scaled = ((near - usual) / (most - usual)).tolist()  # plain floats, because callers don't import numpy
+    return {path: share for path, share in zip(paths, scaled, strict=True) if share > 0}
 
 
 @lru_cache(maxsize=1)
@@ -129,12 +132,12 @@ def _folder(name: str) -> Path:
 
 
 def _only(folder: Path, pattern: str, name: str) -> Path:
-    found = sorted(path for path in folder.rglob(pattern) if path.name != "tokenizer_config.json")
-    if len(found) != 1:
+    paths = sorted(path for path in folder.rglob(pattern) if path.name != "tokenizer_config.json")
+    if len(paths) != 1:
         raise ModelError(
-            f"{_SETTING}: {name!r} has {len(found)} files that match {pattern}; it must have exactly one", _HINT
+            f"{_SETTING}: {name!r} has {len(paths)} files that match {pattern}; it must have exactly one", _HINT
         )
-    return found[0]
+    return paths[0]
 
 
 def _mark(file: Path) -> bytes:

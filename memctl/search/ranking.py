@@ -88,8 +88,12 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 class Match(msgspec.Struct, frozen=True, gc=False):
     """An entry of the search index that matches a query, and how well, in three parts that are at most 1 in sum.
 
-    `own` counts the entry's words, `around` the words of its thread (the same page, the same session, or the same agent
-    and day) and of entries linked with it, `meaning` the similarity of meaning. The best match of all has the sum 1.
+    - `own` counts the entry's own words.
+    - `around` counts the words of the entry's thread (the same page, the same session, or the same agent and day) and
+      of entries linked with it.
+    - `meaning` counts the similarity of meaning.
+
+    The best match of all has the sum 1.
     """
 
     hit: Hit
@@ -112,11 +116,11 @@ def search(
 ) -> list[Result]:
     """Return the entries of the given kinds that match a query, the best first; `most` limits their number.
 
-    `now` is the canonical time from which the age of records is counted. Filters with any condition leave only records.
-    A session occurs once, by the best matching section of its page.
+    `now` is the time from which the age of records is counted, such as "2025-11-04T14:32:00Z". If `filters` has any
+    condition, only records are returned. A session occurs once, by the best matching section of its page.
     """
     found = matches(snapshot, query, _kinds(filters, kinds), most)
-    found.sort(key=lambda one: -one.share)
+    found.sort(key=lambda match: -match.share)
     are_enough = most is not None and len(found) >= most
     weights = limits(shares(snapshot.config.search_weights))
     ranked: list[Result] = []
@@ -125,7 +129,7 @@ def search(
         # among the results need not be read.
         missing = len(found) if most is None else min(most - len(ranked), len(found))
         least = found[missing - 1].share * weights["text"]
-        read = sum(one.share >= least for one in found)
+        read = sum(match.share >= least for match in found)
         ranked += _results(snapshot, found[:read], filters, now, weights, reads_all=most is None and read > _FEW)
         ranked.sort(key=lambda result: (-result.score, result.id, result.number))
         ranked, found = _best_of_each_session(ranked), found[read:]
@@ -145,9 +149,9 @@ def count(
     matching = snapshot.texts.paths(query, most)
     refused = snapshot.catalogue.not_matching(filters.conditions(), set(matching))
     paths = [path for path in matching if path not in refused]
-    found = Counter(_KIND_IN.get(path.partition("/")[0], PAGE) for path in paths)
-    found[SESSION] = len({path for path in paths if path.startswith(f"{SESSIONS}/")})
-    return sum(found[kind] for kind in _kinds(filters, kinds)), len(matching) != most
+    counts = Counter(_KIND_IN.get(path.partition("/")[0], PAGE) for path in paths)
+    counts[SESSION] = len({path for path in paths if path.startswith(f"{SESSIONS}/")})
+    return sum(counts[kind] for kind in _kinds(filters, kinds)), len(matching) != most
 
 
 def _kinds(filters: Filters, kinds: Collection[str]) -> Collection[str]:
@@ -165,11 +169,11 @@ def matches(snapshot: Snapshot, query: str, kinds: Collection[str] = RECORDS, mo
     hits = snapshot.texts.match(query, None if by_meaning and snapshot.texts.semantic_model else most, kinds)
     best = max((hit.text for hit in hits), default=0.0) or 1.0
     around = _around(hits, snapshot.texts.links([hit.number for hit in hits]))
-    found = [
+    result = [
         Match(hit, hit.text / best * (1 - _AROUND), beside / best * _AROUND)
         for hit, beside in zip(hits, around, strict=True)
     ]
-    return _with_meaning(found, _meanings(snapshot, query)) if by_meaning else found
+    return _with_meaning(result, _meanings(snapshot, query)) if by_meaning else result
 
 
 def _around(hits: Sequence[Hit], links: Iterable[tuple[int, str]]) -> list[float]:
@@ -188,15 +192,15 @@ def _around(hits: Sequence[Hit], links: Iterable[tuple[int, str]]) -> list[float
     return [max(around[hit.number], threads[hit.thread] if hit.thread else 0.0) for hit in hits]
 
 
-def _scaled_to_best(found: Sequence[Match]) -> list[Match]:
+def _scaled_to_best(ranked: Sequence[Match]) -> list[Match]:
     """Scale matches so that the best has a share of 1."""
-    best = max((one.share for one in found), default=0.0) or 1.0
-    return [Match(one.hit, one.own / best, one.around / best, one.meaning / best) for one in found]
+    best = max((match.share for match in ranked), default=0.0) or 1.0
+    return [Match(match.hit, match.own / best, match.around / best, match.meaning / best) for match in ranked]
 
 
 def _results(
     snapshot: Snapshot,
-    found: Sequence[Match],
+    ranked: Sequence[Match],
     filters: Filters,
     now: str,
     weights: Mapping[str, float],
@@ -204,14 +208,14 @@ def _results(
     reads_all: bool,
 ) -> list[Result]:
     """Read and score the entries of some matches; leaves out records that the filter does not accept."""
-    paths = {one.hit.path for one in found if one.hit.kind in KINDS}
+    paths = {match.hit.path for match in ranked if match.hit.kind in KINDS}
     records = snapshot.records if reads_all else snapshot.catalogue.at(paths)
-    kept = {record.path: record for record in filters.keep(records) if record.path in paths}
-    titles = snapshot.texts.titles([one.hit.number for one in found if one.hit.kind in PLACES])
+    passing = {record.path: record for record in filters.keep(records) if record.path in paths}
+    titles = snapshot.texts.titles([match.hit.number for match in ranked if match.hit.kind in PLACES])
     return [
-        _result(one, kept.get(one.hit.path), titles, now, weights)
-        for one in found
-        if one.hit.kind in PLACES or one.hit.path in kept
+        _result(match, passing.get(match.hit.path), titles, now, weights)
+        for match in ranked
+        if match.hit.kind in PLACES or match.hit.path in passing
     ]
 
 
@@ -223,12 +227,12 @@ def _named_first(snapshot: Snapshot, query: str, ranked: list[Result], most: flo
     name = query.strip().strip('"')
     if name.isalpha() or _SPACE.search(name):
         return ranked
-    named = [one for one in ranked[:_NAMED] if _has_name(snapshot, one, name)]
-    if not named:
+    results_named = [result for result in ranked[:_NAMED] if _has_name(snapshot, result, name)]
+    if not results_named:
         return ranked
-    lifted = [_scale(one, 1 / one.match) for one in named]
-    lifted.sort(key=lambda one: (-one.score, one.id))
-    return [*lifted, *(_scale(one, most) for one in ranked if one not in named)]
+    lifted = [_scale(result, 1 / result.match) for result in results_named]
+    lifted.sort(key=lambda result: (-result.score, result.id))
+    return [*lifted, *(_scale(result, most) for result in ranked if result not in results_named)]
 
 
 def _scale(result: Result, factor: float) -> Result:
@@ -257,38 +261,38 @@ def _best_of_each_session(ranked: Sequence[Result]) -> list[Result]:
 
 def _meanings(snapshot: Snapshot, query: str) -> dict[str, float]:
     """Return how near each record's meaning is to a query, from 0 to 1 by path; {} if the user configured no model."""
-    asked = snapshot.texts
-    if asked.semantic_model:
+    texts = snapshot.texts
+    if texts.semantic_model:
         from memctl.search import embeddings  # few users configure a model
 
         try:
             return embeddings.similarities(snapshot, query)
         except embeddings.ModelError as error:
-            asked.remark(f"{error}; searched by words alone ({error.hint})")
+            texts.remark(f"{error}; searched by words alone ({error.hint})")
     elif snapshot.config.semantic_model:
-        asked.remark(
+        texts.remark(
             "config.yaml: semantic_model is not used, since a repository must not name a model; to use one,"
             " `git config --global memctl.semanticModel NAME`"
         )
     return {}
 
 
-def _with_meaning(found: list[Match], meanings: Mapping[str, float]) -> list[Match]:
+def _with_meaning(ranked: list[Match], meanings: Mapping[str, float]) -> list[Match]:
     """Add similarity of meaning to matches of words by a weighted sum, scaled so that the best has a share of 1.
 
     On bench/labelled this finds more than reciprocal rank fusion, in which the first ten results score almost alike.
     """
     if not meanings:
-        return found
-    missing = {path for path, near in meanings.items() if near >= _ALIKE} - {one.hit.path for one in found}
+        return ranked
+    missing = {path for path, near in meanings.items() if near >= _ALIKE} - {match.hit.path for match in ranked}
     alike = [
         Match(Hit(path, 0.0, kind=_KIND_IN[path.partition("/")[0]], key=ids.id_in_path(path) or ""), 0.0)
         for path in sorted(missing)
     ]
     words = 1 - _MEANING
     fused = [
-        Match(one.hit, one.own * words, one.around * words, meanings.get(one.hit.path, 0.0) * _MEANING)
-        for one in (*found, *alike)
+        Match(match.hit, match.own * words, match.around * words, meanings.get(match.hit.path, 0.0) * _MEANING)
+        for match in (*ranked, *alike)
     ]
     return _scaled_to_best(fused)
 
@@ -300,7 +304,7 @@ def shares(weights: SearchWeights) -> SearchWeights:
 
 
 def limits(weights: SearchWeights) -> dict[str, float]:
-    """Return the maximum that each part can add to a score, by the part's name; the maxima add up to 1.
+    """Return the maximum that each part can add to a result's score, by the part's name; the maxima add up to 1.
 
     The parts are "text", "importance", "recency" and "access" (retrievals). `weights` must add up to 1 (see `shares`).
     """
@@ -310,18 +314,18 @@ def limits(weights: SearchWeights) -> dict[str, float]:
 
 
 def _result(
-    one: Match, record: Record | None, titles: Mapping[int, str], now: str, most: Mapping[str, float]
+    match: Match, record: Record | None, titles: Mapping[int, str], now: str, most: Mapping[str, float]
 ) -> Result:
     """Score one match. Every part is multiplied by how well it matches, so that importance can't lift a weak match."""
-    hit, share = one.hit, one.share
+    hit, share = match.hit, match.share
     importance, recency, access = _PLACE_IMPORTANCE, 0.0, 0
     if record is not None:
         age = 0.0 if record.timestamp >= now else timestamps.days_between(record.timestamp, now)
         importance, recency, access = record.importance, 1 / (1 + age / _RECENCY_DAYS), record.access_count
     parts = (
-        one.own * most["text"],
-        one.around * most["text"],
-        one.meaning * most["text"],
+        match.own * most["text"],
+        match.around * most["text"],
+        match.meaning * most["text"],
         share * importance / 10 * most["importance"],
         share * recency * most["recency"],
         share * min(access / _ACCESS_CAP, 1.0) * most["access"],

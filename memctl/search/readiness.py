@@ -1,9 +1,9 @@
 """Find the open work that can be started, and the order in which to start it.
 
-Work means records of the types that can be resolved: issues and states. Work can be blocked by other open work, by a
-proposal that awaits a decision, and by what its own text states as blockers, such as a state's `--blocker`. What blocks
-a record blocks its parts (the records that name it as parent), too. A record with open parts can't be started itself,
-only its parts can.
+Work means records of the types that can be resolved: issues and states. A record can be blocked by other open work, by
+a proposal that awaits a decision, and by the blockers that its own text states, such as a state's `--blocker`. Whatever
+blocks a record also blocks its parts, the records that name it as parent. A record with open parts can't be started
+itself, only its parts can.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class OpenWork:
     """The work among some open records, and what blocks it.
 
     `all` are the records that are work: issues and states. The other open records, such as proposals, only block work.
-    `stated` maps memory ids to the blockers that the texts of the records state.
+    `stated` maps the `memory_id` of each record to the blockers that its text states.
     """
 
     def __init__(
@@ -42,15 +42,15 @@ class OpenWork:
 
     def blockers(self, record: Record) -> tuple[Record, ...]:
         """Return the open records that block a record or one of its parents."""
-        found: dict[str, Record] = {}
-        for one in (record, *self._above(record)):
-            found.update((other.memory_id, other) for other in self._direct.get(one.memory_id, ()))
-        found.pop(record.memory_id, None)
-        return tuple(found.values())
+        records_by_id: dict[str, Record] = {}
+        for item in (record, *self._above(record)):
+            records_by_id.update((other.memory_id, other) for other in self._direct.get(item.memory_id, ()))
+        records_by_id.pop(record.memory_id, None)
+        return tuple(records_by_id.values())
 
     def stated(self, record: Record) -> tuple[str, ...]:
         """Return the blockers that the text of a record, or of one of its parents, states."""
-        return tuple(text for one in (record, *self._above(record)) for text in self._stated.get(one.memory_id, ()))
+        return tuple(text for item in (record, *self._above(record)) for text in self._stated.get(item.memory_id, ()))
 
     def is_blocked(self, record: Record) -> bool:
         """Return whether a record has a blocker of any kind."""
@@ -66,7 +66,10 @@ class OpenWork:
 
     @cached_property
     def ready(self) -> list[Record]:
-        """The open work that has neither blockers nor open parts, in the order in which the open records were given."""
+        """The open work that can be started: it has neither blockers nor open parts.
+
+        The order is that in which the open records were given.
+        """
         return [record for record in self.all if not self.parts(record) and not self.is_blocked(record)]
 
     @cached_property
@@ -97,32 +100,32 @@ class OpenWork:
     @cached_property
     def _direct(self) -> dict[str, list[Record]]:
         """The direct blockers of each record, by memory id; a link in either of the two records counts."""
-        found: dict[str, list[Record]] = {}
+        records_by_id: dict[str, list[Record]] = {}
         for record in self._open:
             blockers = (self._by_name.get(name) for name in record.blocked_by)
             pairs = [(record, other) for other in blockers if other is not None]
             pairs += [(other, record) for name in record.blocks if (other := self._by_name.get(name)) is not None]
             for blocked, blocker in pairs:
-                known = found.setdefault(blocked.memory_id, [])
+                known = records_by_id.setdefault(blocked.memory_id, [])
                 if _blocks(blocker) and blocker not in known and blocker != blocked:
                     known.append(blocker)
-        return found
+        return records_by_id
 
     @cached_property
     def _waiting(self) -> dict[str, list[Record]]:
-        found: dict[str, list[Record]] = {}
+        records_by_id: dict[str, list[Record]] = {}
         for record in self.all:
             for blocker in self._direct.get(record.memory_id, ()):
-                found.setdefault(blocker.memory_id, []).append(record)
-        return found
+                records_by_id.setdefault(blocker.memory_id, []).append(record)
+        return records_by_id
 
     @cached_property
     def _parts(self) -> dict[str, list[Record]]:
-        found: dict[str, list[Record]] = {}
+        records_by_id: dict[str, list[Record]] = {}
         for record in self.all:
             if record.parent_memory_id is not None and record.parent_memory_id != record.memory_id:
-                found.setdefault(record.parent_memory_id, []).append(record)
-        return found
+                records_by_id.setdefault(record.parent_memory_id, []).append(record)
+        return records_by_id
 
     @cached_property
     def _by_memory_id(self) -> Mapping[str, Record]:
@@ -183,6 +186,6 @@ def _further(record: Record) -> list[str]:
 def next_status(record: Record) -> str:
     """Return the status that a record gets when its work starts: the first later one in which the record is open.
 
-    "" if there is no such status: the work has started, or the record's type has only one open status.
+    Returns "" if there is no such status, because the work has started or the record's type has only one open status.
     """
     return next(iter(_further(record)), "")

@@ -27,7 +27,8 @@ _LINK_FIELDS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_
 class RelatedQuery(msgspec.Struct, frozen=True):
     """The subject of a search for related records: a record, or files and the sections that cover them.
 
-    `texts` says how similar each record's text is to the subject, from 0 to 1 by the record's path.
+    `files` are the paths of the files, and `sections` the markers of the sections. `texts` maps the path of each record
+    to how similar its text is to the subject, from 0 to 1.
     """
 
     record: Record | None
@@ -39,8 +40,9 @@ class RelatedQuery(msgspec.Struct, frozen=True):
 class Related(msgspec.Struct, frozen=True):
     """A related record, its score from 0 to 1, and the points that each part of the score adds to it.
 
-    The parts are the links between the record and the subject of the search, and the code references, words (`text`),
-    tags and section that both have. `because` names what they have in common, such as "src/auth.py" or "tag security".
+    `links` has the points for links between the record and the subject of the search. `code`, `text`, `tags` and
+    `section` have the points for code references, words, tags and a section that both have. `because` names what they
+    have in common, such as "src/auth.py" or "tag security".
     """
 
     record: Record
@@ -70,10 +72,11 @@ def of_files(snapshot: Snapshot, files: Collection[str], sections: Iterable[str]
 def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[str, float]:
     """Return how similar records are to some words, from 0 to 1 by path; records that do not match are left out.
 
-    The value is the cube of the match: a record that matches half as well as the best has 1/8, because a few shared
-    words make no relation. With `most` the result has at least the `most` best records; it may lack others.
+    The value is the third power of how well the record matches, as a share of the best match: half as good a match
+    gives 1/8, because a few shared words make no relation. With `most` the result has at least the `most` best records;
+    it may lack others.
     """
-    return {one.hit.path: one.share**3 for one in ranking.matches(snapshot, words, most=most)}
+    return {match.hit.path: match.share**3 for match in ranking.matches(snapshot, words, most=most)}
 
 
 def related(
@@ -84,9 +87,11 @@ def related(
     `among` are the records to search; None searches all records of the snapshot.
     """
     links = _Links(snapshot, subject)
-    kept = filters.keep(record for record in (snapshot.records if among is None else among) if record != subject.record)
-    found = (_relate(record, subject, links) for record in kept)
-    return sorted((r for r in found if r.score >= _LEAST), key=lambda r: (-r.score, r.record.id))
+    passing = filters.keep(
+        record for record in (snapshot.records if among is None else among) if record != subject.record
+    )
+    related_records = (_relate(record, subject, links) for record in passing)
+    return sorted((r for r in related_records if r.score >= _LEAST), key=lambda r: (-r.score, r.record.id))
 
 
 def _relate(record: Record, subject: RelatedQuery, links: _Links) -> Related:
@@ -116,17 +121,17 @@ class _Links:
 
     def closeness(self, record: Record) -> tuple[float, tuple[str, ...]]:
         """Return how closely a record is linked with the subject, from 0 to 1, and the links, such as ("blocks",)."""
-        one = self._subject.record
-        if one is None:
+        record_asked = self._subject.record
+        if record_asked is None:
             names = {f"§4.{path}" for path in self._subject.files}
-            named = [m.text for m in self._mentions.get(record.path, ()) if m.text in names]
-            return (1.0, (f"mentions {named[0]}",)) if named else (0.0, ())
+            texts = [m.text for m in self._mentions.get(record.path, ()) if m.text in names]
+            return (1.0, (f"mentions {texts[0]}",)) if texts else (0.0, ())
         theirs = dict(self._from(record))
         if record.id in self._own:
             return 1.0, (self._own[record.id],)
-        if one.id in theirs:
-            return 1.0, (f"its {theirs[one.id]}",)
-        if record.memory_id == one.parent_memory_id or one.memory_id == record.parent_memory_id:
+        if record_asked.id in theirs:
+            return 1.0, (f"its {theirs[record_asked.id]}",)
+        if record.memory_id == record_asked.parent_memory_id or record_asked.memory_id == record.parent_memory_id:
             return 1.0, ("parent",)
         shared = sorted(self._own.keys() & theirs.keys())
         return (_NEAR, (f"both with {shared[0]}",)) if shared else (0.0, ())
@@ -166,5 +171,5 @@ def _section(marker: str | None, wanted: frozenset[str]) -> tuple[float, tuple[s
         return 0.0, ()
     if marker in wanted:
         return 1.0, (marker,)
-    near = [one for one in wanted if one.startswith(f"{marker}.") or marker.startswith(f"{one}.")]
+    near = [section for section in wanted if section.startswith(f"{marker}.") or marker.startswith(f"{section}.")]
     return (_NEAR, (marker,)) if near else (0.0, ())

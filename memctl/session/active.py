@@ -20,11 +20,14 @@ _HINT = "use at most 100 letters, digits, dots, dashes and underscores, and begi
 class Running(msgspec.Struct, frozen=True):
     """A session that has started and has not ended.
 
-    `id` is its name, `agent` the actor who started it, and `started` the time as "2025-11-04T14:32:00Z". `commit` and
-    `branch` are the commit and the branch of HEAD at the start ("" before the first commit), and `intent` says what the
-    session is for, "" if nobody said. `dirty` are the paths of the files that differed from HEAD at the start: their
-    changes do not count as the session's. `ending` is the commit of HEAD when memctl began to write the end of the
-    session, "" before that, and NO_COMMIT in a repository without commits.
+    - `id` is the session's name, `agent` the actor who started it, and `started` the time, such as
+      "2025-11-04T14:32:00Z".
+    - `commit` and `branch` are the commit and the branch of HEAD at the start ("" before the first commit).
+    - `intent` says what the session is for, "" if nobody said.
+    - `dirty` are the paths of the files that differed from HEAD at the start. Their changes do not count as the
+      session's.
+    - `ending` is the commit of HEAD when memctl began to write the end of the session, "" before that, and NO_COMMIT in
+      a repository without commits.
     """
 
     id: str
@@ -37,11 +40,11 @@ class Running(msgspec.Struct, frozen=True):
     ending: str = ""
 
 
-def name(given: str) -> str:
+def name(text: str) -> str:
     """Return a valid session name, which is also a file name, unchanged; raises MemctlError if it is not valid."""
-    if _NAME.fullmatch(given) is None or given.endswith((".", ".md")):
-        raise MemctlError(f"{given!r} is not a valid name for a session", _HINT, USAGE)
-    return given
+    if _NAME.fullmatch(text) is None or text.endswith((".", ".md")):
+        raise MemctlError(f"{text!r} is not a valid name for a session", _HINT, USAGE)
+    return text
 
 
 def name_like(text: str) -> str:
@@ -49,51 +52,53 @@ def name_like(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:100].strip("-._").removesuffix(".md") or "session"
 
 
-def start(memory: Memory, given: str, intent: str) -> Running:
-    """Record that a session with the name `given` starts now; returns what was recorded.
+def start(memory: Memory, name_given: str, intent: str) -> Running:
+    """Record that a session with the name `name_given` starts now, and return what was recorded.
 
     `intent` says what the session is for, "" if nothing is said. Raises MemctlError if a session of this name is
     running, or if the name is not valid.
     """
-    known = find(memory, name(given))
+    known = find(memory, name(name_given))
     if known is not None:
         raise MemctlError(
-            f"the session {given} has been running since {known.started}", f"`memctl session end {given}`"
+            f"the session {name_given} has been running since {known.started}", f"`memctl session end {name_given}`"
         )
     branch, commit = memory.repository.branch()
     dirty = tuple(change.path for change in differences.changed_in_worktree(memory.repository))
     from memctl.text.characters import redacted_line  # loads slowly, and sessions started by a host have no intent
 
     begun = Running(
-        given, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), redacted_line(intent), dirty
+        name_given, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), redacted_line(intent), dirty
     )
     keep(memory, begun)
     return begun
 
 
-def keep(memory: Memory, one: Running) -> None:
+def keep(memory: Memory, running: Running) -> None:
     """Write the state of a running session to its file."""
-    file = _folder(memory) / f"{one.id}.json"
-    files.replace_private(file, msgspec.json.encode(one).decode())
+    file = _folder(memory) / f"{running.id}.json"
+    files.replace_private(file, msgspec.json.encode(running).decode())
 
 
-def find(memory: Memory, given: str) -> Running | None:
-    """Return the running session with this name, None if there is none."""
+def find(memory: Memory, reference: str) -> Running | None:
+    """Return the running session with the name `reference`, None if there is none."""
     try:
-        return msgspec.json.decode((_folder(memory) / f"{name(given)}.json").read_bytes(), type=Running)
+        return msgspec.json.decode((_folder(memory) / f"{name(reference)}.json").read_bytes(), type=Running)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 
 
 def all_running(memory: Memory) -> list[Running]:
     """Return the running sessions of this worktree, the oldest first."""
-    found = (find(memory, file.stem) for file in _folder(memory).glob("*.json") if _NAME.fullmatch(file.stem))
-    return sorted((one for one in found if one is not None), key=lambda one: (one.started, one.id))
+    sessions = (find(memory, file.stem) for file in _folder(memory).glob("*.json") if _NAME.fullmatch(file.stem))
+    return sorted(
+        (session for session in sessions if session is not None), key=lambda session: (session.started, session.id)
+    )
 
 
-def forget(memory: Memory, given: str) -> None:
+def forget(memory: Memory, name_given: str) -> None:
     """Delete the file of a running session, if it exists."""
-    (_folder(memory) / f"{name(given)}.json").unlink(missing_ok=True)
+    (_folder(memory) / f"{name(name_given)}.json").unlink(missing_ok=True)
 
 
 def _folder(memory: Memory) -> Path:

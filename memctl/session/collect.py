@@ -24,9 +24,9 @@ _MERGES = ("a merge", "a rebase", "a cherry-pick", "a revert")
 def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> SessionSummary:
     """Return the summary of a session that was read from a transcript; `identifier` is the session's name.
 
-    `running` is what memctl recorded when the session started, None if it recorded nothing. If it is given, the session
-    lasts until now, it begins at the recorded start or earlier, and uncommitted changes of the worktree count as
-    changes of the session.
+    `running` is what memctl recorded when the session started, None if it recorded nothing. With it, the session begins
+    at the recorded start or, if the transcript begins earlier, then, and it lasts until now. The uncommitted changes of
+    the worktree then count as changes of the session.
     """
     if running is not None:
         session = msgspec.structs.replace(
@@ -59,10 +59,10 @@ def _below_root(summary: SessionSummary, places: Places) -> SessionSummary:
     replace = msgspec.structs.replace
     return replace(
         summary,
-        found=tuple(replace(one, path=one.path.removeprefix(root)) for one in summary.found),
+        found=tuple(replace(file, path=file.path.removeprefix(root)) for file in summary.found),
         failures=tuple(
-            replace(one, step=one.step.replace(root, ""), message=one.message.replace(root, ""))
-            for one in summary.failures
+            replace(failure, step=failure.step.replace(root, ""), message=failure.message.replace(root, ""))
+            for failure in summary.failures
         ),
         succeeded=frozenset(step.replace(root, "") for step in summary.succeeded),
     )
@@ -70,12 +70,12 @@ def _below_root(summary: SessionSummary, places: Places) -> SessionSummary:
 
 def _with_conflict(summary: SessionSummary, under_way: str) -> SessionSummary:
     """Return a summary whose last merge or rebase conflict is open, if Git still has that operation under way."""
-    conflicts = [place for place, one in enumerate(summary.failures) if _CONFLICTS.match(one.step)]
-    found = list(summary.failures)
+    conflicts = [place for place, failure in enumerate(summary.failures) if _CONFLICTS.match(failure.step)]
+    failures = list(summary.failures)
     for place in conflicts:
         is_open = place == conflicts[-1] and under_way in _MERGES
-        found[place] = msgspec.structs.replace(found[place], is_open=is_open)
-    return msgspec.structs.replace(summary, failures=tuple(found)) if conflicts else summary
+        failures[place] = msgspec.structs.replace(failures[place], is_open=is_open)
+    return msgspec.structs.replace(summary, failures=tuple(failures)) if conflicts else summary
 
 
 def _recorded(memory: Memory, running: Running) -> Iterable[str]:
@@ -84,7 +84,9 @@ def _recorded(memory: Memory, running: Running) -> Iterable[str]:
         return ()
     revisions = f"{running.commit}..HEAD" if running.commit else "HEAD"
     made = batches.commits(memory, [memory.prefix], revisions)
-    return dict.fromkeys(one for c in reversed(made) if c.trailers.session == running.id for one in c.trailers.ids)
+    return dict.fromkeys(
+        identifier for c in reversed(made) if c.trailers.session == running.id for identifier in c.trailers.ids
+    )
 
 
 def _changes(memory: Memory, session: Session, before: str, running: Running | None) -> Iterator[FileChange]:

@@ -28,17 +28,20 @@ _TEXTS = ("md", "mdx", "rst", "txt")
 def of_call(call: Event, path: str) -> str:
     """Describe what a tool call did to the file `path`, "" if the call's arguments do not say it.
 
-    If one of the arguments is a description that the agent wrote, the result is that description.
+    The result is such as "adds retry, changes send; +12 -3 lines". If one of the arguments is a description that the
+    agent wrote, the result is this description.
     """
-    given = call.arguments
+    arguments = call.arguments
     for key in ("description", "instructions", "explanation"):
-        if isinstance(given.get(key), str) and "command" not in given:
-            return cut(one_line(str(given[key])), _LONGEST_WORD)
-    if pairs := list(_edits(given)):
+        if isinstance(arguments.get(key), str) and "command" not in arguments:
+            return cut(one_line(str(arguments[key])), _LONGEST_WORD)
+    if pairs := list(_edits(arguments)):
         return of_edit(path, "\n".join(old for old, _ in pairs), "\n".join(new for _, new in pairs))
-    if (text := _text_of(given, _WHOLE)) is not None:
+    if (text := _text_of(arguments, _WHOLE)) is not None:
         return of_file(path, text)
-    patch = next((text for text in given.values() if isinstance(text, str) and ("*** " in text or "+++ " in text)), "")
+    patch = next(
+        (text for text in arguments.values() if isinstance(text, str) and ("*** " in text or "+++ " in text)), ""
+    )
     return of_patch(path, _part(patch, path)) if patch else ""
 
 
@@ -48,41 +51,44 @@ def texts_written(call: Event) -> list[str]:
     return [*(new for _, new in _edits(call.arguments)), *([whole] if whole is not None else [])]
 
 
-def _edits(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _edits(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the replacements that a call makes, as pairs of old and new text."""
-    edits = given.get("edits")
-    for one in edits if isinstance(edits, list) and edits else [given]:
-        if (new := _text_of(one, ("new_string", "new_str", "new_source"))) is not None:
-            yield _text_of(one, ("old_string", "old_str")) or "", new
+    edits = arguments.get("edits")
+    for edit in edits if isinstance(edits, list) and edits else [arguments]:
+        if (new := _text_of(edit, ("new_string", "new_str", "new_source"))) is not None:
+            yield _text_of(edit, ("old_string", "old_str")) or "", new
 
 
-def _text_of(given: Any, names: Sequence[str]) -> str | None:
-    if not isinstance(given, dict):
+def _text_of(value: Any, names: Sequence[str]) -> str | None:
+    if not isinstance(value, dict):
         return None
-    return next((given[name] for name in names if isinstance(given.get(name), str)), None)
+    return next((value[name] for name in names if isinstance(value.get(name), str)), None)
 
 
 def _part(patch: str, path: str) -> list[str]:
     """Return the lines of a patch that belong to one file."""
-    found: list[str] = []
+    part: list[str] = []
     is_own = False
     for line in patch.split("\n"):
         if match := _HEAD.match(line):
             is_own = match[1].strip() in (path, f"b/{path}")
         elif is_own:
-            found.append(line)
-    return found
+            part.append(line)
+    return part
 
 
 def of_edit(path: str, old: str, new: str) -> str:
-    """Describe the replacement of a text: "adds retry, changes send; +12 -3 lines", "" if nothing changes."""
+    """Describe the replacement of the text `old` by `new` in the file `path`; "" if nothing changes.
+
+    The description is such as "adds retry, changes send; +12 -3 lines".
+    """
     before, after = _blocks(path, old), _blocks(path, new)
-    named = [
+    names = [
         ("adds", [name for name in after if name not in before]),
         ("changes", [name for name in after if name in before and before[name] != after[name]]),
         ("removes", [name for name in before if name not in after]),
     ]
-    words = ", ".join(f"{verb} {_join_names(names)}" for verb, names in named if names)
+    words = ", ".join(f"{verb} {_join_names(names)}" for verb, names in names if names)
     added, removed = _difference(old, new)
     if not words and added:
         words = _quoted(cut(added[0].strip(), _LONGEST))

@@ -79,12 +79,14 @@ _OF_HOST = lazy_regex(
 class Extract(msgspec.Struct, frozen=True):
     """A statement extracted from a session: its text, its reason, and the alternatives that it rejects.
 
-    `label` is its kind, a constant of `statements.labels`. `explicit` says that the statement has a label in the
-    transcript. `is_sure` says that the user made the statement, and that it was carried out or holds from now on.
-    `source` is the kind of the event (such as PROMPT), `moment` the event's time, `line` its line in the transcript,
-    and `place` its index among the events that were read. `path` is the file of a TODO comment. `statement` is the
-    parsed statement under the label, None without a label. `title` is a short title, "" if the text can serve as the
-    title.
+    - `label` is the kind of the statement, a constant of `statements.labels`.
+    - `explicit` says that the statement has a label in the transcript; then `statement` is what was read under the
+      label.
+    - `is_sure` says that the user made the statement, and that it was carried out or holds from now on.
+    - `source` is the kind of the event with the statement (such as PROMPT), `moment` the event's time, `line` its line
+      in the transcript, and `place` its index among the events that were read.
+    - `path` is the file of a TODO comment, otherwise "".
+    - `title` is a short title, "" if the text can serve as the title.
     """
 
     label: str

@@ -141,9 +141,10 @@ _LONGEST = 300  # characters of an error's message
 class Failure(msgspec.Struct, frozen=True):
     """A step of a session that failed, such as a command, and the `message` of its failure.
 
-    `moment` and `line` are the time of the last failure and its line in the transcript; `times` counts the failures.
-    `resolved` says how it was resolved, "" if it was not. `is_open` says that a check found an error in the work, and
-    that no later run of the check succeeded.
+    - `times` counts the failures of the step with this message.
+    - `moment` and `line` are the time of the last of these failures and its line in the transcript.
+    - `resolved` says how the failure was resolved, "" if it was not.
+    - `is_open` says that a check found an error in the work, and that no later run of the check succeeded.
     """
 
     step: str
@@ -161,7 +162,7 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
     If a step fails again with the same message, `Failure.times` counts it. A message that only counts failures
     ("2 failed") is replaced by the message of the step's next failure.
     """
-    found: dict[tuple[str, str], Failure] = {}
+    failures: dict[tuple[str, str], Failure] = {}
     for event, call in _results(events):
         step = steps.of_call(call)
         if is_failure(event, call):
@@ -169,23 +170,25 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
             counts = (steps.key(step), "")
             key = counts if only_counts(text) else (steps.key(step), text)
             first = Failure(step, text, event.moment, times=0)
-            old = found.get(key) or found.pop(counts, first)
+            old = failures.get(key) or failures.pop(counts, first)
             is_open = (bool(steps.program(step)) or _is_report(event.text)) and not _MISUSED.search(text)
-            for other, failure in found.items():  # a new run of the step no longer reports what it does not show
+            for other, failure in failures.items():  # a new run of the step no longer reports what it does not show
                 if failure.is_open and other[0] == key[0] and failure.message not in event.text:
-                    found[other] = msgspec.structs.replace(failure, is_open=False)
-            found[key] = msgspec.structs.replace(
+                    failures[other] = msgspec.structs.replace(failure, is_open=False)
+            failures[key] = msgspec.structs.replace(
                 old, message=text, resolved="", times=old.times + 1, line=event.line, is_open=is_open
             )
             continue
-        good = steps.of_success(call) if found else frozenset()
-        programs = steps.programs(call) if any(one.is_open for one in found.values()) else frozenset()
-        for key, failure in found.items():
+        good = steps.of_success(call) if failures else frozenset()
+        programs = steps.programs(call) if any(failure.is_open for failure in failures.values()) else frozenset()
+        for key, failure in failures.items():
             if not failure.resolved and steps.is_covered(failure.step, good):
-                found[key] = msgspec.structs.replace(failure, resolved="the same step succeeded later", is_open=False)
+                failures[key] = msgspec.structs.replace(
+                    failure, resolved="the same step succeeded later", is_open=False
+                )
             elif failure.is_open and steps.program(failure.step) in programs:
-                found[key] = msgspec.structs.replace(failure, is_open=False)
-    return list(found.values())
+                failures[key] = msgspec.structs.replace(failure, is_open=False)
+    return list(failures.values())
 
 
 def succeeded(events: Sequence[Event]) -> frozenset[str]:
@@ -214,7 +217,8 @@ def _results(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
 def is_failure(result: Event, call: Event) -> bool:
     """Return whether a call failed, by its result; a refused call did not run, and so did not fail.
 
-    If the host reports success, a shell command's output counts only if a pipe or a later command hides its status.
+    If the host reports success, the output of a shell command is read as well, but only if a pipe or a later command
+    hides the status of the command.
     """
     if result.is_error:
         return not is_refused(result)
@@ -248,7 +252,8 @@ def _looked_at(text: str) -> str:
 def message(text: str) -> str:
     """Return the most informative line of an error's text, at most 300 characters.
 
-    A tool's report of a failure goes first, then the last line that names an error, then the first line.
+    It is the line with which a tool reports a failure, or else the last line that names an error, or else the first
+    line.
     """
     text = re.sub(r"</?tool_use_error>", "", _looked_at(text))
     lines = [

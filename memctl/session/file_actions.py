@@ -15,12 +15,13 @@ from memctl.text.light_typing import NamedTuple
 
 
 class FileAction(NamedTuple):
-    """What a step did to one file.
+    """What a step of a session, such as a shell command or a patch, did to one file.
 
-    `path` is the path that the step gives, relative to the folder `cwd`. `action` is WRITTEN or another action of
-    `text.actions`, such as DELETED. `what` describes the action, such as "moved from a.py". The last argument of a
-    command such as `mv` may be a file or a folder: `target` is then the name that the file gets if `path` is a folder,
-    and otherwise "".
+    - `path` is the path that the step gives, relative to the folder `cwd`.
+    - `action` is WRITTEN or another action of `text.actions`, such as DELETED.
+    - `what` describes the action, such as "moved from a.py".
+    - `target` is for a path that may be a file or a folder, such as the last argument of `mv`: the name that the file
+      gets if `path` is a folder. Otherwise it is "".
     """
 
     path: str
@@ -92,13 +93,13 @@ def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileActio
     """Yield what the commands in a shell text do to files.
 
     `cwd` is the folder in which the first command runs; a `cd` in the text changes it for the commands after it. With
-    `failed` the text ended with an error: its last command failed or did not run. That command is left out if it
-    changes nothing when it fails, such as `git mv`.
+    `failed` the text ended with an error, so its last command failed or did not run. That command is then left out if
+    it is one that changes nothing when it fails, such as `git mv`.
     """
-    given = list(shell.commands(text))
-    for number, command in enumerate(given, start=1):
+    all_commands = list(shell.commands(text))
+    for number, command in enumerate(all_commands, start=1):
         words = _bare(command.words)
-        if failed and number == len(given) and _does_all_or_nothing(words):
+        if failed and number == len(all_commands) and _does_all_or_nothing(words):
             return
         yield from _redirected(command, cwd)
         if words[:1] in (["cd"], ["pushd"]) and len(words) > 1:
@@ -172,7 +173,7 @@ def _names_a_file(word: str) -> bool:
 def _files(name: str, args: Sequence[str]) -> list[str]:
     """Return the arguments of a command that are neither options nor values of options."""
     valued = _VALUED.get(name, "").split()
-    found: list[str] = []
+    files: list[str] = []
     skip = is_rest = False
     for arg in args:
         if skip:
@@ -182,8 +183,8 @@ def _files(name: str, args: Sequence[str]) -> list[str]:
         elif arg.startswith("-") and arg != "-" and not is_rest:
             skip = arg in valued
         elif not _NEVER.fullmatch(arg) or is_rest:
-            found.append(arg)
-    return found
+            files.append(arg)
+    return files
 
 
 def _each(paths: Sequence[str], action: str, cwd: str, what: str = "") -> Iterator[FileAction]:

@@ -63,7 +63,7 @@ Answer with one JSON object and nothing else: the number of each item with "YES"
 class Reply(msgspec.Struct, frozen=True):
     """The result of looking in a summary for the answer to a probe: `answered` says whether the answer is there.
 
-    `by` says who decided: "exact" if words were compared, otherwise the name of the judge.
+    `by` says who decided: "exact" if words were compared, otherwise the name of the judge (a language model).
     """
 
     probe: Probe
@@ -84,11 +84,11 @@ def place_of(probe: Probe) -> str:
     return _RECALLED[probe.question]
 
 
-def exact_replies(found: Sequence[Probe], page: SessionPage) -> list[Reply]:
+def exact_replies(probes: Sequence[Probe], page: SessionPage) -> list[Reply]:
     """Return the replies of a page to probes, by comparison of words; the page must include all its files.
 
-    A page answers a probe about a file if it lists the path with its action, and any other probe if it has the fact's
-    words under a heading for facts of the kind.
+    A page answers a probe about a file if it lists the path with its action. It answers any other probe if it has the
+    words of the probe's fact under one of the headings for facts of that kind.
     """
     actions = {row.path: row.action for rows in page.files.values() for row in rows}
     texts = {heading: "\n".join(f" {comparable(line)} " for line in lines) for heading, lines in page.lines.items()}
@@ -98,14 +98,15 @@ def exact_replies(found: Sequence[Probe], page: SessionPage) -> list[Reply]:
             return probe.fact in actions and probe.action in ("", actions[probe.fact])
         return any(f" {comparable(probe.fact)} " in texts.get(heading, "") for heading in _places(probe))
 
-    return [Reply(probe, is_there(probe)) for probe in found]
+    return [Reply(probe, is_there(probe)) for probe in probes]
 
 
 def judged_replies(replies: Sequence[Reply], summary: str, judge: Provider) -> list[Reply]:
-    """Return the replies with the judge's verdicts in place of their own; raises ProviderFailed.
+    """Return the replies, with the verdicts of a judge (a language model) in place of the verdicts by words.
 
-    The judge answers each reply's probe (a question) from the text `summary`, and compares that with the probe's fact.
-    Replies to probes about files, and those after the first MOST_JUDGED, stay as they are.
+    The judge answers each reply's probe (a question) from the text `summary`, and compares its answer with the probe's
+    fact. Replies to probes about files, and those after the first MOST_JUDGED, stay as they are. Raises ProviderFailed
+    if the judge gives no answer.
     """
     places = [number for number, reply in enumerate(replies) if reply.probe.kind != ARTIFACT][:MOST_JUDGED]
     made = list(replies)
@@ -117,25 +118,25 @@ def judged_replies(replies: Sequence[Reply], summary: str, judge: Provider) -> l
     return made
 
 
-def _verdicts(found: Sequence[Probe], summary: str, judge: Provider) -> list[bool]:
-    questions = list(dict.fromkeys(probe.question for probe in found))
-    asked = _element("questions", "question", questions)
-    answers = _ask(judge, _FIRST, [xml.element("summary", summary), asked])
+def _verdicts(probes: Sequence[Probe], summary: str, judge: Provider) -> list[bool]:
+    questions = list(dict.fromkeys(probe.question for probe in probes))
+    question_list = _element("questions", "question", questions)
+    answers = _ask(judge, _FIRST, [xml.element("summary", summary), question_list])
     by_question = {text: answers.get(str(number), "unknown") for number, text in enumerate(questions, start=1)}
     items = ElementTree.Element("items")
-    for number, probe in enumerate(found, start=1):
+    for number, probe in enumerate(probes, start=1):
         item = ElementTree.SubElement(items, "item", number=str(number))
         for name, text in (("question", probe.question), ("fact", probe.fact), ("answer", by_question[probe.question])):
             xml.add(item, name, text)
-    said = _ask(judge, _SECOND, [items])
-    return [said.get(str(number), "").strip().upper().startswith("YES") for number in range(1, len(found) + 1)]
+    judgements = _ask(judge, _SECOND, [items])
+    return [judgements.get(str(number), "").strip().upper().startswith("YES") for number in range(1, len(probes) + 1)]
 
 
 def _ask(judge: Provider, task: str, elements: Iterable[ElementTree.Element]) -> Mapping[str, str]:
     """Return a model's answers by number, such as {"1": "YES"}."""
     text = "\n".join(map(xml.to_text, elements))
-    found = json_object(judge.answer(f"{task}\n{text}\n"), judge.name)
-    return {number: str(value) for number, value in found.items()}
+    answer = json_object(judge.answer(f"{task}\n{text}\n"), judge.name)
+    return {number: str(value) for number, value in answer.items()}
 
 
 def _element(name: str, item: str, texts: Iterable[str]) -> ElementTree.Element:
@@ -173,17 +174,17 @@ class Dimension(msgspec.Struct, frozen=True):
 
 
 def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> list[Dimension]:
-    """Return the six dimensions of a page, from its replies to probes.
+    """Return the six dimensions of a page's quality, from its replies to probes.
 
     `whole` says that the probes cover the whole session, not only the files in Git. The last dimension, instruction
-    following, is not measured here but by `instructions`.
+    following, is never measured here but by `instructions`.
     """
-    state = [one for one in replies if one.probe.question == STATE_OF_WORK]
-    onward = [one for one in replies if one.probe.question == NEXT]
-    files = [one for one in replies if one.probe.kind == ARTIFACT]
+    state = [reply for reply in replies if reply.probe.question == STATE_OF_WORK]
+    onward = [reply for reply in replies if reply.probe.question == NEXT]
+    files = [reply for reply in replies if reply.probe.kind == ARTIFACT]
     unmeasured = "the transcript says nothing about it" if whole else "needs the transcript, or stored probes"
     return [
-        _accuracy([one.probe for one in replies], page) if whole else Dimension("Accuracy", None, 4.0, unmeasured),
+        _accuracy([reply.probe for reply in replies], page) if whole else Dimension("Accuracy", None, 4.0, unmeasured),
         _share(
             "Context awareness",
             4.0,
@@ -203,21 +204,21 @@ def instructions(session: Session, summary: str, judge: Provider) -> Dimension:
 
     Raises ProviderFailed if the judge gives no score from 0 to 5.
     """
-    said, room = ElementTree.Element("said"), _MOST_SAID
+    dialogue, room = ElementTree.Element("said"), _MOST_SAID
     for event in session.events:
         if event.kind == PROMPT and not event.agent and room > 0:
             text = redacted_line(event.text)[:room]
             room -= len(text)
-            xml.add(said, "prompt", text)
-    texts = map(xml.to_text, (said, xml.element("summary", summary)))
-    found = json_object(judge.answer("\n".join([_THIRD, *texts])), judge.name)
+            xml.add(dialogue, "prompt", text)
+    texts = map(xml.to_text, (dialogue, xml.element("summary", summary)))
+    verdict = json_object(judge.answer("\n".join([_THIRD, *texts])), judge.name)
     try:
-        score = float(str(found.get("score", "")).split("/")[0])
+        score = float(str(verdict.get("score", "")).split("/")[0])
     except ValueError:
         raise ProviderFailed(f"{judge.name} gave no score") from None
     if not 0 <= score <= 5:
         raise ProviderFailed(f"{judge.name} gave a score that is not from 0 to 5")
-    why = redacted_line(str(found.get("why", "")))[:200]
+    why = redacted_line(str(verdict.get("why", "")))[:200]
     return Dimension(
         "Instruction following", round(score, 1), 4.0, f"judged by {judge.name}{f': {why}' if why else ''}"
     )
@@ -226,7 +227,7 @@ def instructions(session: Session, summary: str, judge: Provider) -> Dimension:
 def _share(name: str, target: float, replies: Sequence[Reply], of: str, nothing: str) -> Dimension:
     if not replies:
         return Dimension(name, None, target, nothing)
-    answered = sum(one.answered for one in replies)
+    answered = sum(reply.answered for reply in replies)
     return Dimension(name, round(5 * answered / len(replies), 1), target, f"{answered:,} of {len(replies):,} {of}")
 
 
@@ -288,22 +289,24 @@ def of_transcript(memory: Memory, summary: SessionSummary, session: Session) -> 
     return probes.from_session(summary, session, Places(memory.repository.top, session.cwd))
 
 
-def facts(memory: Memory, page: SessionPage, found: Sequence[Probe], until: str = "") -> ProbeFacts:
+def facts(memory: Memory, page: SessionPage, known: Sequence[Probe], until: str = "") -> ProbeFacts:
     """Return the probes for a session's page, from the best source that exists.
 
-    The sources, best first: the probes `found` in a transcript, merged with the stored probes of other parts of the
-    session; the stored probes alone; the files that Git saw change during the session. `until` is the time at which the
-    transcript ends, "" if unknown. If the page ends later than the transcript, the probes about next steps are the
-    stored ones, otherwise those of the transcript.
+    There are three sources. The best are the probes `known` in a transcript, merged with the stored probes of other
+    parts of the session. The second best are the stored probes alone. The last are the files that Git saw change during
+    the session.
+
+    `until` is the time at which the transcript ends, "" if unknown. If the page ends later than the transcript, the
+    stored probes about next steps are preferred to those of the transcript.
     """
-    kept = probes.kept_probes(memory, page.id)
-    if found:
+    stored = probes.kept_probes(memory, page.id)
+    if known:
         is_earlier = bool(until) and until < str(page.values.get("ended") or "")
         return ProbeFacts(
-            tuple(probes.merge_probes(found, kept) if is_earlier else probes.merge_probes(kept, found)), TRANSCRIPT
+            tuple(probes.merge_probes(known, stored) if is_earlier else probes.merge_probes(stored, known)), TRANSCRIPT
         )
-    if kept:
-        return ProbeFacts(tuple(kept), KEPT)
+    if stored:
+        return ProbeFacts(tuple(stored), KEPT)
     return ProbeFacts(tuple(_of_git(memory, page)), GIT)
 
 
@@ -318,20 +321,22 @@ def _of_git(memory: Memory, page: SessionPage) -> list[Probe]:
     return probes.from_git(change for change in changes if not change.path.startswith(f"{memory.prefix}/"))
 
 
-def replies(found: ProbeFacts, page: SessionPage) -> list[Reply]:
+def replies(probe_facts: ProbeFacts, page: SessionPage) -> list[Reply]:
     """Return a page's replies to probes, by comparison of words; raises MemctlError if there are no probes.
 
     The page must include all its files.
     """
-    if not found.probes:
+    if not probe_facts.probes:
         raise MemctlError(
             f"there are no facts to check the page of the session {page.id} against",
             "give its transcript: `memctl session probe --transcript FILE`",
         )
-    return exact_replies(found.probes, page)
+    return exact_replies(probe_facts.probes, page)
 
 
 def shares(made: Sequence[Reply]) -> list[AnsweredShare]:
     """Return the share of answered probes of each kind, and of all probes (kind "all")."""
-    rows = [(kind, [one for one in made if one.probe.kind == kind]) for kind in KINDS]
-    return [AnsweredShare(kind, len(of), sum(one.answered for one in of)) for kind, of in (*rows, ("all", list(made)))]
+    rows = [(kind, [reply for reply in made if reply.probe.kind == kind]) for kind in KINDS]
+    return [
+        AnsweredShare(kind, len(of), sum(reply.answered for reply in of)) for kind, of in (*rows, ("all", list(made)))
+    ]

@@ -40,10 +40,10 @@ _RESOLVED_LATER = "the same step succeeded in a later part"
 def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -> SessionPage:
     """Return the `old` page of a session with the page of a later summary of this session (`new`) merged into it.
 
-    The intent stays, files are merged per path, decisions, issues and learnings are appended, and state and next steps
-    are replaced. `succeeded` are the steps whose last run succeeded in the later part (`failures.succeeded`). An open
-    error is resolved if the new page says so, or if the error's step is among them. Merging the `new` page a second
-    time changes nothing.
+    The intent of the old page stays, files are merged per path, decisions, issues and learnings are appended, and state
+    and next steps are replaced. `succeeded` are the steps whose last run succeeded in the later part, in the forms of
+    `failures.succeeded`. An open error is resolved if the new page says so, or if the error's step is among
+    `succeeded`. Merging the `new` page a second time changes nothing.
     """
     files = _merged_files(old.files, new.files)
     lines = {
@@ -157,11 +157,12 @@ _REPLACED = (session_page.STATE, session_page.NEXT)
 def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefer: Preference = "") -> MergeResult:
     """Merge two versions of a session's page; `base` is their common ancestor, "" if both were added.
 
-    Decisions, issues, learnings and errors of both are kept, and files are merged per path. State and next steps are
-    those of the later version; those of the earlier one are in `MergeResult.lost` if it had changed them. Conflicting
-    text under people's own headings gets Git's conflict markers, unless `prefer` names a side. The result is trimmed to
-    the page's budget, as `counter` counts tokens. Versions that can't be parsed, or that are of two sessions, are
-    merged line by line. Raises GitFailed for text that Git takes for binary.
+    Decisions, issues, learnings and errors of both versions are kept, and files are merged per path. State and next
+    steps are those of the later version. If the earlier one had changed them, too, its own are in `MergeResult.lost`.
+
+    Conflicting text under people's own headings gets Git's conflict markers, unless `prefer` names a side. The result
+    is trimmed to the page's budget, as `counter` counts tokens. Versions that can't be parsed, or that are of two
+    sessions, are merged line by line. Raises GitFailed for text that Git takes for binary.
     """
     if ours == theirs or theirs == base:
         return MergeResult(ours)
@@ -188,7 +189,7 @@ def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefe
     return MergeResult(
         text,
         (_BY_HAND,) if count and not prefer else (),
-        tuple(f"{one.key} is that of the later summary" for one in lost if one.key in _REPLACED),
+        tuple(f"{loss.key} is that of the later summary" for loss in lost if loss.key in _REPLACED),
         tuple(lost),
     )
 
@@ -209,10 +210,10 @@ def _text(made: SessionPage, sides: tuple[SessionPage, SessionPage], counter: Co
 
 def _parse(text: str) -> SessionPage | None:
     try:
-        found = session_page.parse(text, "")
+        page = session_page.parse(text, "")
     except InvalidRecord:
         return None
-    return found if found.id else None
+    return page if page.id else None
 
 
 def _order(version: SessionPage) -> tuple[str, str, str]:

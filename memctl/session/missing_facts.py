@@ -24,31 +24,31 @@ from memctl.text.similarity import comparable
 _FILLED = ("Context awareness", "Artifact trail", "Completeness", "Continuity")
 
 
-def below_target(page: SessionPage, asked: Sequence[Probe]) -> list[Dimension]:
+def below_target(page: SessionPage, probes: Sequence[Probe]) -> list[Dimension]:
     """Return the dimensions in which a page is below its target, and which more facts on the page can raise.
 
-    `asked` are the probes by which the page is graded; the page must include all its files.
+    `probes` are the probes by which the page is graded; the page must include all its files.
     """
-    found = grades.dimensions(grades.exact_replies(asked, page), page, whole=True)
-    return [one for one in found if one.name in _FILLED and one.is_met is False]
+    dimensions = grades.dimensions(grades.exact_replies(probes, page), page, whole=True)
+    return [dimension for dimension in dimensions if dimension.name in _FILLED and dimension.is_met is False]
 
 
-def fill(fitted: FittedPage, whole: SessionPage, asked: Sequence[Probe]) -> FittedPage:
-    """Return the trimmed page `fitted` with more facts: those that answer probes in `asked` without an answer so far.
+def fill(fitted: FittedPage, whole: SessionPage, probes: Sequence[Probe]) -> FittedPage:
+    """Return the trimmed page `fitted`, with facts added for those of the `probes` that it does not answer.
 
-    Each fact is the line of the untrimmed page `whole` that has it, or else the text of the probe's fact. If the
+    Each added fact is the line of the untrimmed page `whole` that has it, or else the text of the probe's fact. If the
     trimmed page meets the target in every dimension that facts can raise, it is returned unchanged.
     """
     page = session_page.with_trail(fitted.page, fitted.trail) if fitted.trail else fitted.page
-    if not below_target(page, asked):
+    if not below_target(page, probes):
         return fitted
-    missing = [one.probe for one in grades.exact_replies(asked, page) if not one.answered]
+    missing = [reply.probe for reply in grades.exact_replies(probes, page) if not reply.answered]
     lines = dict(fitted.page.lines)
-    for probe in (one for one in missing if one.kind != ARTIFACT):
+    for probe in (probe for probe in missing if probe.kind != ARTIFACT):
         heading = grades.place_of(probe)
         lines[heading] = (*lines.get(heading, ()), _line(probe, heading, whole))
     holder = fitted.trail or fitted.page
-    files = _with_rows(holder, whole, (one for one in missing if one.kind == ARTIFACT))
+    files = _with_rows(holder, whole, (probe for probe in missing if probe.kind == ARTIFACT))
     if fitted.trail:
         trail = msgspec.structs.replace(fitted.trail, files=files)
         return FittedPage(msgspec.structs.replace(fitted.page, lines=lines), trail)

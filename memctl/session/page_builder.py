@@ -41,7 +41,7 @@ def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
         },
         lines={
             session_page.INTENT: tuple(_intent(summary)),
-            session_page.DECISIONS: tuple(_decision(one, summary) for one in summary.having(labels.DECISION)),
+            session_page.DECISIONS: tuple(_decision(decision, summary) for decision in summary.having(labels.DECISION)),
             session_page.STATE: tuple(_state(summary)),
             session_page.NEXT: tuple(map(text, summary.next_steps)),
             session_page.SAID: tuple(dict.fromkeys(map(text, summary.said))),
@@ -52,13 +52,13 @@ def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
     )
 
 
-def text(given: str, longest: int = _LONGEST) -> str:
+def text(value: str, longest: int = _LONGEST) -> str:
     """Return a text of a transcript as one line of Markdown without credentials, cut at `longest` characters."""
-    return inline(cut_at_word(redacted_line(given), longest))
+    return inline(cut_at_word(redacted_line(value), longest))
 
 
 def step_of(step: str) -> str:
-    """Return a failure's step as code in Markdown: the beginning of the failure's line on a page."""
+    """Return a failed step as code in Markdown: the beginning of the line that a session's page has for the failure."""
     return code(redacted_line(step))
 
 
@@ -98,34 +98,34 @@ def _path(path: str) -> str:
 
 
 def _intent(summary: SessionSummary) -> Iterable[str]:
-    said = "In the user's words: " if summary.prose.intent else ""
-    if said:
+    lead = "In the user's words: " if summary.prose.intent else ""
+    if lead:
         yield text(summary.prose.intent, 900)
     if summary.intent:
-        yield said + text(summary.intent, 900)
+        yield lead + text(summary.intent, 900)
     for scope in summary.scope:
         yield f"Scope changed: {text(scope)}"
 
 
-def _decision(found: Extract, summary: SessionSummary) -> str:
-    parts = [text(found.text)]
-    if found.reason:
-        parts.append(f"Because: {text(found.reason)}")
-    elif reason := summary.prose.reasons.get(found.text):
+def _decision(extract: Extract, summary: SessionSummary) -> str:
+    parts = [text(extract.text)]
+    if extract.reason:
+        parts.append(f"Because: {text(extract.reason)}")
+    elif reason := summary.prose.reasons.get(extract.text):
         parts.append(f"{READ_INTO}{text(reason)}")
-    if found.alternatives:
-        parts.append(f"Instead of: {'; '.join(map(text, found.alternatives))}")
-    return " — ".join(parts) + _mark(found)
+    if extract.alternatives:
+        parts.append(f"Instead of: {'; '.join(map(text, extract.alternatives))}")
+    return " — ".join(parts) + _mark(extract)
 
 
-def _finding(found: Extract) -> str:
-    kind = {labels.BLOCKER: "Blocker: ", labels.TODO: "TODO: "}.get(found.label, "")
-    where = f" ({session_page.span(_path(found.path))})" if found.path else ""
-    return f"{kind}{text(found.text)}{where}{_mark(found)}"
+def _finding(extract: Extract) -> str:
+    kind = {labels.BLOCKER: "Blocker: ", labels.TODO: "TODO: "}.get(extract.label, "")
+    where = f" ({session_page.span(_path(extract.path))})" if extract.path else ""
+    return f"{kind}{text(extract.text)}{where}{_mark(extract)}"
 
 
-def _mark(found: Extract) -> str:
-    return _SOURCES.get(found.source, "") + ("" if found.explicit else f" {IMPLIED}")
+def _mark(extract: Extract) -> str:
+    return _SOURCES.get(extract.source, "") + ("" if extract.explicit else f" {IMPLIED}")
 
 
 def _state(summary: SessionSummary) -> Iterable[str]:
@@ -135,11 +135,11 @@ def _state(summary: SessionSummary) -> Iterable[str]:
         yield text(summary.prose.state, 900)
     for task in summary.tasks:
         yield f"{'[x]' if task.status == DONE else '[ ]'} {text(task.text)} ({task.status_text})"
-    for found in summary.having(labels.STATE)[-3:]:
-        if not found.text.endswith("% complete"):
-            yield text(found.text)
-    for found in summary.having(labels.BLOCKER)[-3:]:
-        yield f"Blocker: {text(found.text)}"
+    for extract in summary.having(labels.STATE)[-3:]:
+        if not extract.text.endswith("% complete"):
+            yield text(extract.text)
+    for extract in summary.having(labels.BLOCKER)[-3:]:
+        yield f"Blocker: {text(extract.text)}"
     if latest := latest_changes(summary):
         yield f"Last changed: {', '.join(session_page.span(_path(path)) for path in latest)}"
     if summary.records:

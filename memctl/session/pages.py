@@ -38,38 +38,39 @@ from memctl.write.commit import Outcome
 
 def pages(snapshot: Snapshot) -> tuple[list[SessionPage], list[Fault]]:
     """Return all pages that can be parsed, the session that ended last first, and the faults of the other pages."""
-    found: list[SessionPage] = []
+    pages_by_id: list[SessionPage] = []
     faults: list[Fault] = []
     for path in names(snapshot):
         try:
-            found.append(session_page.parse(snapshot.read(path), path))
+            pages_by_id.append(session_page.parse(snapshot.read(path), path))
         except InvalidRecord as error:
             faults += error.faults
-    return sorted(found, key=ended, reverse=True), faults
+    return sorted(pages_by_id, key=ended, reverse=True), faults
 
 
 def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, list[Fault]]:
     """Parse a page's text; returns the page with all its files (None if it can't be parsed), and the faults.
 
-    Files that did not fit into the page are in a file of their own, which is read too.
+    `path` is that of the page below `.memory/`. Files that did not fit into the page are in a file of their own, which
+    is read too.
     """
     try:
-        found = session_page.parse(text, path)
+        page = session_page.parse(text, path)
     except InvalidRecord as error:
         return None, error.faults
-    if not found.trail:
-        return found, []
+    if not page.trail:
+        return page, []
     try:
-        trail = session_page.parse(snapshot.read(found.trail), found.trail)
-        return session_page.with_trail(found, trail), []
+        trail = session_page.parse(snapshot.read(page.trail), page.trail)
+        return session_page.with_trail(page, trail), []
     except InvalidRecord as error:
-        return found, error.faults
+        return page, error.faults
     except (FileNotFoundError, NotADirectoryError):
-        return found, [Fault(found.trail, 1, "", "the list of the session's files is missing")]
+        return page, [Fault(page.trail, 1, "", "the list of the session's files is missing")]
 
 
 def ended(made: SessionPage) -> tuple[str, str]:
-    """Return the sort key of pages: when the session ended (or was summarized, if that is unknown), and its name."""
+    """Return the sort key of a page: when its session ended (or was summarized, if that is unknown), and its name."""
     return str(made.values.get("ended") or made.values.get("summarized") or ""), made.id
 
 
@@ -79,13 +80,13 @@ def names(snapshot: Snapshot) -> list[str]:
     return [path for path in snapshot.names(folder) if path.endswith(".md") and path.count("/") == 1]
 
 
-def find(snapshot: Snapshot, given: str) -> tuple[str, str]:
-    """Return the path and the text of a session's page; `given` is the session's name or an unambiguous prefix.
+def find(snapshot: Snapshot, reference: str) -> tuple[str, str]:
+    """Return the path and the text of a session's page; `reference` is the session's name or an unambiguous prefix.
 
     Raises MemctlError if no session, or more than one, has such a name.
     """
     known = {path[len(session_page.FOLDER) + 1 : -len(".md")]: path for path in names(snapshot)}
-    fitting = [given] if given in known else [name for name in known if name.startswith(given)]
+    fitting = [reference] if reference in known else [name for name in known if name.startswith(reference)]
     if len(fitting) == 1:
         path = known[fitting[0]]
         try:
@@ -94,8 +95,8 @@ def find(snapshot: Snapshot, given: str) -> tuple[str, str]:
             raise MemctlError(f"{snapshot.prefix}/{error}") from None
     if fitting:
         names_text = ", ".join(sorted(fitting)[:5])
-        raise MemctlError(f"{given!r} matches several sessions: {names_text}", "give more of the name")
-    raise MemctlError(f"no summarized session is named {given!r}", "`memctl session list` lists them")
+        raise MemctlError(f"{reference!r} matches several sessions: {names_text}", "give more of the name")
+    raise MemctlError(f"no summarized session is named {reference!r}", "`memctl session list` lists them")
 
 
 OP = "summarize"
@@ -106,16 +107,16 @@ def plan(
     sequence: IdSequence,
     summary: SessionSummary,
     accepted: Sequence[Proposal] = (),
-    asked: Sequence[Probe] = (),
+    probes: Sequence[Probe] = (),
 ) -> Change:
     """Return the Change that writes a session's page and a record for each of the `accepted` proposals.
 
-    The page is made from the summary, and merged with the session's existing page if there is one. It answers the
-    probes in `asked`, even beyond its budget. `sequence` gives out the ids of the records. Raises MemctlError if the
-    existing page can't be read or the new one is too large.
+    The page is made from the summary, and merged with the session's existing page if there is one. It keeps the answers
+    to all `probes`, even if it then exceeds its budget. `sequence` gives out the ids of the records. Raises MemctlError
+    if the existing page can't be read or the new one is too large.
     """
     old_texts, old = existing_page(memory, summary.id)
-    writes, deletes = replacement(memory, old_texts, page_of(memory, summary, old, asked))
+    writes, deletes = replacement(memory, old_texts, page_of(memory, summary, old, probes))
     identifiers = list[str]()
     for proposal in accepted:
         change = create.create(memory, sequence, None, proposal.draft(KINDS))
@@ -159,21 +160,21 @@ def replacement(memory: Memory, old: Mapping[str, str], new: FittedPage) -> tupl
 
 
 def page_of(
-    memory: Memory, summary: SessionSummary, old: SessionPage | None, asked: Sequence[Probe] = ()
+    memory: Memory, summary: SessionSummary, old: SessionPage | None, probes: Sequence[Probe] = ()
 ) -> FittedPage:
     """Return the page of a summary, merged with an `old` page and trimmed to its budget.
 
-    Answers to the probes in `asked` are kept even beyond the budget.
+    The page keeps the answers to all `probes`, even if it then exceeds its budget.
     """
     whole = page_builder.compose(summary, memory.config.project, memory.now)
     if old is not None:
         whole = _merge(old, whole, summary)
     fitted = fit_page(memory, whole)
-    if not asked:
+    if not probes:
         return fitted
     from memctl.session import missing_facts
 
-    return missing_facts.fill(fitted, whole, asked)
+    return missing_facts.fill(fitted, whole, probes)
 
 
 def _merge(old: SessionPage, new: SessionPage, summary: SessionSummary) -> SessionPage:
@@ -219,28 +220,30 @@ def existing_page(memory: Memory, identifier: str) -> tuple[dict[str, str], Sess
     return texts, page
 
 
-def mark_ending(memory: Memory, one: Running) -> None:
+def mark_ending(memory: Memory, session: Running) -> None:
     """Record that the end of a session is being written, with the current commit of HEAD."""
-    active.keep(memory, msgspec.structs.replace(one, ending=memory.repository.branch()[1] or active.NO_COMMIT))
+    active.keep(memory, msgspec.structs.replace(session, ending=memory.repository.branch()[1] or active.NO_COMMIT))
 
 
-def recover(memory: Memory, one: Running) -> Outcome | None:
+def recover(memory: Memory, session: Running) -> Outcome | None:
     """Finish ending a session if memctl was interrupted: commit the pending change with its page, or find its commit.
 
     Returns the outcome of the change; None if nothing was written before the interruption, or if nobody has begun to
     end the session.
     """
-    if not one.ending:
+    if not session.ending:
         return None
     with lock.hold(memory.repository.shared / "lock"):
         waiting = recovery.recover(memory)
         for entry in waiting:
-            if not entry.undone and entry.change.op == OP and entry.change.session == one.id:
+            if not entry.undone and entry.change.op == OP and entry.change.session == session.id:
                 is_to_be_made = entry.stage == PENDING
                 return commit.commit_waiting(memory, waiting, entry) if is_to_be_made else Outcome(entry.change)
-    for made in (*_commits_since(memory, one.ending), *_commits_beside(memory, one)):
-        if OP in made.trailers.ops and made.trailers.session == one.id:
-            return Outcome(Change(op=OP, title=one.id, ids=made.trailers.ids, session=one.id), commit=made.commit)
+    for made in (*_commits_since(memory, session.ending), *_commits_beside(memory, session)):
+        if OP in made.trailers.ops and made.trailers.session == session.id:
+            return Outcome(
+                Change(op=OP, title=session.id, ids=made.trailers.ids, session=session.id), commit=made.commit
+            )
     return None
 
 
@@ -252,8 +255,8 @@ def _commits_since(memory: Memory, ending: str) -> list[Commit]:
     return batches.commits(memory, [memory.prefix])
 
 
-def _commits_beside(memory: Memory, one: Running) -> list[Commit]:
+def _commits_beside(memory: Memory, session: Running) -> list[Commit]:
     """Return the commits on the ref `refs/memctl/sessions` since a session started."""
     tip = sessions_ref.head(memory)
-    found = history.commits(memory.repository, [memory.prefix], tip) if tip else []
-    return [made for made in found if made.date >= one.started]
+    commits = history.commits(memory.repository, [memory.prefix], tip) if tip else []
+    return [made for made in commits if made.date >= session.started]

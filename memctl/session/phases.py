@@ -1,6 +1,6 @@
-"""Summarize a phase of work for the next phase, in a fixed form (rules.md#phase-forms).
+"""Summarize a phase of work, research or planning, for the next phase, in a fixed form (rules.md#phase-forms).
 
-The form of research has the problem, findings, files and constraints; the form of planning has signatures, types,
+The form of research has the problem, findings, files and constraints. The form of planning has signatures, types,
 contracts and data models. All lines are quoted from the transcript; lines beyond the form's number of words are cut.
 """
 
@@ -50,12 +50,12 @@ def form(phase: str, summary: SessionSummary, session: Session) -> list[PhaseSec
     """
     made = _research(summary) if phase == RESEARCH else _planning(session.events)
     room = _MOST_WORDS[phase]
-    kept = []
+    sections = []
     for section in made:
         lines = list(_fitting(section.lines, room))
         room -= sum(len(line.split()) for line in lines)
-        kept.append(msgspec.structs.replace(section, lines=tuple(lines)))
-    return kept
+        sections.append(msgspec.structs.replace(section, lines=tuple(lines)))
+    return sections
 
 
 def render(phase: str, sections: Sequence[PhaseSection]) -> str:
@@ -69,10 +69,10 @@ def render(phase: str, sections: Sequence[PhaseSection]) -> str:
 
 
 def _research(summary: SessionSummary) -> list[PhaseSection]:
-    found = summary.having(labels.LEARNING)
-    constraints = [one for one in (*found, *summary.having(labels.DECISION)) if _is_constraint(one)]
-    findings = [one for one in (*found, *summary.having(labels.ISSUE)) if not _is_constraint(one)]
-    findings.sort(key=lambda one: not one.explicit)
+    learnings = summary.having(labels.LEARNING)
+    constraints = [extract for extract in (*learnings, *summary.having(labels.DECISION)) if _is_constraint(extract)]
+    findings = [extract for extract in (*learnings, *summary.having(labels.ISSUE)) if not _is_constraint(extract)]
+    findings.sort(key=lambda extract: not extract.explicit)
     problem = [text for text in (summary.intent, *summary.scope) if text]
     files = [
         f"{entry.path}{f' - {what}' if (what := '; '.join(entry.what)) else ''}"
@@ -80,16 +80,16 @@ def _research(summary: SessionSummary) -> list[PhaseSection]:
     ]
     return [
         PhaseSection("Problem Statement", tuple(map(redacted_line, problem))),
-        PhaseSection("Key Findings", _items(one.text for one in findings)),
+        PhaseSection("Key Findings", _items(extract.text for extract in findings)),
         PhaseSection("Relevant File Paths", _items(files)),
-        PhaseSection("Constraints Discovered", _items(one.text for one in constraints)),
+        PhaseSection("Constraints Discovered", _items(extract.text for extract in constraints)),
     ]
 
 
-def _is_constraint(one: Extract) -> bool:
-    if one.statement is not None:
-        return one.statement.kind == labels.DETAIL
-    return one.source == PROMPT and bool(wishes.constraint_in(one.text))
+def _is_constraint(extract: Extract) -> bool:
+    if extract.statement is not None:
+        return extract.statement.kind == labels.DETAIL
+    return extract.source == PROMPT and bool(wishes.constraint_in(extract.text))
 
 
 def _planning(events: Iterable[Event]) -> list[PhaseSection]:

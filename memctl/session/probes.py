@@ -62,7 +62,7 @@ class Probe(msgspec.Struct, frozen=True):
 
 
 def from_session(summary: SessionSummary, session: Session, places: Places) -> list[Probe]:
-    """Return the probes of a session, each fact once; `places` resolves the paths of its tool calls."""
+    """Return the probes of a session, each fact once; `places` resolves the paths in the session's tool calls."""
     found = (
         *_recall(summary),
         *_artifacts(summary, session, places),

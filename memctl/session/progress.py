@@ -66,7 +66,8 @@ class Progress(msgspec.Struct, frozen=True):
 class Part(msgspec.Struct, frozen=True):
     """A part of a session: its events, and the extracts, failures, succeeded steps and files found in them.
 
-    The places of the extracts are indexes of `events`. `files` has the latest first.
+    The `place` of each extract in `found` is an index in `events`. `succeeded` are the steps whose last run succeeded,
+    in the forms of `failures.succeeded`. `files` has the file touched last first.
     """
 
     events: Sequence[Event]
@@ -82,10 +83,10 @@ def plain_line(text: str, longest: int) -> str:
 
 
 def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_line) -> Progress:
-    """Return the progress after a further part of a session; `before` is the progress up to this part.
+    """Return the progress of a session's task after a further part of the session.
 
-    `by` names the agent who did the steps of the part, and is stored in them. `line` is a function that turns a text
-    into one line of at most the given number of characters.
+    `before` is the progress up to this part. `by` names the agent who did the steps of the part, and is stored in them.
+    `line` is a function that turns a text into one line of at most the given number of characters.
     """
     made = before
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
@@ -148,9 +149,10 @@ def is_task(prompt: str) -> bool:
 
 
 def constraints_in(prompt: str) -> list[str]:
-    """Return the constraints in a prompt: sentences that begin with a word such as NEVER, and the first lasting demand.
+    """Return the constraints in a prompt: sentences that the work must follow.
 
-    A prompt of more than 2,000 characters has none, because it is mostly pasted text.
+    These are the sentences that begin with a word such as NEVER, and the first demand that holds from now on. A prompt
+    of more than 2,000 characters has none, because it is mostly pasted text.
     """
     if len(prompt) > LONGEST_MISSION:
         return []  # a prompt of this length is mostly pasted text
@@ -203,7 +205,7 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
 
 
 def tasks_of(events: Sequence[Event]) -> list[Step]:
-    """Return the main agent's tasks from its task list, or else from the last message that lists tasks."""
+    """Return the steps in the main agent's task list, or else in the last message that lists tasks."""
     made = Progress()
     for event in events:
         if event.kind == CALL and not event.agent and task_list.is_of_tasks(event.tool):
@@ -254,7 +256,7 @@ def _steps_named(state: TaskState, text: str) -> list[str]:
 
 
 def names(text: str, step: str) -> bool:
-    """Return whether a text names a step: it contains all paths of the step.
+    """Return whether a text, such as a commit's message, names a step: it contains all paths of the step.
 
     A path may be longer in the text: "cache added to src/a.py" names the step "Change a.py". If the step has no path,
     the text must have all words of the step, in any form. The verb at the step's beginning may be missing if the step

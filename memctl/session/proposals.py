@@ -53,10 +53,11 @@ _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)
 class Proposal(msgspec.Struct, frozen=True):
     """A record that a session proposes: its type (`kind`), title, front matter values, and content by heading.
 
-    `explicit` says that the statement had a label. `is_sure` holds for labelled statements that somebody said, for firm
-    statements of the user that were carried out or hold from now on, and for the state of the work. `record` is the id
-    of an existing record of this statement, "" if there is none. `line` is the statement's line in the transcript, 0 if
-    there is no single one.
+    - `explicit` says that the statement had a label.
+    - `is_sure` is true of labelled statements that somebody said, of firm statements of the user that were carried out
+      or hold from now on, and of the state of the work.
+    - `record` is the id of an existing record of this statement, "" if there is none.
+    - `line` is the statement's line in the transcript, 0 if there is no single one.
     """
 
     kind: str
@@ -77,10 +78,11 @@ class Proposal(msgspec.Struct, frozen=True):
 def propose(summary: SessionSummary, snapshot: Snapshot | None = None) -> list[Proposal]:
     """Return the records that a summary proposes, the sure ones first.
 
-    A proposal has the id of the record of the snapshot with its type and title, or else of the accepted proposal with
-    its statement, since people change titles, and so do later versions of memctl. It keeps its place in the list:
-    people name proposals by their numbers, which must not shift when one is accepted. Empty statements
-    ("Decision: TBD") are left out.
+    If the snapshot has a record of the same type and title, the proposal's `record` is the id of this record. Otherwise
+    it is the id of the record that was made from an earlier proposal of the same statement, whose title may have
+    changed since. Such a proposal keeps its place in the list, because people name proposals by their numbers.
+
+    Empty statements ("Decision: TBD") are left out.
     """
     made = _recorded(snapshot) if snapshot else {}
     ids = {"", *made.values()}

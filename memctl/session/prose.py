@@ -108,7 +108,7 @@ def add_prose(summary: SessionSummary, session: Session, provider: Provider) -> 
     text = xml.to_text(record)
     answer = _read(provider.answer(f"{_TASK}\n{text}\n"), provider.name)
     known = KnownNames(" ".join(record.itertext()), (entry.path for entry in summary.trail.entries))
-    decisions = {str(number): one for number, one in enumerate(_unexplained(summary), start=1)}
+    decisions = {str(number): extract for number, extract in enumerate(_unexplained(summary), start=1)}
     prose = Prose(
         intent=_usable(answer.intent, "intent", known),
         state=_usable(answer.state, "state", known),
@@ -123,14 +123,24 @@ def add_prose(summary: SessionSummary, session: Session, provider: Provider) -> 
 def _record(summary: SessionSummary, session: Session) -> ElementTree.Element:
     """Return the facts and messages of a session as XML, in which no text can break out of its element."""
     root = ElementTree.Element("session")
-    reasoned = (f"{one.text} — because {one.reason}" for one in summary.having(labels.DECISION) if one.reason)
-    _list(root, "decisions_without_a_reason", "decision", (one.text for one in _unexplained(summary)), numbered=True)
+    reasoned = (
+        f"{extract.text} — because {extract.reason}" for extract in summary.having(labels.DECISION) if extract.reason
+    )
+    _list(
+        root,
+        "decisions_without_a_reason",
+        "decision",
+        (extract.text for extract in _unexplained(summary)),
+        numbered=True,
+    )
     _list(root, "other_decisions", "decision", reasoned)
     files = [f"{entry.action} {entry.path}" for entry in summary.trail.entries[-_MOST_FILES:]]
     _list(root, "files", "file", files)
     _list(root, "tasks", "task", (f"{task.status_text}: {task.text}" for task in summary.tasks))
     _list(root, "next_steps", "step", summary.next_steps)
-    errors = (f"{'resolved' if one.resolved else 'open'}: {one.step}: {one.message}" for one in summary.errors)
+    errors = (
+        f"{'resolved' if failure.resolved else 'open'}: {failure.step}: {failure.message}" for failure in summary.errors
+    )
     _list(root, "errors", "error", errors)
     talk = ElementTree.SubElement(root, "talk")
     for event in _talk(session.events):
@@ -151,20 +161,20 @@ def _safe(text: str) -> str:
 
 
 def _unexplained(summary: SessionSummary) -> list[Extract]:
-    return [one for one in summary.having(labels.DECISION) if not one.reason][-_MOST_DECISIONS:]
+    return [extract for extract in summary.having(labels.DECISION) if not extract.reason][-_MOST_DECISIONS:]
 
 
 def _talk(events: Iterable[Event]) -> list[Event]:
     """Return the messages for the prompt, in order: the first one, and as many of the latest as fit."""
-    said = [event for event in events if event.kind in (PROMPT, ANSWER, DIGEST) and not event.agent]
-    room, kept = _MOST_TALK, list[Event]()
-    for event in (*said[:1], *reversed(said[1:])):
+    messages = [event for event in events if event.kind in (PROMPT, ANSWER, DIGEST) and not event.agent]
+    room, events_kept = _MOST_TALK, list[Event]()
+    for event in (*messages[:1], *reversed(messages[1:])):
         text = _safe(event.text)
         if len(text) > room:
             break
         room -= len(text)
-        kept.append(msgspec.structs.replace(event, text=text))
-    return [*kept[:1], *reversed(kept[1:])]
+        events_kept.append(msgspec.structs.replace(event, text=text))
+    return [*events_kept[:1], *reversed(events_kept[1:])]
 
 
 def _read(answer: str, name: str) -> _Answer:
@@ -183,11 +193,11 @@ def _reasons(given: Mapping[str, str], decisions: Mapping[str, Extract], known: 
 def _usable(text: str, part: str, known: KnownNames) -> str:
     """Return the sentences of a model's text that name only known things, as many as the part's length allows."""
     longest = _LONGEST[part]
-    kept = ""
+    usable = ""
     for sentence in re.split(r"(?<=[.!?;])\s+(?=\S)", redacted_line(text[:_LOOKED_AT])):
         if known.has_all_of(sentence):
-            longer = f"{kept} {sentence}".strip()
+            longer = f"{usable} {sentence}".strip()
             if len(longer) > longest:
-                return kept or cut_at_word(longer, longest)
-            kept = longer
-    return kept
+                return usable or cut_at_word(longer, longest)
+            usable = longer
+    return usable

@@ -52,12 +52,12 @@ def _without_messages(text: str) -> str:
     for end in ends:
         waiting.setdefault(end[1], deque()).append(end)
     for begin in _MESSAGE.finditer(text) if ends else ():
-        named = waiting.get(begin[1], deque())
-        while named and named[0].start() < begin.end():
-            named.popleft()
-        if named and begin.start() >= done:
+        names = waiting.get(begin[1], deque())
+        while names and names[0].start() < begin.end():
+            names.popleft()
+        if names and begin.start() >= done:
             parts += [text[done : begin.start()], _REPLACEMENT]
-            done = named[0].end(2)
+            done = names[0].end(2)
     return "".join([*parts, text[done:]])
 
 

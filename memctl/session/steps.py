@@ -63,10 +63,10 @@ def of_call(call: Event) -> str:
     if not command:
         path = next((touch.path for touch in tool_calls.touched(call)), "")
         return f"{call.tool} {path}".strip()
-    found = [simple for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE]
-    doing = [simple for simple in found if not _is_reader(simple)]
+    simple_commands = [simple for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE]
+    doing = [simple for simple in simple_commands if not _is_reader(simple)]
     checks = [simple for simple in doing if _CHECKS.match(key(simple.text))]
-    return cut(one_line(next((simple.text for simple in (*checks[-1:], *doing, *found)), command)), _LONGEST)
+    return cut(one_line(next((simple.text for simple in (*checks[-1:], *doing, *simple_commands)), command)), _LONGEST)
 
 
 def of_success(call: Event) -> frozenset[str]:
@@ -78,8 +78,8 @@ def of_success(call: Event) -> frozenset[str]:
     command = tool_calls.command_of(call.arguments)
     if _PARTED.search(command):
         return frozenset({key(of_call(call))})
-    found = (simple.text for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE)
-    return frozenset(map(key, (of_call(call), *found)))
+    successes = (simple.text for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE)
+    return frozenset(map(key, (of_call(call), *successes)))
 
 
 def program(step: str) -> str:
@@ -106,9 +106,9 @@ def programs(call: Event) -> frozenset[str]:
     task named lint includes every linter.
     """
     texts = (simple.text for simple in shell.commands(tool_calls.command_of(call.arguments)) if simple.words)
-    found = frozenset(filter(None, map(program, texts)))
-    linters = _LINTERS if any(one.endswith(" lint") for one in found) else frozenset[str]()
-    return found | linters | {_BUILT[one] for one in found if one in _BUILT}
+    names = frozenset(filter(None, map(program, texts)))
+    linters = _LINTERS if any(name.endswith(" lint") for name in names) else frozenset[str]()
+    return names | linters | {_BUILT[name] for name in names if name in _BUILT}
 
 
 def is_doing(call: Event) -> bool:
@@ -131,7 +131,7 @@ def key(step: str) -> str:
 
     The step "uv run pytest -q tests/a.py" has the key "pytest tests/a.py".
     """
-    simple = next((one for one in shell.commands(step) if one.words), None)
+    simple = next((command for command in shell.commands(step) if command.words), None)
     words = list(simple.words) if simple else step.split()
     line = " ".join([words[0].rpartition("/")[2] or words[0], *words[1:]]) if words else ""
     line = line[match.end() :] if (match := _LAUNCHERS.match(line)) and match.end() < len(line) else line
@@ -151,16 +151,16 @@ def is_covered(step: str, succeeded: Collection[str]) -> bool:
     return any(part in succeeded and _WHOLE.fullmatch(part) for part in wider)
 
 
-def keys(given: Iterable[str]) -> frozenset[str]:
+def keys(texts: Iterable[str]) -> frozenset[str]:
     """Return the keys of several steps, each made by the function `key`; equal steps share one."""
-    return frozenset(map(key, given))
+    return frozenset(map(key, texts))
 
 
 def begins(line: str, succeeded: Collection[str], quotes: str = "") -> bool:
-    """Return whether a line begins with a step that succeeded, followed by ": ".
+    """Return whether a line begins with a step that succeeded, followed by ": ", such as "pytest -q: 2 failed".
 
-    `succeeded` are keys of steps. Each ": " in the line may end the step, because a step may contain a colon. `quotes`
-    are characters, such as backticks, that may stand around the step and do not belong to it.
+    `succeeded` are keys of steps. Each ": " in the line is tried as the end of the step, because a step may contain a
+    colon. `quotes` are characters, such as backticks, that may stand around the step and do not belong to it.
     """
     parts = (line[: match.start()] for match in re.finditer(": ", line[: _LONGEST * 2]))
     return any(is_covered(part.strip(quotes + " "), succeeded) for part in parts)

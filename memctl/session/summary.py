@@ -58,11 +58,15 @@ class Prose(msgspec.Struct, frozen=True):
 class SessionSummary(msgspec.Struct, frozen=True):
     """The summary of a session.
 
-    `id` is the session's name, `agent` the actor, and `form` the transcript's format. `trail` has the files that the
-    session touched. `started` and `ended` are times such as "2025-11-04T14:32:00Z", "" if unknown. `root` is the folder
-    that paths are relative to, "" for this worktree. `scope` are stated changes of scope, `found` the other extracted
-    statements. `succeeded` are the steps whose last run succeeded, in the forms of `failures.succeeded`, and `tasks` is
-    the agent's task list.
+    - `id` is the session's name, `agent` the actor, and `form` the transcript's format.
+    - `trail` has the files that the session touched.
+    - `started` and `ended` are times such as "2025-11-04T14:32:00Z", "" if unknown.
+    - `root` is the folder that paths are relative to, "" for this worktree.
+    - `scope` are stated changes of scope, and `found` the other extracted statements.
+    - `succeeded` are the steps whose last run succeeded, in the forms of `failures.succeeded`.
+    - `tasks` is the agent's task list.
+    - `records` are the ids of the records that the session created or changed.
+    - `last_word` is the agent's last message, and `said` are the short prompts after the first.
     """
 
     id: str
@@ -110,9 +114,10 @@ class SessionSummary(msgspec.Struct, frozen=True):
 
     @property
     def completion(self) -> int | None:
-        """The completion of the work in percent: as it was last stated, else the share of tasks done; None if unknown.
+        """The completion of the session's work in percent; None if unknown.
 
-        100 % is never given beside an unfinished task or a next step; then it is the share of tasks done, or None.
+        It is the percentage that was stated last, or else the share of tasks done. If 100 % was stated, but a task or a
+        next step is left, it is the share of tasks done (None if there are none).
         """
         counted = TaskState(steps=self.tasks, next_actions=tuple(self.next_steps)).completion
         said = [one.text for one in self.having(labels.STATE) if one.text.endswith("% complete")]

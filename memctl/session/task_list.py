@@ -24,7 +24,7 @@ _WHOLE, _SINGLE = ("todowrite", "updateplan", "writetodos"), ("TaskCreate", "Tas
 
 
 def is_list(tool: str) -> bool:
-    """Return whether each call of a tool gives the whole task list, which replaces earlier lists, as TodoWrite does."""
+    """Return whether each call of a tool, such as TodoWrite, writes the whole task list and replaces earlier lists."""
     return tool.lower().replace("_", "") in _WHOLE
 
 
@@ -35,16 +35,16 @@ def is_of_tasks(tool: str) -> bool:
 
 def task_list(arguments: Mapping[str, Any]) -> list[Step] | None:
     """Return the task list in a call's arguments as steps, None if there is none."""
-    given = next((arguments[name] for name in ("todos", "plan") if name in arguments), None)
-    if given is None:
+    items = next((arguments[name] for name in ("todos", "plan") if name in arguments), None)
+    if items is None:
         return None
-    found = []
-    for item in given if isinstance(given, list) else ():
+    steps = []
+    for item in items if isinstance(items, list) else ():
         if isinstance(item, dict):
             text = next((item[k] for k in ("content", "step", "description") if isinstance(item.get(k), str)), "")
             if text.strip() and item.get("status") not in _DROPPED:
-                found.append(Step(one_line(text), _STATUSES.get(str(item.get("status")), PLANNED)))
-    return found
+                steps.append(Step(one_line(text), _STATUSES.get(str(item.get("status")), PLANNED)))
+    return steps
 
 
 def new_task(event: Event) -> str | None:
@@ -64,7 +64,7 @@ def task_update(event: Event) -> tuple[int, Status | Literal[""] | None]:
 
 
 def in_texts(events: Iterable[Event]) -> list[Step]:
-    """Return the steps from the last message that lists them, with check boxes or under labels; [] if none does."""
+    """Return the steps in the last message that lists steps, with check boxes or under labels; [] if there is none."""
     for event in reversed([*events]):
         if event.kind in (ANSWER, PROMPT, DIGEST) and not event.agent:
             for made in reversed(reader.read(event.text)):

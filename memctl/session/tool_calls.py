@@ -49,30 +49,30 @@ class ToolCall(Protocol):
 
 
 def touched(event: ToolCall, *, failed: bool = False) -> Iterator[FileAction]:
-    """Yield what a tool call does to each file that it touches, with the file's path as the call gives it.
+    """Yield what a tool call does to each file that it touches.
 
-    `failed` says that the call ran a shell command which failed.
+    The file's path is as in the call. `failed` says that the call ran a shell command which failed.
     """
     name = _name(event)
-    given = event.arguments
+    arguments = event.arguments
     if _ACTIONS.get(name) == _SHELL:
-        folder = given.get("workdir") or given.get("cwd") or given.get("directory")
+        folder = arguments.get("workdir") or arguments.get("cwd") or arguments.get("directory")
         cwd = folder if isinstance(folder, str) else event.cwd
-        yield from file_actions.of_shell(command_of(given), cwd, failed=failed)
+        yield from file_actions.of_shell(command_of(arguments), cwd, failed=failed)
     elif name in ("applypatch", "patch"):
-        text = next((v for v in given.values() if isinstance(v, str) and ("*** " in v or "+++ " in v)), "")
+        text = next((v for v in arguments.values() if isinstance(v, str) and ("*** " in v or "+++ " in v)), "")
         yield from file_actions.patched(text, event.cwd)
     elif name in ("movefile", "renamefile"):
-        source, target = given.get("source"), given.get("destination")
+        source, target = arguments.get("source"), arguments.get("destination")
         if isinstance(source, str) and isinstance(target, str):
             yield FileAction(source, DELETED, event.cwd, f"moved to {target}")
             yield FileAction(target, WRITTEN, event.cwd, f"moved from {source}")
     else:
-        command = given.get("command")
+        command = arguments.get("command")
         is_editor = name.startswith("strreplace") and isinstance(command, str)
         action = _EDITOR.get(str(command)) if is_editor else _ACTIONS.get(name)
         if action is not None:
-            yield from (FileAction(path, action, event.cwd) for path in _paths(given))
+            yield from (FileAction(path, action, event.cwd) for path in _paths(arguments))
 
 
 def _name(event: ToolCall) -> str:
@@ -88,15 +88,15 @@ def is_edit(event: ToolCall) -> bool:
 
 def command_of(arguments: Mapping[str, Any]) -> str:
     """Return the shell command in a call's arguments, "" if there is none."""
-    given = arguments.get("command", arguments.get("cmd", arguments.get("script", "")))
-    if isinstance(given, list):
-        words = [word for word in given if isinstance(word, str)]
+    command = arguments.get("command", arguments.get("cmd", arguments.get("script", "")))
+    if isinstance(command, list):
+        words = [word for word in command if isinstance(word, str)]
         if len(words) > 2 and words[1] in ("-c", "-lc"):
             return words[2]
         from shlex import join
 
         return join(words)
-    return given if isinstance(given, str) else ""
+    return command if isinstance(command, str) else ""
 
 
 def commit_message(arguments: Mapping[str, Any]) -> str:
@@ -111,9 +111,9 @@ def commit_message(arguments: Mapping[str, Any]) -> str:
     return "\n\n".join(one or other for one, other in _MESSAGE.findall(rest)).strip()
 
 
-def _paths(given: Mapping[str, Any]) -> Iterator[str]:
+def _paths(values: Mapping[str, Any]) -> Iterator[str]:
     for key in _PATHS:
-        value = given.get(key)
+        value = values.get(key)
         for path in value if isinstance(value, list) else [value]:
             if isinstance(path, dict):
                 path = path.get("path")

@@ -35,10 +35,10 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
 class Places:
-    """Resolves the paths of a transcript.
+    """Resolves the paths in a transcript to paths of files.
 
-    `root` is the folder of the repository for the session: the top of this worktree if the session worked in it,
-    otherwise the folder that the session started in, in another clone or on another machine.
+    `root` is the folder that counts as the repository for the session: the top of this worktree if the session worked
+    in it. Otherwise it is the folder that the session started in, in another clone or on another machine.
     """
 
     def __init__(self, top: Path, cwd: str) -> None:
@@ -53,7 +53,8 @@ class Places:
     def locate(self, path: str, cwd: str) -> tuple[str, bool]:
         """Return a path relative to the root and True, or the absolute path and False if it is outside of the root.
 
-        `path` may be relative to the folder `cwd`, which is "" for the root.
+        The root is the folder of the session's repository. `path` may be relative to the folder `cwd`, which is "" for
+        the root.
         """
         path, cwd = _slashes(path), _slashes(cwd) or self.root
         if path.startswith("~") or _SCHEME.match(path):
@@ -116,9 +117,9 @@ class Trail(msgspec.Struct, frozen=True):
     unknown: int = 0
 
     def having(self, *actions: str, inside: bool = True) -> list[TrailEntry]:
-        """Return the files whose action is one of `actions`.
+        """Return the files of the trail whose action is one of `actions`.
 
-        With `inside` these are only files inside the repository, without it only files outside.
+        With `inside` only files inside the repository are returned, without it only files outside.
         """
         return [entry for entry in self.entries if entry.action in actions and entry.is_inside == inside]
 
@@ -126,8 +127,8 @@ class Trail(msgspec.Struct, frozen=True):
 def of_session(session: Session, places: Places, base: Collection[str], changes: Iterable[FileChange]) -> Trail:
     """Return all files that a session touched, by its tool calls, its messages, and what changed in Git during it.
 
-    `places` resolves the session's paths, `base` are the paths of the files that existed before the session, and
-    `changes` are those that Git saw during it.
+    `places` resolves the session's paths. `base` are the paths of the files that existed before the session, by which
+    created files are told from modified ones. `changes` are the changes that Git saw during the session.
     """
     fold = _Fold(places, base)
     unknown = 0
@@ -160,7 +161,7 @@ def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
 
 def _reasons(events: Sequence[Event]) -> dict[str, str]:
     """Return the purpose of calls by their ids: what the agent said right before that it would look at."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     reason = ""
     for event in events:
         if event.kind == ANSWER:
@@ -169,8 +170,8 @@ def _reasons(events: Sequence[Event]) -> dict[str, str]:
         elif event.kind == PROMPT:
             reason = ""
         elif event.kind == CALL and event.call and reason:
-            found[event.call] = reason
-    return found
+            reasons[event.call] = reason
+    return reasons
 
 
 def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
@@ -179,12 +180,14 @@ def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
 
 
 def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list[TouchedFile]:
-    """Return the files that events touched, each once and the latest first, with their actions from the `whole` trail.
+    """Return the files that some events of a session touched, each once, the one touched last first.
 
-    A file outside of the repository is shown relative to a home folder (`~/notes.md`), otherwise by its absolute path.
+    `whole` is the trail of the whole session. Each file has its action from there, since a file that the session
+    created and later modified counts as created. Files that are not in it, such as folders, are left out. A file
+    outside of the repository is shown relative to a home folder (`~/notes.md`), otherwise by its absolute path.
     """
     actions = {entry.path: entry.action for entry in whole.entries}
-    found: dict[str, TouchedFile] = {}
+    files: dict[str, TouchedFile] = {}
     for event, result in reversed(list(effective(events))):
         for touch in reversed(list(touches(event, result))):
             path, is_inside = places.locate(touch.path, touch.cwd)
@@ -192,8 +195,8 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
             is_pattern = bool(tool_calls.command_of(event.arguments) and _PATTERN.search(touch.path))
             if action is not None and not is_pattern:  # folders are not in the trail
                 shown = path if is_inside else _HOME.sub("~/", path)
-                found.setdefault(shown, TouchedFile(shown, action))
-    return list(found.values())
+                files.setdefault(shown, TouchedFile(shown, action))
+    return list(files.values())
 
 
 def is_without_effect(call: Event, result: Event | None) -> bool:

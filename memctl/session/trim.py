@@ -39,8 +39,9 @@ class FittedPage(msgspec.Struct, frozen=True):
 def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> FittedPage:
     """Trim a page to `most` tokens, as `counter` counts them; it stays longer if its labelled decisions need more.
 
-    Issues, learnings and errors are shortened first. Then the files move to a list of their own, which keeps each path
-    and description, and the page lists as many of the latest changes as fit. Decisions are shortened last.
+    Issues, learnings and errors are shortened first. If this is not enough, the files move to a list of their own,
+    which keeps each path and description. The page then lists as many of the latest changes as fit. Decisions are
+    shortened last.
     """
     values = {key: value for key, value in whole.values.items() if key != session_page.TRAIL}
     made = _shorten(msgspec.structs.replace(whole, values=values), counter, most, _TALK_FIRST)
@@ -60,9 +61,10 @@ def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> Fitted
 
 
 def alone(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> SessionPage:
-    """Trim a page to `most` tokens, as `counter` counts them, without moving its files to a list of their own.
+    """Trim a page to about `most` tokens, as `counter` counts them, without moving its files to a list of their own.
 
-    Files are left out only if the page has such a list already. A page may stay longer than `most` tokens.
+    Files are left out only if the page has such a list already. Otherwise a page with many files stays longer than
+    `most`.
     """
     made = _shorten(whole, counter, most, (*_TALK_FIRST, *_DECISIONS_LAST))
     if not made.trail or _size(made, counter) <= most:
@@ -113,8 +115,8 @@ def _each_line(change: Callable[[str], str], *headings: str) -> Callable[[Sessio
 
     def shorten(made: SessionPage) -> SessionPage:
         lines = {
-            heading: tuple(filter(None, map(change, given))) if heading in headings else given
-            for heading, given in made.lines.items()
+            heading: tuple(filter(None, map(change, line))) if heading in headings else line
+            for heading, line in made.lines.items()
         }
         return msgspec.structs.replace(made, lines=lines)
 

@@ -106,14 +106,14 @@ def paths_with_text(contents: Mapping[str, Content], texts: Iterable[str]) -> di
     `contents` are the files by path. Their facts are searched without being decoded: for 8 texts, 100,000 files take
     0.1 s.
     """
-    found: dict[str, list[str]] = {text: [] for text in texts}
-    wanted = [(text.encode(), paths) for text, paths in found.items()]
+    by_text: dict[str, list[str]] = {text: [] for text in texts}
+    wanted = [(text.encode(), paths) for text, paths in by_text.items()]
     for path, content in contents.items():
         encoded = content.encoded
         for text, paths in wanted:
             if text in encoded:
                 paths.append(path)
-    return found
+    return by_text
 
 
 def of_content(path: str, content: bytes) -> FileFacts:
@@ -123,7 +123,7 @@ def of_content(path: str, content: bytes) -> FileFacts:
     text = clean_newlines(content.decode(errors="replace"))
     if reason := sensitive_files.refusal_of_text(text):
         text = sensitive_files.without_credentials(text)
-    found, names = _in_code(code_suffix(path), text)
+    facts_found, names = _in_code(code_suffix(path), text)
     about = words.words_of(" ".join([*names, outline.purpose(path, text)]))
     return FileFacts(
         size=len(content),
@@ -131,7 +131,7 @@ def of_content(path: str, content: bytes) -> FileFacts:
         kind=kind_of_text(path, text),
         refusal=reason,
         todos=len(_TODO.findall(text)),
-        imports=found,
+        imports=facts_found,
         names=names,
         words=tuple(islice((word for word in dict.fromkeys(about) if word not in words.STOP_WORDS), _MOST_WORDS)),
         declared=manifests.declarations(path.rpartition("/")[2], text),
@@ -170,14 +170,14 @@ def gather(
     which this run has no time left.
     """
     unchanged = files.unchanged()
-    found: dict[str, Content] = {}
+    contents: dict[str, Content] = {}
     unread: list[str] = []
     for path, blob in unchanged.items():
         packed = known.get((blob, _cache_name(path))) if blob else None
         if packed is None:
             unread.append(path)
         else:
-            found[path] = Content(blob, packed)
+            contents[path] = Content(blob, packed)
     sizes = {path: _size(top / path) for path in unread}
     unread.sort(key=lambda path: sizes[path] > _LARGE)
     spent = 0.0
@@ -193,11 +193,11 @@ def gather(
         source_facts.keep(
             cache, {(item.blob, _cache_name(path)): item.encoded for path, item in some.items() if item.blob}
         )
-        found |= some
+        contents |= some
     if progress and unread:
         progress(len(unread), len(unread))
-    source_facts.forget(cache, known.keys(), {item.blob for item in found.values()})
-    return found
+    source_facts.forget(cache, known.keys(), {item.blob for item in contents.values()})
+    return contents
 
 
 def of_revision(
@@ -208,21 +208,21 @@ def of_revision(
     `known` are the encoded facts that the cache has. The facts of a file that is too large have a `refusal`.
     """
     blobs = files.blobs(files.names())
-    found = {
+    contents = {
         path: Content(blob, known[key]) for path, blob in blobs.items() if (key := (blob, _cache_name(path))) in known
     }
-    unread = sorted(blobs.keys() - found.keys())
+    unread = sorted(blobs.keys() - contents.keys())
     for done in range(0, len(unread), _AT_ONCE):
         if progress:
             progress(done, len(unread))
         some = unread[done : done + _AT_ONCE]
         read = {path: of_content(path, content) for path, content in files.read(some).items()}
-        source_facts.keep(cache, {(blobs[path], _cache_name(path)): _ENCODE(one) for path, one in read.items()})
+        source_facts.keep(cache, {(blobs[path], _cache_name(path)): _ENCODE(content) for path, content in read.items()})
         too_large = FileFacts(0, refusal=TOO_LARGE)
-        found |= {path: Content(blobs[path], read.get(path, too_large)) for path in some}
+        contents |= {path: Content(blobs[path], read.get(path, too_large)) for path in some}
     if progress and unread:
         progress(len(unread), len(unread))
-    return found
+    return contents
 
 
 def _content_of(

@@ -11,7 +11,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record.snapshot import Snapshot
 from memctl.sources import facts, ignore, task_files
 from memctl.sources.facts import Content, Progress
-from memctl.sources.score import RELEVANCE, FileKnowledge, by_task
+from memctl.sources.score import RELEVANCE, FileKnowledge, task_points
 from memctl.store import file_texts, load, source_facts
 from memctl.store.cache import Cache
 from memctl.store.file_texts import FileMatches
@@ -73,8 +73,8 @@ def read_revision(
     files, cache = FilesInGit(memory, commit), load.open_cache(memory)
     known = source_facts.recall(cache)
     found = facts.of_revision(files, cache, known, progress)
-    named = (path for path in found if path.rpartition("/")[2] == ignore.NAME)
-    ignore_files = {path: content.decode(errors="replace") for path, content in files.read(named).items()}
+    ignore_paths = (path for path in found if path.rpartition("/")[2] == ignore.NAME)
+    ignore_files = {path: content.decode(errors="replace") for path, content in files.read(ignore_paths).items()}
     contents, refusals = _without_refused(found, ignore_files, snapshot.withheld.files)
     return FileSources(files, contents, refusals, cache, known)
 
@@ -118,28 +118,30 @@ def _rank(
     memory: Memory, snapshot: Snapshot, sources: FileSources[_Files], query: str, progress: Progress | None
 ) -> list[FileHit]:
     texts = matches(memory, sources, query, progress)
-    named = mentions(snapshot, sources, query, memory.now, texts.best)
+    mentioned = mentions(snapshot, sources, query, memory.now, texts.best)
     hits = []
-    for path in texts.shares.keys() | named.keys():
+    for path in texts.shares.keys() | mentioned.keys():
         known = FileKnowledge(
-            mention=named.get(path), match=texts.shares.get(path, 0.0), words=tuple(texts.words.get(path, ()))
+            mention=mentioned.get(path), match=texts.shares.get(path, 0.0), words=tuple(texts.words.get(path, ()))
         )
-        reasons = tuple(by_task(known))
+        reasons = tuple(task_points(known))
         hits.append(FileHit(path, round(sum(points for points, _ in reasons) / RELEVANCE, 3), reasons))
     return sorted(hits, key=lambda hit: (-hit.score, hit.path))
 
 
 def _without_refused(
-    found: dict[str, Content], ignore_files: Mapping[str, str], closed: Mapping[str, str]
+    contents: dict[str, Content], ignore_files: Mapping[str, str], closed: Mapping[str, str]
 ) -> tuple[dict[str, Content], dict[str, str]]:
     """Return the files that may be named, and the reasons by path why files may not enter a model's context.
 
     `closed` are the files that an owner keeps from this reader, with the reasons.
     """
-    refusals = {path: why for path, why in closed.items() if path in found}
-    refusals |= {path: reason for path, content in found.items() if (reason := content.refusal)}
-    refusals |= {path: sensitive_files.SECRET_NAME for path in found if sensitive_files.has_secret_name(path)}
-    named = [path for path in sorted(found) if path not in refusals or sensitive_files.is_credential(refusals[path])]
-    left_out = ignore.ignored_files(named, ignore_files)
+    refusals = {path: why for path, why in closed.items() if path in contents}
+    refusals |= {path: reason for path, content in contents.items() if (reason := content.refusal)}
+    refusals |= {path: sensitive_files.SECRET_NAME for path in contents if sensitive_files.has_secret_name(path)}
+    ignore_paths = [
+        path for path in sorted(contents) if path not in refusals or sensitive_files.is_credential(refusals[path])
+    ]
+    left_out = ignore.ignored_files(ignore_paths, ignore_files)
     refusals |= {path: f"{origin} leaves it out" for path, origin in left_out.items()}
-    return {path: found[path] for path in named if path not in left_out}, refusals
+    return {path: contents[path] for path in ignore_paths if path not in left_out}, refusals

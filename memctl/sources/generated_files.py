@@ -48,8 +48,8 @@ class GeneratedFiles:
     """The generated files of a repository.
 
     They are lock files, files with the attribute `linguist-generated` in .gitattributes, and files whose text shows
-    that a program wrote it. `names` are the paths of all files of the repository; `by_text` gets a path, and returns
-    whether the file's text shows it (see `in_text`).
+    that a program wrote it. `names` are the paths of all files of the repository. `by_text` is a function that returns,
+    for a path, whether the file's text shows this (see `in_text`).
     """
 
     def __init__(self, repository: Repository, names: Collection[str], by_text: Callable[[str], bool]) -> None:

@@ -27,7 +27,7 @@ def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
         while folder not in folders:
             folders.add(folder)
             folder = folder.rpartition("/")[0]
-    found = {}
+    result = {}
     for folder in folders:
         path = posixpath.join(folder, NAME)
         try:
@@ -37,10 +37,10 @@ def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
                     f"{path} is not a regular file or is too large",
                     "replace it with a small regular file, or remove it",
                 )
-            found[path] = (top / path).read_bytes().decode(errors="replace")
+            result[path] = (top / path).read_bytes().decode(errors="replace")
         except FileNotFoundError:
             continue
-    return found
+    return result
 
 
 def ignored_files(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
@@ -52,9 +52,9 @@ def ignored_files(names: Collection[str], texts: Mapping[str, str]) -> dict[str,
     patterns: list[str] = []
     origins: list[str] = []
     for path, text in sorted(texts.items(), key=lambda item: (item[0].count("/"), item[0])):
-        found = list(_anchored(posixpath.dirname(path), text))
-        patterns += found
-        origins += [path] * len(found)
+        rules = list(_anchored(posixpath.dirname(path), text))
+        patterns += rules
+        origins += [path] * len(rules)
     if not patterns:
         return {}
     matches = Globs(patterns).match

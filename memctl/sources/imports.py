@@ -57,12 +57,12 @@ def in_piece(suffix: str, piece: ParsedCode) -> Iterator[str]:
     nodes = QueryCursor(_query(suffix)).captures(piece.root).get("found", [])
     for node in sorted(nodes, key=lambda node: node.start_byte):
         text = (node.text or b"").decode(errors="replace")
-        if _is_one(found := text.strip('"`') if suffix in GO else text):
-            yield found
+        if _is_one(module := text.strip('"`') if suffix in GO else text):
+            yield module
 
 
-def _is_one(found: str) -> bool:
-    return 0 < len(found) <= _MOST and found.isprintable()
+def _is_one(name: str) -> bool:
+    return 0 < len(name) <= _MOST and name.isprintable()
 
 
 @cache

@@ -126,12 +126,12 @@ def choose(
         is_seen = number < shown or is_wanted
         outline = f"it has more than {LARGE:,} tokens" if tokens.tokens > LARGE else ""
         outline = outline or (generated(file.path) if is_seen else "")
-        found = Choice(
+        plan = Choice(
             file.path, file.content, file.score, tokens, verdict(file.score.score, outline, room), "", outline
         )
-        reason = file.content.facts.refusal or _reason(file.score.score, found.cost, room, left)
-        left -= 0 if reason else found.cost
-        yield msgspec.structs.replace(found, left_out=reason) if reason else found
+        reason = file.content.facts.refusal or _reason(file.score.score, plan.cost, room, left)
+        left -= 0 if reason else plan.cost
+        yield msgspec.structs.replace(plan, left_out=reason) if reason else plan
 
 
 def _reason(score: float, cost: int, room: LoadBudget, left: int) -> str:

@@ -39,8 +39,8 @@ def declarations(name: str, text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _package(values: dict[str, Any]) -> list[tuple[str, str]]:
-    found = [(PACKAGE, values.get("name")), (ENTRY, values.get("source")), (ENTRY, values.get("main"))]
-    return [(what, value) for what, value in found if isinstance(value, str) and value]
+    targets = [(PACKAGE, values.get("name")), (ENTRY, values.get("source")), (ENTRY, values.get("main"))]
+    return [(what, value) for what, value in targets if isinstance(value, str) and value]
 
 
 def _aliases(values: dict[str, Any]) -> list[tuple[str, str]]:
@@ -50,11 +50,11 @@ def _aliases(values: dict[str, Any]) -> list[tuple[str, str]]:
         return []
     base, paths = options.get("baseUrl"), options.get("paths")
     start = base if isinstance(base, str) else "."
-    found = []
+    aliases = []
     for pattern, targets in paths.items() if isinstance(paths, dict) else ():
         for target in targets if isinstance(targets, list) else ():
             if isinstance(target, str) and pattern.count("*") <= 1:
-                found.append((ALIAS, f"{pattern}\n{start}/{target}"))
+                aliases.append((ALIAS, f"{pattern}\n{start}/{target}"))
     if isinstance(base, str):
-        found.append((ALIAS, f"*\n{base}/*"))
-    return found
+        aliases.append((ALIAS, f"*\n{base}/*"))
+    return aliases

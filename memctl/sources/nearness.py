@@ -39,9 +39,8 @@ def nearness(
     imports an active file. Points of several relations add up to at most 20.
 
     `contents` are all files by path, `active` the paths of the active files, and `given` the active files that a person
-    named. `likely` maps files that a task may be about to likelihoods from 0 to 1. A file without a relation gets
-    points if a likely file imports it, or if it imports a likely file: those of the same relation to an active file,
-    times the likelihood.
+    named. `likely` maps files that a task may be about to likelihoods from 0 to 1. A file that has no relation to an
+    active file, but such a relation to a likely file, gets the points of the relation times the likelihood.
     """
     likely = {path: share for path, share in (likely or {}).items() if path not in active}
     if not active and not likely:
@@ -71,8 +70,8 @@ def nearness(
         reasons.setdefault(path, [reason])
     needed = {*given, *(target for path in given for target in imported(path))}
     return {
-        path: Nearness(min(sum(points for points, _ in found), MOST), tuple(why for _, why in found), path in needed)
-        for path, found in reasons.items()
+        path: Nearness(min(sum(points for points, _ in reason), MOST), tuple(why for _, why in reason), path in needed)
+        for path, reason in reasons.items()
     }
 
 
@@ -82,8 +81,8 @@ def _may_import(contents: Mapping[str, Content], resolver: Resolver, wanted: Col
         return contents.keys()
     traces = [resolver.traces(path) for path in wanted]
     folders = tuple({folder for _, some in traces for folder in some})
-    found = {each for each in contents if each.startswith(folders)} if folders else set[str]()
-    return found.union(*paths_with_text(contents, {text for texts, _ in traces for text in texts}).values())
+    related = {each for each in contents if each.startswith(folders)} if folders else set[str]()
+    return related.union(*paths_with_text(contents, {text for texts, _ in traces for text in texts}).values())
 
 
 def _near_likely(
@@ -93,11 +92,11 @@ def _near_likely(
 
     `importing` has what other files import, `imported` what the likely files import.
     """
-    found: dict[str, tuple[float, str]] = {}
+    near: dict[str, tuple[float, str]] = {}
 
     def add(path: str, points: float, why: str) -> None:
-        if points > found.get(path, (0.0, ""))[0]:
-            found[path] = round(points, 1), why
+        if points > near.get(path, (0.0, ""))[0]:
+            near[path] = round(points, 1), why
 
     for path in sorted(likely):
         for target in imported[path]:
@@ -105,4 +104,4 @@ def _near_likely(
     for path, met in importing.items():
         for target in sorted(met & likely.keys()):
             add(path, IMPORTING * likely[target], f"it imports {target}")
-    return found
+    return near

@@ -19,7 +19,7 @@ from memctl.sources.facts import Progress
 from memctl.sources.generated_files import GeneratedFiles
 from memctl.sources.load_plan import Choice, LoadBudget, ScoredFile, choose
 from memctl.sources.nearness import nearness
-from memctl.sources.score import RELEVANCE, FileKnowledge, Score, by_task, score
+from memctl.sources.score import RELEVANCE, FileKnowledge, Score, score, task_points
 from memctl.sources.sizes import TokenSizes
 from memctl.sources.task_files import FileMention
 from memctl.store.file_texts import FileMatches
@@ -39,8 +39,8 @@ class FileRequest(msgspec.Struct, frozen=True):
     `globs` limit the ranked files; () stands for all files. `shown` is how many of the best files are shown; their
     tokens are counted, and those of other files are estimated.
 
-    With a task, many files may have the same score, since nothing but their last change is known. Of such files only
-    `shown` of each score are ranked, and those that may be loaded. With `lists_all` all are ranked.
+    With a task, many files may have the same score, since nothing but their last change is known. Of the files of one
+    score only `shown` are ranked, and those that may be loaded. With `lists_all` all files are ranked.
     """
 
     task: str = ""
@@ -171,7 +171,7 @@ def _others(
 
 def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
     """Return the five files that match a task best, each with a likelihood from 0 to 1."""
-    shares = {path: sum(points for points, _ in by_task(each)) / RELEVANCE for path, each in known.items()}
+    shares = {path: sum(points for points, _ in task_points(each)) / RELEVANCE for path, each in known.items()}
     best = sorted(shares, key=lambda path: (-shares[path], path))[:_LIKELY]
     return {path: shares[path] for path in best if shares[path]}
 

@@ -43,7 +43,7 @@ def recent_changes(
     more than 1,000 commits.
     """
     since = timestamps.days_before(now, DAYS)
-    found = {path: moment for path in dirty if (moment := _modified(repository.top / path))}
+    moments = {path: moment for path in dirty if (moment := _modified(repository.top / path))}
     ago = dict.fromkeys(dirty, 0)
     operations = 0
     for commit in history.latest(repository, _COMMITS):
@@ -54,8 +54,8 @@ def recent_changes(
         for path in paths:
             ago.setdefault(path, operations)
         for path in paths if commit.date >= since else ():
-            found.setdefault(path, commit.date)
-    return RecentChanges(found, frozenset(path for path, number in ago.items() if number <= OPERATIONS), ago)
+            moments.setdefault(path, commit.date)
+    return RecentChanges(moments, frozenset(path for path, number in ago.items() if number <= OPERATIONS), ago)
 
 
 def last_files(repository: Repository, number: int = OPERATIONS, globs: Sequence[str] = ()) -> list[tuple[str, str]]:
@@ -72,13 +72,13 @@ def last_files(repository: Repository, number: int = OPERATIONS, globs: Sequence
         return sorted(covered, key=lambda path: _modified(repository.top / path), reverse=True)
 
     dirty = newest_first(change.path for change in differences.changed_in_worktree(repository))
-    found = dict.fromkeys(dirty, "in no commit yet")
+    changes = dict.fromkeys(dirty, "in no commit yet")
     for commit in history.latest(repository, _COMMITS):
-        if len(found) >= number:
+        if len(changes) >= number:
             break
         for path in newest_first(commit.paths):
-            found.setdefault(path, f"{commit.date}, {commit.subject}")
-    return list(found.items())[:number]
+            changes.setdefault(path, f"{commit.date}, {commit.subject}")
+    return list(changes.items())[:number]
 
 
 def _modified(file: Path) -> str:

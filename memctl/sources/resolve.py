@@ -53,18 +53,18 @@ class Resolver:
     @cached_property
     def _go_folders(self) -> dict[str, list[str]]:
         """The files of Go's packages by their folders."""
-        found: dict[str, list[str]] = {}
+        folders: dict[str, list[str]] = {}
         for name in sorted(name for name in self._names if name.endswith(".go") and not name.endswith("_test.go")):
-            found.setdefault(posixpath.dirname(name), []).append(name)
-        return found
+            folders.setdefault(posixpath.dirname(name), []).append(name)
+        return folders
 
     @cached_property
     def _by_ending(self) -> dict[str, list[str]]:
         """The files of C, Java, Kotlin and Ruby by their last part."""
-        found: dict[str, list[str]] = {}
+        by_ending: dict[str, list[str]] = {}
         for name in sorted(name for name in self._names if suffix_of(name) in (*CPP, *JAVA, *RUBY)):
-            found.setdefault(posixpath.basename(name), []).append(name)
-        return found
+            by_ending.setdefault(posixpath.basename(name), []).append(name)
+        return by_ending
 
     @cached_property
     def _modules(self) -> dict[str, list[str]]:
@@ -79,13 +79,13 @@ class Resolver:
         if suffix in RUST and posixpath.basename(path) not in _RUST_ROOTS:
             folder = path.removesuffix(".rs")  # the folder of its submodules
         find = self._finders.get(suffix, self._script)
-        found: set[str] = set()
+        targets: set[str] = set()
         for imported in imports:
             key = (find, folder, imported)
             if (known := self._known.get(key)) is None:
                 known = self._known[key] = tuple(find(folder, imported))
-            found.update(known)
-        return found
+            targets.update(known)
+        return targets
 
     def traces(self, path: str) -> tuple[set[str], tuple[str, ...]]:
         """Return texts and folders by which to find the files that may import the file at `path`.
@@ -118,10 +118,10 @@ class Resolver:
                 return ()
             return self._python_file([*parts[: len(parts) - dots + 1], *bare.split(".")], names)
         for candidate in (*(f"{bare}.{each}" for each in names), bare):
-            if found := self._modules.get(candidate):
-                if len(found) == 1:
-                    return found
-                return (min(found, key=lambda path: (-_common_length(path, folder), len(path), path)),)
+            if file := self._modules.get(candidate):
+                if len(file) == 1:
+                    return file
+                return (min(file, key=lambda path: (-_common_length(path, folder), len(path), path)),)
         is_script = posixpath.join(folder, "__init__.py") not in self._names  # a script can import the files beside it
         return self._python_file([folder, *bare.split(".")], names) if is_script else ()
 
@@ -129,8 +129,8 @@ class Resolver:
         base = "/".join(part for part in parts if part)
         for candidate in (*(f"{base}/{name}" for name in names), base):
             for ending in (".py", ".pyi", "/__init__.py", "/__init__.pyi"):
-                if (found := f"{candidate}{ending}".lstrip("/")) in self._names:
-                    return (found,)
+                if (file := f"{candidate}{ending}".lstrip("/")) in self._names:
+                    return (file,)
         return ()
 
     def _go(self, folder: str, imported: str) -> Sequence[str]:
@@ -153,7 +153,7 @@ class Resolver:
             return [each for each in folders if f"/{posixpath.dirname(each)}".endswith(f"/{below}")]
         # An import of a class's member has the class's name before the member's.
         wanted = (f"{each}.{suffix}" for each in (f"{below}/{name}", below) for suffix in JAVA)
-        return next((found for each in wanted if (found := self._nearest(folder, each))), ())
+        return next((file for each in wanted if (file := self._nearest(folder, each))), ())
 
     def _ruby(self, folder: str, imported: str) -> Sequence[str]:
         name = imported if imported.endswith(".rb") else f"{imported}.rb"
@@ -164,9 +164,9 @@ class Resolver:
 
     def _nearest(self, folder: str, ending: str) -> Sequence[str]:
         """Return the file whose path has this ending; if several have it, the one nearest to the folder."""
-        named = self._by_ending.get(posixpath.basename(ending), ())
-        found = [name for name in named if f"/{name}".endswith(f"/{ending}")]
-        return (min(found, key=lambda path: (-_common_length(path, folder), len(path), path)),) if found else ()
+        candidates = self._by_ending.get(posixpath.basename(ending), ())
+        names = [name for name in candidates if f"/{name}".endswith(f"/{ending}")]
+        return (min(names, key=lambda path: (-_common_length(path, folder), len(path), path)),) if names else ()
 
     def _rust(self, folder: str, imported: str) -> Sequence[str]:
         first, *rest = imported.removeprefix("mod ").split("::")
@@ -189,8 +189,8 @@ class Resolver:
         for end in range(len(parts), least - 1, -1):
             module = "/".join(filter(None, (folder, *parts[:end])))
             endings = (f"{module}.rs", *(f"{module}/{name}" for name in _RUST_ROOTS))
-            if found := next((name for name in endings if name in self._names), None):
-                return (found,)
+            if name := next((name for name in endings if name in self._names), None):
+                return (name,)
         return ()
 
     def _script(self, folder: str, imported: str) -> Sequence[str]:
@@ -201,12 +201,12 @@ class Resolver:
             is_meant = imported.startswith(start) and imported.endswith(end) if star else imported == pattern
             if is_meant and (not root or folder == root or folder.startswith(root + "/")):
                 middle = imported[len(start) : len(imported) - len(end)] if star else ""
-                if found := self._script_file(posixpath.join(root, target.replace("*", middle, 1))):
-                    return found
+                if file := self._script_file(posixpath.join(root, target.replace("*", middle, 1))):
+                    return file
         for package, root, entries in self._packages:
             if imported == package:
                 wanted = [posixpath.join(root, entry) for entry in (*entries, "src/index", "index")]
-                return next((found for each in wanted if (found := self._script_file(each))), ())
+                return next((file for each in wanted if (file := self._script_file(each))), ())
             if imported.startswith(package + "/"):
                 rest = imported[len(package) + 1 :]
                 return self._script_file(posixpath.join(root, rest)) or self._script_file(f"{root}/src/{rest}")
@@ -236,7 +236,7 @@ def _python_modules(names: Collection[str]) -> dict[str, list[str]]:
     roots = {folder for folder, _, name in parts if name in ("pyproject.toml", "setup.py", "setup.cfg")}
     roots |= {""}
     roots |= {posixpath.join(root, name) for root in roots for name in _ROOTS}
-    found: dict[str, list[str]] = {}
+    modules: dict[str, list[str]] = {}
     starts: dict[str, set[str]] = {}  # the roots from which the modules in a folder can be imported, by folder
     for path in sorted(python):
         module = path.rpartition(".")[0].removesuffix("/__init__")
@@ -249,8 +249,8 @@ def _python_modules(names: Collection[str]) -> dict[str, list[str]]:
         for root in starts[folder]:
             dotted = module[len(root) + 1 if root else 0 :].replace("/", ".")
             if dotted and dotted != "__init__":
-                found.setdefault(dotted, []).append(path)
-    return found
+                modules.setdefault(dotted, []).append(path)
+    return modules
 
 
 def _above(path: str) -> list[str]:

@@ -92,13 +92,13 @@ def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) 
     scores at least 70, so that it is loaded ahead. `now` is canonical UTC; `for_task` chooses the weights for a request
     with a task's text.
     """
-    relevance = [*by_task(known), *_beside(path, known, for_task=for_task)]
+    relevance = [*task_points(known), *_beside(path, known, for_task=for_task)]
     recency = _by_commits(known.ago) if for_task else _recency(known.changed, now)
     dependency = [(float(known.near.points), "; ".join(known.near.why))] if known.near else []
     weights = _TASK_WEIGHTS if for_task else _WEIGHTS
     parts = [
-        min(sum(points for points, _ in given), most)
-        for given, (most, _) in zip((relevance, recency, dependency), weights, strict=True)
+        min(sum(points for points, _ in parts_given), most)
+        for parts_given, (most, _) in zip((relevance, recency, dependency), weights, strict=True)
     ]
     total = sum(points / most * 100 * weight for points, (most, weight) in zip(parts, weights, strict=True))
     reasons = (*relevance, *recency, *dependency)
@@ -109,15 +109,18 @@ def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) 
     return Score(round(total, 1), round(parts[0], 1), round(parts[1], 1), round(parts[2], 1), reasons)
 
 
-def by_task(known: FileKnowledge) -> list[tuple[float, str]]:
-    """Return the points that a task gives to a file, each with its reason: up to 30 for its text, 20 for its name."""
-    found: list[tuple[float, str]] = []
+def task_points(known: FileKnowledge) -> list[tuple[float, str]]:
+    """Return the points that a task gives to a file, each with its reason.
+
+    The file gets up to 30 points for how well its text matches the task, and up to 20 if the task mentions it.
+    """
+    points: list[tuple[float, str]] = []
     if known.match:
         words = f"it says {', '.join(known.words)}" if known.words else "it says words of the task"
-        found.append((round(TEXT * known.match, 1), words))
+        points.append((round(TEXT * known.match, 1), words))
     if known.mention is not None:
-        found.append((round(NAMED * known.mention.share, 1), known.mention.why))
-    return found
+        points.append((round(NAMED * known.mention.share, 1), known.mention.why))
+    return points
 
 
 def _beside(path: str, known: FileKnowledge, *, for_task: bool) -> list[tuple[float, str]]:
@@ -125,20 +128,20 @@ def _beside(path: str, known: FileKnowledge, *, for_task: bool) -> list[tuple[fl
 
     With a task they are multiplied by how well the file matches the task.
     """
-    found: list[tuple[float, str]] = []
+    points: list[tuple[float, str]] = []
     if known.is_modified:
-        found.append((MODIFIED * _REST if for_task else MODIFIED, "changed in the last five operations"))
+        points.append((MODIFIED * _REST if for_task else MODIFIED, "changed in the last five operations"))
     share = _REST * known.match if for_task else 1.0
     if not share:
-        return found
+        return points
     if known.issues or known.todos:
         todos = [f"{known.todos} TODO{'s' if known.todos > 1 else ''}"] if known.todos else []
-        found.append((round(UNRESOLVED * share, 1), f"unresolved: {', '.join((*known.issues, *todos))}"))
+        points.append((round(UNRESOLVED * share, 1), f"unresolved: {', '.join((*known.issues, *todos))}"))
     if _CORE.fullmatch(path) and not _ELSEWHERE.fullmatch(path):
-        found.append((round(CORE * share, 1), "configuration or schema"))
+        points.append((round(CORE * share, 1), "configuration or schema"))
     elif _UTILITY.fullmatch(path):
-        found.append((round(UTILITY * share, 1), "utility"))
-    return found
+        points.append((round(UTILITY * share, 1), "utility"))
+    return points
 
 
 def _by_commits(ago: int | None) -> list[tuple[float, str]]:

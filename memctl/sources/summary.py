@@ -16,7 +16,7 @@ from memctl.record.frontmatter import clean_newlines
 from memctl.record.snapshot import Snapshot
 from memctl.sources import summary_lines
 from memctl.sources.load_plan import OUTLINE
-from memctl.sources.summary_lines import ViewRow
+from memctl.sources.summary_lines import SummaryLine
 from memctl.text import sensitive_files
 from memctl.text.fit import most
 from memctl.text.phrases import quantity
@@ -75,7 +75,7 @@ class _Page(msgspec.Struct, frozen=True):
 
     path: str
     about: str
-    rows: list[ViewRow]
+    rows: list[SummaryLine]
     size: int
     lines: int
     of_file: Count
@@ -96,17 +96,17 @@ class _Page(msgspec.Struct, frozen=True):
         """
         chosen, group = self.choose(number), ""
         figures = f"{self.lines:,} lines, {self.size:,} bytes, {self.of_file.tokens:,} tokens ({self.of_file.source})"
-        found = [f"# {self.path}", figures, *([self.about] if self.about else [])]
+        lines = [f"# {self.path}", figures, *([self.about] if self.about else [])]
         for place, row in enumerate(self.rows):
             if place in chosen and row.is_rest:
-                found[-1] += row.text
+                lines[-1] += row.text
             elif place in chosen:
-                found += ["", f"{row.group}:", row.text] if row.group != group else [row.text]
+                lines += ["", f"{row.group}:", row.text] if row.group != group else [row.text]
                 group = row.group
         missing = self.count_missing(chosen)
         less = f"{quantity(missing, 'more line')} of this view left out; " if missing else ""
         how = f"the file {self.path} has" if self.for_agent else f"`memctl show §4.{self.path}` loads"
-        return "\n".join([*found, "", f"{less}{how} all {self.lines:,} lines.", ""])
+        return "\n".join([*lines, "", f"{less}{how} all {self.lines:,} lines.", ""])
 
 
 def _page(path: str, text: str, size: int, of_file: Count, for_agent: bool) -> _Page:

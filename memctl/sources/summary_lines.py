@@ -28,10 +28,10 @@ _IMPORTS_AT_ONCE = 8
 _DEFINITIONS, _HEADINGS = "Definitions, by line", "Headings, by line"
 
 
-class ViewRow(msgspec.Struct, frozen=True):
+class SummaryLine(msgspec.Struct, frozen=True):
     """A line of a file's summary: its rank (the lowest is the most important), the heading of its group, and its text.
 
-    With `is_rest` the text continues the line of the row before, and its rank is higher than that row's.
+    With `is_rest` the text continues the line of the SummaryLine before it, which has a lower rank.
     """
 
     rank: Rank
@@ -40,7 +40,7 @@ class ViewRow(msgspec.Struct, frozen=True):
     is_rest: bool = False
 
 
-def rows(path: str, text: str) -> list[ViewRow]:
+def rows(path: str, text: str) -> list[SummaryLine]:
     """Return the lines that a summary of a file may have, in the file's order; `text` has LF line ends."""
     suffix = suffix_of(path)
     if definitions.is_outlined(suffix):
@@ -55,12 +55,12 @@ def rows(path: str, text: str) -> list[ViewRow]:
     return list(_toml(text) if suffix == "toml" else _yaml(text) if suffix in _DATA else _lines(text))
 
 
-def _code(suffix: str, path: str, text: str) -> list[ViewRow]:
+def _code(suffix: str, path: str, text: str) -> list[SummaryLine]:
     names = list(dict.fromkeys(each.partition(imports.NAME)[0] for each in imports.in_code(suffix, text)))
     result = []
     for start in range(0, len(names), _IMPORTS_AT_ONCE):
         some = _BETWEEN_IMPORTS.join(names[start : start + _IMPORTS_AT_ONCE])
-        result.append(ViewRow((1 if start == 0 else 3, 0, start), "Imports", some))
+        result.append(SummaryLine((1 if start == 0 else 3, 0, start), "Imports", some))
     lines, markers = text.split("\n"), outline.markers(path, text)
     spans = _spans(markers, len(lines))
     width = len(str(len(lines)))
@@ -68,9 +68,9 @@ def _code(suffix: str, path: str, text: str) -> list[ViewRow]:
         is_private = re.search(r"(?:^|[ .])[_#]\w+(?:\(\))?$", marker.title) is not None
         level = 2 * (marker.level + is_private)
         shown = f"{marker.line:>{width}}{'  ' * marker.level}{marker.title}"
-        result.append(ViewRow((2, level, -span, marker.line), _DEFINITIONS, shown))
+        result.append(SummaryLine((2, level, -span, marker.line), _DEFINITIONS, shown))
         if about := outline.plain(outline.of_definition(suffix, lines, marker.line)):
-            result.append(ViewRow((2, level + 1, -span, marker.line), _DEFINITIONS, f": {about}", is_rest=True))
+            result.append(SummaryLine((2, level + 1, -span, marker.line), _DEFINITIONS, f": {about}", is_rest=True))
     return result or list(_lines(text))
 
 
@@ -85,32 +85,32 @@ def _spans(markers: list[Marker], lines: int) -> list[int]:
     return [end - marker.line for end, marker in zip(ends, markers, strict=True)]
 
 
-def _markdown(text: str) -> Iterator[ViewRow]:
+def _markdown(text: str) -> Iterator[SummaryLine]:
     """Yield the headings, each with the first sentence below it, and the first sentence of the text."""
     last: Marker | None = None
     for block in outline.blocks(text):
         if block.level:
             shown = f"{block.line:>5}  {'#' * block.level} {block.title}"
-            yield ViewRow((1, 2 * block.level, block.line), _HEADINGS, shown)
+            yield SummaryLine((1, 2 * block.level, block.line), _HEADINGS, shown)
         elif last is None:
-            yield ViewRow((0, 0), _HEADINGS, fit.first_sentence(block.title))
+            yield SummaryLine((0, 0), _HEADINGS, fit.first_sentence(block.title))
         elif last.level:
             rank = (1, 2 * last.level + 1, last.line)
-            yield ViewRow(rank, _HEADINGS, f": {fit.first_sentence(block.title)}", is_rest=True)
+            yield SummaryLine(rank, _HEADINGS, f": {fit.first_sentence(block.title)}", is_rest=True)
         last = block
 
 
-def _json(value: Any) -> Iterator[ViewRow]:
+def _json(value: Any) -> Iterator[SummaryLine]:
     """Yield the keys of an object and of the objects in it; for an array, those of its first item."""
     if isinstance(value, list):
-        yield ViewRow((0, 0), "Content", _shape(value))
+        yield SummaryLine((0, 0), "Content", _shape(value))
         value = value[0] if value else None
     if not isinstance(value, dict):
         return
     for number, (key, inner) in enumerate(islice(value.items(), _MOST_KEYS)):
-        yield ViewRow((1, number), "Keys", f"{outline.plain(key)}: {_shape(inner, key)}")
+        yield SummaryLine((1, number), "Keys", f"{outline.plain(key)}: {_shape(inner, key)}")
         for place, (name, deep) in enumerate(islice(inner.items(), _MOST_KEYS) if isinstance(inner, dict) else ()):
-            yield ViewRow((2, place, number), "Keys", f"  {outline.plain(name)}: {_shape(deep, name)}")
+            yield SummaryLine((2, place, number), "Keys", f"  {outline.plain(name)}: {_shape(deep, name)}")
 
 
 def _shape(value: Any, key: str = "") -> str:
@@ -132,7 +132,7 @@ _YAML_KEY = re.compile(r"( *)(?:- )?([\w\"'./@*<-][^:#]{0,80}?):(?:[ \t]+(.*))?$
 _BLOCK = re.compile(r"[|>][+-]?\d?\s*(?:#.*)?$")
 
 
-def _yaml(text: str) -> Iterator[ViewRow]:
+def _yaml(text: str) -> Iterator[SummaryLine]:
     """Yield the keys without indentation, and those indented by one step."""
     step, skipped = 0, -1
     for number, line in enumerate(text.split("\n"), 1):
@@ -155,7 +155,7 @@ _TOML_TABLE = re.compile(r"\s*(\[\[?[^\]]+\]\]?)\s*(?:#.*)?$")
 _TOML_KEY = re.compile(r"\s*([\w\"'.-]{1,80})\s*=\s*(.*)$")
 
 
-def _toml(text: str) -> Iterator[ViewRow]:
+def _toml(text: str) -> Iterator[SummaryLine]:
     """Yield the tables, and the keys in each."""
     quote, level = "", 0
     for number, line in enumerate(text.split("\n"), 1):
@@ -173,24 +173,24 @@ def _toml(text: str) -> Iterator[ViewRow]:
             yield _key(number, level, f"{match[1]} = {'…' if opened else _value(match[1], value)}")
 
 
-def _key(number: int, level: int, text: str) -> ViewRow:
-    return ViewRow((1 + level, number), "Keys, by line", f"{number:>5}{'  ' * (level + 1)}{outline.plain(text)}")
+def _key(number: int, level: int, text: str) -> SummaryLine:
+    return SummaryLine((1 + level, number), "Keys, by line", f"{number:>5}{'  ' * (level + 1)}{outline.plain(text)}")
 
 
 _FREQUENT = "Most frequent lines (# for numbers, ids and quotes)"
 _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+|\"[^\"]*\"|'[^']*'")
 
 
-def _lines(text: str) -> Iterator[ViewRow]:
+def _lines(text: str) -> Iterator[SummaryLine]:
     """Yield the first and last lines of a text, and its most frequent lines, in which numbers, ids and quotes match."""
     lines = [line for line in text.split("\n") if line.strip()]
     for number, line in enumerate(lines[:_EDGE]):
-        yield ViewRow((number, 0), "It begins", outline.plain(line[:_LONGEST_LINE]))
+        yield SummaryLine((number, 0), "It begins", outline.plain(line[:_LONGEST_LINE]))
     shapes = Counter(_VARIABLE.sub("#", line[:_LONGEST_LINE]) for line in lines)
     frequent = sorted(shapes.items(), key=lambda item: (-item[1], item[0]))[:_SHAPES]
     for number, (shape, count) in enumerate(frequent):
         if count > 1:
-            yield ViewRow((number, 2), _FREQUENT, f"{count:>7,} x {outline.plain(shape)}")
+            yield SummaryLine((number, 2), _FREQUENT, f"{count:>7,} x {outline.plain(shape)}")
     last = lines[_EDGE:][-_EDGE:]
     for number, line in enumerate(last):
-        yield ViewRow((len(last) - 1 - number, 1), "It ends", outline.plain(line[:_LONGEST_LINE]))
+        yield SummaryLine((len(last) - 1 - number, 1), "It ends", outline.plain(line[:_LONGEST_LINE]))

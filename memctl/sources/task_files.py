@@ -53,25 +53,25 @@ def mentions(task: str, contents: Mapping[str, Content], likely: Collection[str]
     `contents` are the files to look for, by path. A word that more than 5,000 files have counts only for the files
     `likely`, and for the files that another word finds.
     """
-    found: Mentions = {}
+    result: Mentions = {}
     task = task[:_LONGEST]
     tokens = [token.strip(".-/\\") for token in dict.fromkeys(_TOKEN.findall(_without_lines(task)))]
     names = frozenset(contents)
     rest = task
     for token in tokens:
-        if _add_paths(found, names, token):
+        if _add_paths(result, names, token):
             rest = rest.replace(token, " ")  # its folders add nothing
-    _add_definitions(found, contents, tokens, task)
-    _add_words(found, contents, rest, likely)
-    return found
+    _add_definitions(result, contents, tokens, task)
+    _add_words(result, contents, rest, likely)
+    return result
 
 
 def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) -> Mentions:
     """Return the files among `names` to which records or sections matching a task point, each with its mention.
 
     A matching record points to the files that it refers to. A section points to the files that it covers if its title
-    has a word of the task. The share of a record's files grows with how well the record matches the task, and with how
-    many of the task's words it has. `now` is canonical UTC.
+    has a word of the task. The `share` in the mention of a record's file grows with how well the record matches the
+    task, and with how many of the task's words it has. `now` is the current time, such as "2025-11-04T14:32:00Z".
     """
     found: Mentions = {}
     wanted = _telling_words(task[:_LONGEST])
@@ -105,17 +105,17 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
 
 def strongest(*several: Mentions) -> Mentions:
     """Merge mentions: returns the strongest mention of each file."""
-    found: Mentions = {}
+    result: Mentions = {}
     for each in several:
         for path, mention in each.items():
-            _add(found, [path], mention.share, mention.why)
-    return found
+            _add(result, [path], mention.share, mention.why)
+    return result
 
 
-def _add(found: Mentions, paths: Iterable[str], share: float, why: str) -> None:
+def _add(result: Mentions, paths: Iterable[str], share: float, why: str) -> None:
     for path in paths:
-        if share > 0 and (path not in found or found[path].share < share):
-            found[path] = FileMention(round(share, 3), why)
+        if share > 0 and (path not in result or result[path].share < share):
+            result[path] = FileMention(round(share, 3), why)
 
 
 def _without_lines(task: str) -> str:
@@ -123,11 +123,11 @@ def _without_lines(task: str) -> str:
 
 
 def _files_below(names: Iterable[str], folder: str) -> list[str]:
-    found = [name for name in names if name.startswith(folder)]
-    return found if len(found) <= _MOST_BELOW else []
+    below = [name for name in names if name.startswith(folder)]
+    return below if len(below) <= _MOST_BELOW else []
 
 
-def _add_paths(found: Mentions, names: frozenset[str], token: str) -> bool:
+def _add_paths(result: Mentions, names: frozenset[str], token: str) -> bool:
     """Add the files that a word names as a path, a file's name or a module's dotted name.
 
     Returns whether the word names a file without doubt.
@@ -139,25 +139,25 @@ def _add_paths(found: Mentions, names: frozenset[str], token: str) -> bool:
     is_one = len(paths) <= _FEW
     for path in paths:
         if path.endswith("/"):
-            _add(found, _files_below(names, path), IN_FOLDER, f"the task names {path}")
+            _add(result, _files_below(names, path), IN_FOLDER, f"the task names {path}")
         else:
-            _add(found, [path], FULL if is_one else ONE_OF_MANY, f"the task names {token}")
-    return is_one and any(path in found and found[path].share == FULL for path in paths)
+            _add(result, [path], FULL if is_one else ONE_OF_MANY, f"the task names {token}")
+    return is_one and any(path in result and result[path].share == FULL for path in paths)
 
 
-def _add_definitions(found: Mentions, contents: Mapping[str, Content], tokens: Iterable[str], task: str) -> None:
+def _add_definitions(result: Mentions, contents: Mapping[str, Content], tokens: Iterable[str], task: str) -> None:
     """Add the files that define a name in the task, such as `pay_all`, `CardClient` or `Cart.total()`."""
-    named = {part for token in tokens for part in re.split(r"[./\\]", token) if _MIXED.search(part)}
-    named |= set(re.findall(r"\b(\w{3,})\(", task)) | set(re.findall(r"`(\w{3,})`", task))
+    parts = {part for token in tokens for part in re.split(r"[./\\]", token) if _MIXED.search(part)}
+    parts |= set(re.findall(r"\b(\w{3,})\(", task)) | set(re.findall(r"`(\w{3,})`", task))
     defining: dict[str, list[str]] = {}
-    for path in set().union(*paths_with_text(contents, named).values()) if named else ():
-        for name in named.intersection(contents[path].facts.names):
+    for path in set().union(*paths_with_text(contents, parts).values()) if parts else ():
+        for name in parts.intersection(contents[path].facts.names):
             defining.setdefault(name, []).append(path)
     for name, paths in defining.items():
-        _add(found, paths, FULL if len(paths) <= _FEW else ONE_OF_MANY, f"it defines {name}")
+        _add(result, paths, FULL if len(paths) <= _FEW else ONE_OF_MANY, f"it defines {name}")
 
 
-def _add_words(found: Mentions, contents: Mapping[str, Content], task: str, likely: Collection[str]) -> None:
+def _add_words(result: Mentions, contents: Mapping[str, Content], task: str, likely: Collection[str]) -> None:
     """Add the files whose path, definitions or description share words with a task; a rare word weighs more."""
     wanted = _telling_words(task)
     if not wanted:
@@ -183,8 +183,8 @@ def _add_words(found: Mentions, contents: Mapping[str, Content], task: str, like
         weight += _NAME_WORDS * sum(weights[word] for word in sorted(weak - strong))
         if weight:
             share = _PATH_WORDS * math.sqrt(weight / most)  # some words of a task never occur in any path
-            _add(found, [path], share, f"words of the task: {', '.join(sorted(strong | weak))}")
-    _add_called(found, wanted, in_path)
+            _add(result, [path], share, f"words of the task: {', '.join(sorted(strong | weak))}")
+    _add_called(result, wanted, in_path)
 
 
 def _with_words(contents: Mapping[str, Content], wanted: Mapping[str, str]) -> tuple[set[str], dict[str, int]]:
@@ -207,8 +207,8 @@ def _with_words(contents: Mapping[str, Content], wanted: Mapping[str, str]) -> t
     frequent = {word: number for word, number in numbers.items() if number > _MOST_HAVING}
 
     def matching(pattern: str, before: str = "") -> set[str]:
-        found = (match.start() for match in re.finditer(pattern, text))
-        return {paths[bisect_right(ends, at)] for at in found if not before or text[at - 1 : at] in before}
+        starts = (match.start() for match in re.finditer(pattern, text))
+        return {paths[bisect_right(ends, at)] for at in starts if not before or text[at - 1 : at] in before}
 
     def having(word: str) -> set[str]:
         start = shortest[word]
@@ -221,15 +221,15 @@ def _with_words(contents: Mapping[str, Content], wanted: Mapping[str, str]) -> t
     for word in frequent:
         ends_of_forms = "|".join(re.escape(form.removeprefix(shortest[word])) for form in forms[word])
         called.append(matching(rf"{re.escape(shortest[word])}(?:{ends_of_forms})(?=[.\n]|$)", "/\n"))
-    found = set[str]().union(*rare, *called)
-    if frequent and not found:
+    with_words = set[str]().union(*rare, *called)
+    if frequent and not with_words:
         rarest = min(frequent, key=frequent.__getitem__)
         del frequent[rarest]
-        found = having(rarest)
-    return found, frequent
+        with_words = having(rarest)
+    return with_words, frequent
 
 
-def _add_called(found: Mentions, wanted: Mapping[str, str], paths: Iterable[str]) -> None:
+def _add_called(result: Mentions, wanted: Mapping[str, str], paths: Iterable[str]) -> None:
     """Add the files whose name, without the suffix, is a word of the task, if at most three files have that name."""
     called: dict[str, list[str]] = {}
     for path in paths:
@@ -237,7 +237,7 @@ def _add_called(found: Mentions, wanted: Mapping[str, str], paths: Iterable[str]
         if len(stem) >= _SHORTEST and stem in wanted:
             called.setdefault(wanted[stem], []).append(path)
     for word, several in called.items():
-        _add(found, several if len(several) <= _FEW else [], CALLED, f"it is called {word}")
+        _add(result, several if len(several) <= _FEW else [], CALLED, f"it is called {word}")
 
 
 def _telling_words(task: str) -> dict[str, str]:

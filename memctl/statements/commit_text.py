@@ -35,7 +35,7 @@ def is_step(title: str) -> bool:
 
 
 def gives_reason(text: str) -> bool:
-    """Return whether a text about a change gives a reason ("because …") or names what was rejected ("instead of …")."""
+    """Return whether a text about a change gives a reason ("because …") or names a rejected way ("instead of …")."""
     return _WHY.search(text) is not None
 
 

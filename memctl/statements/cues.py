@@ -15,7 +15,7 @@ from memctl.text.lazy_regex import lazy_regex
 
 
 class Cue(NamedTuple):
-    """A pattern, and words of which at least one is in every text that the pattern matches.
+    """A pattern, and a list of words: every text that the pattern matches has at least one of them.
 
     The pattern is compiled only for a text with one of the words: all patterns together take 10 ms, and a hook's host
     waits for that.

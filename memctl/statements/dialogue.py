@@ -1,9 +1,9 @@
 """Find what a user and an agent state in a dialogue in free words: each statement once, with its speaker and turn.
 
-An assent is joined with the proposal that it answers. A request of the user, and what the agent agrees to change, count
-once files are changed for it; a report of changes counts if no choice was stated since the user's prompt. A later
-statement about the same topic replaces the earlier one, except that an agent does not overrule the user. A statement
-that its speaker takes back is dropped.
+An assent such as "yes" is joined with the proposal that it answers. A request of the user, or a change that the agent
+agrees to make, counts as a decision only if files are changed afterwards. An agent's report of changes counts if nobody
+stated a choice since the user's last prompt. A later statement about the same topic replaces the earlier one, except
+that an agent does not overrule the user. A statement that its speaker takes back is dropped.
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ class Turn(msgspec.Struct, frozen=True):
 class FreeStatement(msgspec.Struct, frozen=True):
     """A statement in free words, and the reason and rejected alternatives that it gives.
 
-    `kind` is "decision", "constraint", "learning" or "issue". `by` is the speaker (USER or AGENT), and `turn` the
-    number of the turn. `is_sure` says that the user stated it firmly in these words, and that it holds from now on or
-    that files were changed for it at once. `title` is a plan's heading, "" for other statements.
+    - `kind` is "decision", "constraint", "learning" or "issue".
+    - `by` is the speaker (USER or AGENT), and `turn` the number of the turn.
+    - `is_sure` says that the user stated it firmly in these words. In addition, it holds from now on, or files were
+      changed for it at once.
+    - `title` is a plan's heading, "" for other statements.
     """
 
     kind: str
@@ -80,10 +82,10 @@ class Topic(msgspec.Struct, frozen=True):
         return Topic(frozenset(name.strip(".:#-/").lower() for name in names), stems(text))
 
     def is_same(self, other: Topic) -> bool:
-        """Return whether two topics share at least half of their names, or 60 % of their words if one has few names.
+        """Return whether this topic and another are the same: they share half of their names, or 60 % of their words.
 
-        The shares are of the topic that has fewer names, or fewer words. Names count if both topics have at least two,
-        and words if both have at least three.
+        The share is of the topic that has fewer names or words. Names are compared if both topics have at least two of
+        them, and otherwise words, of which both must have at least three.
         """
         fewer = min(len(self.names), len(other.names))
         if fewer >= _NAMES:
@@ -144,7 +146,7 @@ class _DialogueReader:
 
     def finish(self) -> list[FreeStatement]:
         self._take_report()
-        return sorted((one[0] for one in self._found if one is not None), key=lambda one: one.turn)
+        return sorted((stated[0] for stated in self._found if stated is not None), key=lambda stated: stated.turn)
 
     def _take_prompt(self, turn: Turn) -> None:
         if self._unheeded is not None:
@@ -230,8 +232,8 @@ class _DialogueReader:
     def _take_back(self) -> None:
         """Drop the last cause that the agent stated, since it says now that it was wrong."""
         for place in range(len(self._found) - 1, max(len(self._found) - 4, -1), -1):
-            one = self._found[place]
-            if one is not None and one[0].by == AGENT and one[0].kind == LEARNING:
+            stated = self._found[place]
+            if stated is not None and stated[0].by == AGENT and stated[0].kind == LEARNING:
                 self._found[place] = None
                 return
 

@@ -184,18 +184,18 @@ MODIFIED = "modified"
 @cache
 def _roles() -> dict[str, str]:
     """Return the role of each label, by its words."""
-    found = {phrase: role for role, phrases in _PHRASES.items() for phrase in phrases.split("|")}
+    roles = {phrase: role for role, phrases in _PHRASES.items() for phrase in phrases.split("|")}
     ends = ("decision", "decisions", "decision made", "decisions made", "decision taken", "decisions taken")
-    found |= {before + end: DECISION for before in _BEFORE[DECISION] for end in ends}
+    roles |= {before + end: DECISION for before in _BEFORE[DECISION] for end in ends}
     kinds = ("bug", "bugs", "issue", "issues", "problem", "problems", "blocker", "blockers")
-    found |= {f"{before}{kind}": ISSUE for before in _BEFORE[ISSUE] for kind in kinds}
-    return found
+    roles |= {f"{before}{kind}": ISSUE for before in _BEFORE[ISSUE] for kind in kinds}
+    return roles
 
 
 def look_up(name: str) -> tuple[str, str, str]:
     """Return the meaning of a label: its role, the id of a bug or issue in it, and a severity in it.
 
-    The role is the constant of this module for what people state under the label, "" for an unknown label. Id and
+    The role says what people state under the label. It is a constant of this module, "" for an unknown label. Id and
     severity are "" if the label has none. `BUG-2847 [CRITICAL]` gives (ISSUE, "BUG-2847", "critical").
     """
     words = name.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("_", " ")

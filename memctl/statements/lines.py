@@ -45,10 +45,12 @@ _LONGEST = 2_000  # characters of a row of a table
 class Line(msgspec.Struct):
     """One line of a text: its number (from 1), its text behind its marks, and what the marks say.
 
-    `raw` is the whole line; a cell of a table has the table's row. `column` (from 0) is where the text begins; in a
-    list item, where its last bullet or number begins. `level` is the level of a heading, 0 for none. `box` is DONE or
-    OPEN for a line with a ticked or an empty check box, "" for none, and `moment` is the time at the line's beginning,
-    "" for none. `is_code` says that the line is in fenced code, where nothing is a mark.
+    - `raw` is the whole line; for a cell of a table it is the table's row.
+    - `column` (from 0) is where the text begins, or in a list item where its last bullet or number begins.
+    - `level` is the level of a heading, 0 for none.
+    - `box` is DONE or OPEN for a line with a ticked or an empty check box, "" for none.
+    - `moment` is the time at the line's beginning, "" for none.
+    - `is_code` says that the line is in fenced code, where nothing is a mark.
     """
 
     number: int
@@ -69,10 +71,10 @@ class Line(msgspec.Struct):
 
 def lines_of(text: str) -> Iterator[Line]:
     """Yield the lines of a text, parsed; a row of a table yields a line for each cell."""
-    found = headings.outside_fences(text)
+    stretches = headings.outside_fences(text)
     head: list[str] = []
     is_of_pairs = False
-    for place, (raw, outside) in enumerate(found):
+    for place, (raw, outside) in enumerate(stretches):
         number = place + 1
         if not outside or raw.lstrip().startswith(("```", "~~~")):
             yield Line(number, raw, raw, is_code=True)
@@ -85,12 +87,12 @@ def lines_of(text: str) -> Iterator[Line]:
         if len(bare) > _LONGEST or _RULE.fullmatch(bare.rstrip()):
             continue
         cells = [cell.strip().replace("\\|", "|") for cell in _CELL.split(bare.strip().strip("|"))]
-        following = found[place + 1][0].lstrip(" \t>").rstrip() if place + 1 < len(found) else ""
+        following = stretches[place + 1][0].lstrip(" \t>").rstrip() if place + 1 < len(stretches) else ""
         if len(cells) > 1 and len(following) <= _LONGEST and _RULE.fullmatch(following):
             if _is_head(cells):
                 head = cells
                 continue
-            first = _CELL.split(found[place + 2][0].strip(" \t>|"))[0] if place + 2 < len(found) else ""
+            first = _CELL.split(stretches[place + 2][0].strip(" \t>|"))[0] if place + 2 < len(stretches) else ""
             if not labels.look_up(cells[0].strip(_AROUND))[0] and labels.look_up(first.strip(_AROUND))[0]:
                 continue  # it names the columns of pairs, such as "Field" and "Value"
         is_of_pairs = is_of_pairs or (len(cells) > 1 and bool(labels.look_up(cells[0].strip(_AROUND))[0]))
@@ -111,9 +113,9 @@ def _in_columns(cells: Sequence[str], head: Sequence[str]) -> Iterator[str]:
 
     For a table of files the first label is what was done.
     """
-    named = dict(zip((name.strip("*_: ") for name in head), cells, strict=False))
-    small = {name.lower(): cell for name, cell in named.items()}
-    for number, (name, cell) in enumerate(named.items()):
+    cells_by_name = dict(zip((name.strip("*_: ") for name in head), cells, strict=False))
+    small = {name.lower(): cell for name, cell in cells_by_name.items()}
+    for number, (name, cell) in enumerate(cells_by_name.items()):
         if number == 0 and name.lower() in ("file", "path"):
             yield f"{(small.get('action') or labels.MODIFIED).strip('`*_')}: {cell.strip('`')}"
         elif cell and name.lower() != "action":
@@ -134,30 +136,32 @@ def parse(number: int, line: str, raw: str | None = None) -> Line:
 
     If `line` is a cell of a table, `raw` is the row of the table that has the cell; otherwise it is None.
     """
-    found = Line(number, line if raw is None else raw)
+    parsed_line = Line(number, line if raw is None else raw)
     if quote := _QUOTE.match(line):
         line = line[quote.end() :]
-    end, found.column = 0, len(line) - len(line.lstrip(" \t"))
+    end, parsed_line.column = 0, len(line) - len(line.lstrip(" \t"))
     for _ in range(_MOST_MARKS):
         match = _MARK.match(line, end)
         if match is None or match.end() == end:
             break
         if match["heading"]:
-            found.level = len(match["heading"])
+            parsed_line.level = len(match["heading"])
         elif match["item"]:
-            found.is_item, found.column = True, match.start("item")
+            parsed_line.is_item, parsed_line.column = True, match.start("item")
         elif match["box"]:
             is_done = match["box"][0] in _TICKS or match["box"][1:2] in ("x", "X")
-            found.box = DONE if is_done else OPEN
+            parsed_line.box = DONE if is_done else OPEN
         elif match["moment"]:
-            found.moment = match["moment"]
+            parsed_line.moment = match["moment"]
         end = match.end()
-    found.text = line[end:].strip()
-    if found.level:
-        found.text = found.text.rstrip("#").rstrip()
-    elif (bracketed := _BRACKETED.fullmatch(found.text)) and (not found.is_item or labels.look_up(bracketed[1])[0]):
-        found.level, found.text = _LOWEST, bracketed[1]
-    return found
+    parsed_line.text = line[end:].strip()
+    if parsed_line.level:
+        parsed_line.text = parsed_line.text.rstrip("#").rstrip()
+    elif (bracketed := _BRACKETED.fullmatch(parsed_line.text)) and (
+        not parsed_line.is_item or labels.look_up(bracketed[1])[0]
+    ):
+        parsed_line.level, parsed_line.text = _LOWEST, bracketed[1]
+    return parsed_line
 
 
 _NAME = r"[^\W\d_](?:[^:*_`|\n]|_(?=[^\W_])){0,60}?"  # of a label; a field's name may have underscores
@@ -221,8 +225,8 @@ def label_of(line: Line) -> Label | None:
 
 def role_of(line: str) -> str:
     """Return the role (see `labels.look_up`) of the label at the beginning of a line; "" without a known label."""
-    found = label_of(parse(1, line))
-    return found.role if found else ""
+    label = label_of(parse(1, line))
+    return label.role if label else ""
 
 
 LABELLED, WITHIN_A_LINE = 1.0, 0.9  # certainty of a label at the beginning of a line, and of one within it
@@ -243,10 +247,11 @@ _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,
 def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
     """Cut a line before each label within it, and yield each part with a certainty from 0 to 1.
 
-    The certainty is that of a statement in the part: 1.0 at the beginning of the line, 0.9 within it.
-    "Fixed it. Next: deploy the API." has the parts "Fixed it." and "Next: deploy the API."; after each part from within
-    the line, an empty part follows, which ends the statement. If the line begins with a known label, the text of each
-    label reaches to the next label. Otherwise it ends with its sentence.
+    The certainty is that of a statement in the part: 1.0 at the beginning of the line, 0.9 within it. For example
+    "Fixed it. Next: deploy the API." has the parts "Fixed it." and "Next: deploy the API.".
+
+    If the line begins with a known label, the text of each label reaches to the next label. Otherwise it ends with its
+    sentence. After each part from within the line, an empty part follows, which ends the statement.
     """
     text = line.text[:_LONGEST_LINE]
     if ":" not in text or line.level:
@@ -266,9 +271,9 @@ def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
     if first:
         yield msgspec.structs.replace(line, text=first), LABELLED
     for start, end in zip(starts, [*starts[1:], len(line.text)], strict=True):
-        said = line.text[start:end].rstrip(_SEPARATING)
-        stop = None if is_of_labels else _ENDS.search(said)
-        yield Line(line.number, line.raw, said[: stop.start()] if stop else said), WITHIN_A_LINE
+        words = line.text[start:end].rstrip(_SEPARATING)
+        stop = None if is_of_labels else _ENDS.search(words)
+        yield Line(line.number, line.raw, words[: stop.start()] if stop else words), WITHIN_A_LINE
         yield Line(line.number, line.raw), WITHIN_A_LINE
 
 

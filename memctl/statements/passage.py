@@ -1,7 +1,4 @@
-"""The text under a label such as `Rationale:`: its paragraphs and list items.
-
-A list ends where indentation decreases.
-"""
+"""The text under a label such as `Rationale:`, collected line by line: its paragraphs and list items."""
 
 from __future__ import annotations
 
@@ -41,12 +38,12 @@ class Passage:
 
     @property
     def is_below(self) -> bool:
-        """Whether the text starts in a line below the label, and not in the label's own line."""
+        """Whether the text of this passage starts in a line below its label, and not in the label's own line."""
         return not self.label.rest
 
     @property
     def has_items(self) -> bool:
-        """Whether the last part so far is a list item."""
+        """Whether the last part that this passage has so far is a list item."""
         return bool(self.parts) and self.parts[-1].is_item
 
     def takes_item(self, line: Line) -> bool:
@@ -71,7 +68,7 @@ class Passage:
     def takes_text(self, line: Line) -> bool:
         """Return whether a line without marks continues this passage.
 
-        A passage for a front matter value, such as the severity, is only one line or one paragraph.
+        The passage of a front matter value, such as the severity, is only one line or one paragraph.
         """
         if not self.parts:
             return True
@@ -105,10 +102,10 @@ class Passage:
         If the passage is a single text such as `a (why), b (why)`, the result has an item for each: `a (why)` and
         `b (why)`.
         """
-        found = tuple(plain("\n".join(part.lines)) for part in self.parts)
-        if len(found) == 1 and not self.has_items and "), " in found[0] and found[0].rstrip(".").endswith(")"):
-            return _explained(found[0])
-        return tuple(one for one in found if one)
+        texts = tuple(plain("\n".join(part.lines)) for part in self.parts)
+        if len(texts) == 1 and not self.has_items and "), " in texts[0] and texts[0].rstrip(".").endswith(")"):
+            return _explained(texts[0])
+        return tuple(text for text in texts if text)
 
     def whole(self) -> str:
         """Return the whole passage as Markdown."""
@@ -133,10 +130,10 @@ def plain(text: str) -> str:
 
 def _explained(text: str) -> tuple[str, ...]:
     """Return the items of `a (why), b (why)`, which commas behind brackets separate."""
-    found, depth, start = list[str](), 0, 0
+    result, depth, start = list[str](), 0, 0
     for place, character in enumerate(text):
         depth += (character == "(") - (character == ")")
         if character == "," and depth <= 0 and text[place - 1] == ")":
-            found.append(text[start:place].strip())
+            result.append(text[start:place].strip())
             start = place + 1
-    return tuple(part for part in (*found, text[start:].strip()) if part)
+    return tuple(part for part in (*result, text[start:].strip()) if part)

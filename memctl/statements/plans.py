@@ -51,9 +51,9 @@ class Plan(msgspec.Struct, frozen=True):
 def read(prompt: str) -> Plan | None:
     """Return the plan in a prompt that asks for it, or in the tool result of an approval; None for any other text."""
     if _APPROVED.match(prompt):
-        start = found.end() if (found := _APPROVED_PLAN.search(prompt)) else len(prompt)
+        start = match.end() if (match := _APPROVED_PLAN.search(prompt)) else len(prompt)
     else:
-        start = found.end() if (found := _GIVEN.match(prompt)) else len(prompt)
+        start = match.end() if (match := _GIVEN.match(prompt)) else len(prompt)
     text = prompt[start : start + _LOOKED_AT]
     return _read(text) if text.strip() else None
 

@@ -99,27 +99,27 @@ def is_settled(message: str) -> bool:
 @lru_cache(maxsize=1024)
 def cause(message: str) -> str:
     """Return the sentence with the last cause that a message states without doubt, "" if it states none."""
-    found = ""
+    cause_text = ""
     said = _sentences(message)
     for number, unit in enumerate(said):
         is_announced = number > 0 and _ANNOUNCES.fullmatch(said[number - 1].text) and _is_certain(unit.text)
         is_first = _CAUSES.match(unit.heading) and (number == 0 or said[number - 1].heading != unit.heading)
         if is_first and _is_certain(unit.text) and _NAME.search(unit.text):
-            found = _with_next(said, number)
+            cause_text = _with_next(said, number)
         elif is_announced or _is_cause(unit.text):
             whole = _with_referent(said, number)
             is_told = is_announced or sentences.kind_of(unit.text) == sentences.LESSON
-            found = whole if whole and (is_told or _ADVERSE.search(whole)) else found
+            cause_text = whole if whole and (is_told or _ADVERSE.search(whole)) else cause_text
         elif _THINKS_AGAIN.match(unit.text):
-            found = ""
-    return found
+            cause_text = ""
+    return cause_text
 
 
-def _with_next(said: Sequence[Unit], number: int) -> str:
+def _with_next(sentences: Sequence[Unit], number: int) -> str:
     """Return a sentence with the next one below its heading, if both are short enough to be read together."""
-    text = said[number].text
-    after = said[number + 1 : number + 2]
-    whole = " ".join([text, *(one.text for one in after if one.heading == said[number].heading)])
+    text = sentences[number].text
+    after = sentences[number + 1 : number + 2]
+    whole = " ".join([text, *(unit.text for unit in after if unit.heading == sentences[number].heading)])
     return whole if _is_whole(whole) else text
 
 
@@ -140,20 +140,20 @@ def _is_cause(text: str) -> bool:
 def open_issue(message: str) -> str:
     """Return the first sentence that says that a problem stays open or is put off, "" if a message has none."""
     low = message[:_LOOKED_AT].lower()
-    if "review" in low[:_BEGINNING] and (found := _review_finding(message)):
-        return found
-    said = _sentences(message) if any(word in low for word in _OPEN_WORDS) else ()
-    for number, unit in enumerate(said):
+    if "review" in low[:_BEGINNING] and (finding := _review_finding(message)):
+        return finding
+    sentences = _sentences(message) if any(word in low for word in _OPEN_WORDS) else ()
+    for number, unit in enumerate(sentences):
         text = unit.text
         if _OPEN.search(text) and not _DONE.match(text) and (_is_certain(text) or _GAP.search(text)):
-            is_weighed = number > 0 and units.points_back(text) and _RECOMMENDS.match(said[number - 1].text)
-            return _fault(said[: number - 1]) if is_weighed else _with_referent(said, number)
+            is_weighed = number > 0 and units.points_back(text) and _RECOMMENDS.match(sentences[number - 1].text)
+            return _fault(sentences[: number - 1]) if is_weighed else _with_referent(sentences, number)
     return ""
 
 
-def _fault(said: Sequence[Unit]) -> str:
+def _fault(sentences: Sequence[Unit]) -> str:
     """Return the first sentence that says that something with a name is wrong, "" if none does."""
-    wrong = (one.text for one in said if _ADVERSE.search(one.text) and _NAME.search(one.text))
+    wrong = (unit.text for unit in sentences if _ADVERSE.search(unit.text) and _NAME.search(unit.text))
     return next(filter(_is_certain, wrong), "")
 
 
@@ -171,13 +171,13 @@ def _is_fine(text: str) -> bool:
     return cues.OVER.search(text) is not None or cues.FINE.search(text) is not None
 
 
-def _with_referent(said: Sequence[Unit], number: int) -> str:
+def _with_referent(sentences: Sequence[Unit], number: int) -> str:
     """Return a sentence, with the sentence before if it refers back ("This breaks …"); "" if there is none to refer
     to."""
-    text = said[number].text
+    text = sentences[number].text
     if not units.points_back(text):
         return text
-    before = said[number - 1].text if number else ""
+    before = sentences[number - 1].text if number else ""
     whole = f"{before} {text}"
     is_told = _is_whole(before) and not _NEXT.match(before) and not units.points_back(before)
     return whole if is_told and len(whole) <= _LONGEST else ""

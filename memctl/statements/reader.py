@@ -3,9 +3,10 @@
 A label is at the beginning of a line, behind any marks (`lines`), and ends the field before it. A labelled statement is
 certain. `sentences` and `dialogue` read statements in free words.
 
-A list ends where an item is no further in than its label, or at an empty line with text after it. A statement ends with
-the next statement, or at a line that belongs to none of its fields. A statement whose label is a heading ends at the
-next heading of that level that is not a field of it.
+A list under a label ends before an item that is not indented further than the label, and at an empty line with text
+after it. A statement ends with the next statement, or at a line that belongs to none of its fields. If the label of a
+statement is a heading, the statement ends at the next heading of the same level, unless this heading is a field of the
+statement.
 """
 
 from __future__ import annotations
@@ -46,28 +47,28 @@ def read_record(text: str, kind: str) -> tuple[Statement | None, list[Unread], l
     kind.
     """
     reader = _Reader(text, kind)
-    found = reader.statements()
-    own = next((one for one in found if RECORD_TYPES.get(one.kind, one.kind) == kind), None)
-    others = [one for one in found if one is not own]
+    stated = reader.statements()
+    own = next((statement for statement in stated if RECORD_TYPES.get(statement.kind, statement.kind) == kind), None)
+    others = [statement for statement in stated if statement is not own]
     if own and kind == STATE:
-        parts = [one for one in others if one.kind == STATE and not one.title]
+        parts = [statement for statement in others if statement.kind == STATE and not statement.title]
         own = with_parts(own, parts)
-        others = [one for one in others if one not in parts]
+        others = [statement for statement in others if statement not in parts]
     taken = set[int]()
-    for one in found:
-        taken.update(range(one.line, one.end + 1))
+    for statement in stated:
+        taken.update(range(statement.line, statement.end + 1))
     unread = list(own.more) if own else []
     unread += [
         Unread(number, number, *_unknown_heading(line, kind))
         for number, line in enumerate(text.split("\n"), start=1)
         if line.strip() and number not in taken
     ]
-    return own, sorted(unread, key=lambda one: one.line), others
+    return own, sorted(unread, key=lambda passage: passage.line), others
 
 
 def _unknown_heading(line: str, kind: str) -> tuple[str, str]:
-    found = parse(1, line)
-    return (found.text, nearest_label(found.text, kind)) if found.level else ("", "")
+    heading_label = parse(1, line)
+    return (heading_label.text, nearest_label(heading_label.text, kind)) if heading_label.level else ("", "")
 
 
 class _Reader:
@@ -136,9 +137,9 @@ class _Reader:
             self._close()
         self._gap = False
 
-    def _takes_unknown(self, found: OpenStatement, line: Line) -> bool:
+    def _takes_unknown(self, statement: OpenStatement, line: Line) -> bool:
         """Return whether an unknown label belongs to the open statement."""
-        is_beside = found.column == line.column if line.is_item else not (self._field and self._field.is_section)
+        is_beside = statement.column == line.column if line.is_item else not (self._field and self._field.is_section)
         return is_beside and not self._gap
 
     def _extend(self, line: Line) -> None:
@@ -152,26 +153,26 @@ class _Reader:
 
     def _take_heading(self, line: Line) -> None:
         """Let a heading without a role end the statement, or only the field if the heading is below the statement's."""
-        found = self._open
-        if found is not None and found.level and line.level > found.level:
-            self._take_unknown(found, Label(line.text, "", "", is_marked=True), line)
+        open_statement = self._open
+        if open_statement is not None and open_statement.level and line.level > open_statement.level:
+            self._take_unknown(open_statement, Label(line.text, "", "", is_marked=True), line)
         else:
             self._close()
 
-    def _take_unknown(self, found: OpenStatement, label: Label, line: Line) -> None:
+    def _take_unknown(self, statement: OpenStatement, label: Label, line: Line) -> None:
         self._field = Passage(label, line, is_section=line.level > 0)
-        found.more.append(self._field)
-        found.last = line.number
+        statement.more.append(self._field)
+        statement.last = line.number
 
     def _take_label(self, label: Label, line: Line, certainty: float) -> bool:
         """Take a known label: as a field of the open statement, or as the beginning of another."""
-        found = self._open
-        if found is not None and (name := self._field_of(found, label, line)):
+        open_statement = self._open
+        if open_statement is not None and (name := self._field_of(open_statement, label, line)):
             self._close_field()
-            is_section = line.level > 0 or (found.level > 0 and label.is_marked)
+            is_section = line.level > 0 or (open_statement.level > 0 and label.is_marked)
             self._field = Passage(label, line, is_section=is_section)
-            found.fields.append((name, self._field))
-            found.last = line.number
+            open_statement.fields.append((name, self._field))
+            open_statement.last = line.number
             return True
         kind = _kind_of(label)
         if not kind:
@@ -180,44 +181,46 @@ class _Reader:
         self._start(kind, label, line, certainty)
         return True
 
-    def _field_of(self, found: OpenStatement, label: Label, line: Line) -> str:
+    def _field_of(self, statement: OpenStatement, label: Label, line: Line) -> str:
         """Return the field of the open statement that a label means here, "" if it means none."""
-        is_other = label.role in OPENERS and label.role != found.kind and self._gap
-        if line.level and found.level and line.level < found.level + is_other:
+        is_other = label.role in OPENERS and label.role != statement.kind and self._gap
+        if line.level and statement.level and line.level < statement.level + is_other:
             return ""
-        if found.kind == DECISION and label.role == labels.STATUS and len(label.rest.split()) > _LONGEST_STATUS:
+        if statement.kind == DECISION and label.role == labels.STATUS and len(label.rest.split()) > _LONGEST_STATUS:
             return ""  # of the work
-        name = FIELDS.get(found.kind, {}).get(label.role) or (label.role if label.role in VALUES else "")
+        name = FIELDS.get(statement.kind, {}).get(label.role) or (label.role if label.role in VALUES else "")
         if not name:
             return ""
-        if label.role == found.kind or (found.kind == STATE and label.role == TASK):
+        if label.role == statement.kind or (statement.kind == STATE and label.role == TASK):
             # A second label of the kind is the statement itself where the first was a heading with the title.
-            is_list = found.label.name.lower().endswith("s")  # "Decisions" names what follows
-            is_itself = found.level > 0 and found.title is not None and not found.has(name) and not label.number
+            is_list = statement.label.name.lower().endswith("s")  # "Decisions" names what follows
+            is_itself = (
+                statement.level > 0 and statement.title is not None and not statement.has(name) and not label.number
+            )
             is_itself = is_itself and not (is_list and label.rest)
-            return name if is_itself and (not label.rest or line.level != found.level) else ""
-        is_near = not self._gap or found.level > 0
-        if not is_near and label.role not in OWN.get(found.kind, ()):
+            return name if is_itself and (not label.rest or line.level != statement.level) else ""
+        is_near = not self._gap or statement.level > 0
+        if not is_near and label.role not in OWN.get(statement.kind, ()):
             return ""
-        if label.role in OF_STATE and found.kind == STATE and found.has(name) and label.role != labels.STATUS:
+        if label.role in OF_STATE and statement.kind == STATE and statement.has(name) and label.role != labels.STATUS:
             return ""
         return name
 
     def _start(self, kind: str, label: Label, line: Line, certainty: float) -> None:
-        found = self._open = OpenStatement(kind, label, line, certainty)
+        statement = self._open = OpenStatement(kind, label, line, certainty)
         self._field = Passage(label, line, is_section=line.level > 0)
         if kind == STATE and label.role and label.role != TASK:
-            found.fields.append((FIELDS[STATE][label.role], self._field))
+            statement.fields.append((FIELDS[STATE][label.role], self._field))
         else:
-            found.title = self._field
+            statement.title = self._field
 
     def _close_field(self) -> None:
         self._field = None
 
     def _close(self) -> None:
-        found, self._open, self._field = self._open, None, None
-        if found is not None:
-            self._found += statements_of(found, self._raw)
+        statement, self._open, self._field = self._open, None, None
+        if statement is not None:
+            self._found += statements_of(statement, self._raw)
 
 
 def _kind_of(label: Label) -> str:

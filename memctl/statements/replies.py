@@ -1,7 +1,7 @@
-"""Find the decision in an agent's reply to the user: what it agrees to change, or reports to have changed.
+"""Find the decision in an agent's reply to the user: a change that it agrees to make, or reports to have made.
 
-Neither is a decision by its words alone. `dialogue` takes what is agreed to when files are changed for it, and a report
-when no one stated a decision since the user's prompt.
+Neither is a decision by its words alone. `dialogue` counts an agreement once files are changed for it. It counts a
+report if nobody stated a decision since the user's last prompt.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ _CHANGED = lazy_regex(
 
 @lru_cache(maxsize=1024)
 def agreement(message: str) -> Choice | None:
-    """Return what a reply agrees to change; None if it does not begin with an agreement such as "You're right".
+    """Return the change that a reply agrees to make; None without an agreement such as "You're right" at its beginning.
 
-    "Let me fix that" is joined with the sentence before it, which says what.
+    If the reply only says "Let me fix that", the result includes the sentence before, which says what "that" is.
     """
     if not _CONCEDES.match(message):
         return None
-    said = [unit.text for unit in units.sentences(message[:_LOOKED_AT])][:_BEGINNING]
-    for number, sentence in enumerate(said):
-        if not sentence.endswith("?") and (found := _COMMITS.search(sentence)):
-            if wishes.is_step(sentence[found.start() :]):
+    sentences = [unit.text for unit in units.sentences(message[:_LOOKED_AT])][:_BEGINNING]
+    for number, sentence in enumerate(sentences):
+        if not sentence.endswith("?") and (match := _COMMITS.search(sentence)):
+            if wishes.is_step(sentence[match.start() :]):
                 continue
-            if number and not wishes.has_object(sentence[found.end() :]):
-                sentence = f"{said[number - 1]} {sentence}"
+            if number and not wishes.has_object(sentence[match.end() :]):
+                sentence = f"{sentences[number - 1]} {sentence}"
             return Choice(sentence[:_LONGEST])
     return None
 
@@ -64,7 +64,7 @@ def report(message: str) -> Choice | None:
     A message of less than 300 characters is no report.
     """
     changes = _changes(message) if len(message) >= _LEAST else ()
-    return next((Choice(one) for one in changes if commit_text.gives_reason(one)), None)
+    return next((Choice(change) for change in changes if commit_text.gives_reason(change)), None)
 
 
 def headline(message: str) -> str:
@@ -76,12 +76,12 @@ def headline(message: str) -> str:
 @lru_cache(maxsize=1024)
 def _changes(message: str) -> tuple[str, ...]:
     """Return the sentences of a message that report a change of something that has a name."""
-    said = (unit.text for unit in units.sentences(message[:_LOOKED_AT]))
+    sentences = (unit.text for unit in units.sentences(message[:_LOOKED_AT]))
     return tuple(
-        one[:_LONGEST]
-        for one in said
-        if _CHANGED.search(one)
-        and wishes.has_object(one)
-        and not one.endswith("?")
-        and not wishes.begins_with_step(one)
+        text[:_LONGEST]
+        for text in sentences
+        if _CHANGED.search(text)
+        and wishes.has_object(text)
+        and not text.endswith("?")
+        and not wishes.begins_with_step(text)
     )

@@ -30,7 +30,7 @@ _OUTPUT = re.compile(
 
 @lru_cache(maxsize=4096)  # several readers ask of one sentence
 def kind_of(sentence: str) -> str:
-    """Return what a sentence states: DECISION, REJECTED, LESSON, or "" for anything else."""
+    """Return the kind of statement that a sentence makes: DECISION, REJECTED or LESSON, "" for none of these."""
     text = _bare(sentence[:_LOOKED_AT])
     if text.endswith("?") or cues.UNFINISHED.search(text) or _OUTPUT.match(text):
         return ""
@@ -103,12 +103,12 @@ def choice_in(sentence: str) -> Choice:
         what, why = first[2].rstrip(" ."), first[1]
     else:
         what, why = reason_of(sentence)
-    found = _INSTEAD.fullmatch(what) if len(what) <= _LONGEST_CHOICE else None
-    if found is None:
+    match = _INSTEAD.fullmatch(what) if len(what) <= _LONGEST_CHOICE else None
+    if match is None:
         return Choice(what, why)
-    taken = found["first"] or found["chosen"] or found["whole"]
-    other = found["instead"] or found["over"] or found["no"]
-    if found["over"]:  # `over B for C`: what for belongs to the choice
+    taken = match["first"] or match["chosen"] or match["whole"]
+    other = match["instead"] or match["over"] or match["no"]
+    if match["over"]:  # `over B for C`: what for belongs to the choice
         purpose = _FOR.search(other)
         other, taken = (other[: purpose.start()], f"{taken}{purpose[0]}") if purpose else (other, taken)
     return Choice(taken, why, (other,))

@@ -33,7 +33,8 @@ _WHY = lazy_regex(r"[ \t]+(?:[\u2014\u2013]|--?)[ \t]+")
 class Unread(msgspec.Struct, frozen=True):
     """A range of lines in a text that belong to no statement; `line` and `end` are the first and the last line.
 
-    For a label or heading, `name` has its words and `nearest` the most similar known label ("" if none is similar).
+    If the first line is a label or heading, `name` has its words, and `nearest` is the most similar known label ("" if
+    none is similar).
     """
 
     line: int
@@ -45,8 +46,8 @@ class Unread(msgspec.Struct, frozen=True):
 class Statement(msgspec.Struct, frozen=True):
     """One statement of a text: its kind (a constant of `labels`), its title, and its values and content by field name.
 
-    `line` and `end` are its first and last line, and `source` is the text of these lines. `certainty` is from 0 to 1.
-    `more` are lines within it under unknown labels, which belong to no field.
+    `line` and `end` are the first and last line of the statement, and `source` is the text of these lines. `certainty`
+    is from 0 to 1. `more` are lines between them that are under unknown labels, and so belong to no field.
     """
 
     kind: str
@@ -61,13 +62,13 @@ class Statement(msgspec.Struct, frozen=True):
 
     def text(self, name: str) -> str:
         """Return a content field as one text, "" if the field is missing."""
-        found = self.content.get(name, "")
-        return found if isinstance(found, str) else "\n".join(found)
+        value = self.content.get(name, "")
+        return value if isinstance(value, str) else "\n".join(value)
 
     def items(self, name: str) -> tuple[str, ...]:
         """Return a content field as items, () if the field is missing."""
-        found = self.content.get(name, ())
-        return (found,) if isinstance(found, str) and found else tuple(found)
+        values = self.content.get(name, ())
+        return (values,) if isinstance(values, str) and values else tuple(values)
 
 
 def with_parts(whole: Statement, parts: Iterable[Statement]) -> Statement:
@@ -77,11 +78,11 @@ def with_parts(whole: Statement, parts: Iterable[Statement]) -> Statement:
     The lines under unknown labels (`more`) of all parts are added.
     """
     values, content = dict(whole.values), dict(whole.content)
-    for one in parts:
-        values = {**one.values, **values}
-        content = {**one.content, **content}
+    for part in parts:
+        values = {**part.values, **values}
+        content = {**part.content, **content}
     return msgspec.structs.replace(
-        whole, values=values, content=content, more=(*whole.more, *(more for one in parts for more in one.more))
+        whole, values=values, content=content, more=(*whole.more, *(more for part in parts for more in part.more))
     )
 
 
@@ -111,31 +112,31 @@ class OpenStatement:
         return any(own == name for own, _ in self.fields)
 
 
-def statements_of(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
+def statements_of(opened: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
     """Yield the finished statements that an open statement makes, once its last line has been read.
 
-    If the label of `found` stands above a list, each list item makes a statement. `raw` are all lines of the text that
+    If the label of `opened` stands above a list, each list item makes a statement. `raw` are all lines of the text that
     is read, from which the `source` of each statement is taken.
     """
-    title = found.title
-    source = "\n".join(raw[found.line - 1 : found.last]).strip("\n")
+    title = opened.title
+    source = "\n".join(raw[opened.line - 1 : opened.last]).strip("\n")
     if title is None:
-        yield from _statement(found, "", found.fields, source)
-    elif title.is_below and title.has_items and not found.fields:
+        yield from _statement(opened, "", opened.fields, source)
+    elif title.is_below and title.has_items and not opened.fields:
         for part in title.parts:
             if part.is_item:
-                found.line = part.number
-                yield from _statement(found, plain("\n".join(part.lines)), [], source)
+                opened.line = part.number
+                yield from _statement(opened, plain("\n".join(part.lines)), [], source)
     else:
         words, below = _title_and_text(title)
-        fields = list(found.fields)
+        fields = list(opened.fields)
         if below.parts:
-            name = FIELDS.get(found.kind, {}).get(_OWN_ROLE.get(found.kind, ""), "")
-            if name and not found.has(name) and found.label.role:
+            name = FIELDS.get(opened.kind, {}).get(_OWN_ROLE.get(opened.kind, ""), "")
+            if name and not opened.has(name) and opened.label.role:
                 fields.insert(0, (name, below))
             else:
-                found.more.append(below)
-        yield from _statement(found, plain(words), fields, source)
+                opened.more.append(below)
+        yield from _statement(opened, plain(words), fields, source)
 
 
 def _title_and_text(title: Passage) -> tuple[str, Passage]:
@@ -156,15 +157,24 @@ _OWN_ROLE = {DECISION: DECISION, ISSUE: labels.DESCRIPTION, STATE: TASK, labels.
 
 
 def _statement(
-    found: OpenStatement, words: str, fields: Iterable[tuple[str, Passage]], source: str
+    opened: OpenStatement, words: str, fields: Iterable[tuple[str, Passage]], source: str
 ) -> Iterator[Statement]:
     """Yield the finished statement of an open one, nothing if it has neither title nor content."""
-    given = {labels.MOMENT: found.moment, labels.SEVERITY: found.label.severity, labels.NUMBER: found.label.number}
-    values: Values = {name: value for name, value in given.items() if value}
-    title, content = _of_title(found, " ".join(words.split()), values)
-    more = [Unread(one.line, one.last, one.label.name, nearest_label(one.label.name, found.kind)) for one in found.more]
+    values_by_label = {
+        labels.MOMENT: opened.moment,
+        labels.SEVERITY: opened.label.severity,
+        labels.NUMBER: opened.label.number,
+    }
+    values: Values = {name: value for name, value in values_by_label.items() if value}
+    title, content = _of_title(opened, " ".join(words.split()), values)
+    more = [
+        Unread(
+            label_line.line, label_line.last, label_line.label.name, nearest_label(label_line.label.name, opened.kind)
+        )
+        for label_line in opened.more
+    ]
     for name, passage in fields:
-        if name in VALUES or (name, found.kind) == ("status", DECISION):
+        if name in VALUES or (name, opened.kind) == ("status", DECISION):
             value = _value(name, passage)
             if value is None:
                 more.append(Unread(passage.line, passage.last, passage.label.name))
@@ -174,64 +184,64 @@ def _statement(
             content[name] = (*_items(content.get(name, ())), *passage.items())
         else:
             content[name] = _append(content.get(name, ""), name, passage)
-    if found.kind == STATE:
-        _complete_state(found, content, values)
-    if found.kind == DECISION and not content.get("alternatives_considered"):
+    if opened.kind == STATE:
+        _complete_state(opened, content, values)
+    if opened.kind == DECISION and not content.get("alternatives_considered"):
         content["alternatives_considered"] = sentences.choice_in(title).alternatives
     content = {name: value for name, value in content.items() if value}
     if title or content:
         yield Statement(
-            found.kind, title, found.line, found.last, source, values, content, tuple(more), found.certainty
+            opened.kind, title, opened.line, opened.last, source, values, content, tuple(more), opened.certainty
         )
 
 
-def _of_title(found: OpenStatement, title: str, values: Values) -> tuple[str, Content]:
+def _of_title(opened: OpenStatement, title: str, values: Values) -> tuple[str, Content]:
     """Return the title and the content that the title's line has: the reason of a decision, or what was done to a
     file."""
-    if not found.label.role:  # the title of a whole text, as it is
+    if not opened.label.role:  # the title of a whole text, as it is
         return title, {}
-    if found.kind == DECISION:
+    if opened.kind == DECISION:
         if reference := _REFERENCE.search(title):
             title, values[labels.NUMBER] = title[: reference.start()], reference[1]
         words, reason = sentences.reason_of(title)
         return words, {"rationale": reason}
-    if found.kind in (CHANGE, labels.READ):
-        if found.kind == CHANGE:
-            values["action"] = labels.action_of(found.label.name)
+    if opened.kind in (CHANGE, labels.READ):
+        if opened.kind == CHANGE:
+            values["action"] = labels.action_of(opened.label.name)
         path, what = _path_and_reason(title)
-        return path, {"changes" if found.kind == CHANGE else "reason": what}
-    if found.kind == labels.VERDICT:
+        return path, {"changes" if opened.kind == CHANGE else "reason": what}
+    if opened.kind == labels.VERDICT:
         word = verdict_of(title)
         return word, {"reason": title[len(word) :].strip('*_`" .,;:!')}
-    return (f"{found.label.number}: {title}" if found.label.number else title), {}
+    return (f"{opened.label.number}: {title}" if opened.label.number else title), {}
 
 
 def verdict_of(text: str) -> str:
-    """Return the verdict on a phase that a text begins with: PROCEED, STOP or CLARIFY; "" if it begins with none."""
+    """Return the decision on the next phase of work with which a text begins: PROCEED, STOP or CLARIFY, "" for none."""
     match = _VERDICT.match(text)
     return (match[1] or match[2]).upper() if match else ""
 
 
 def _append(before: str | tuple[str, ...], name: str, passage: Passage) -> str:
     """Return a field's text with a further passage of it."""
-    said = passage.whole()
+    text = passage.whole()
     if passage.label.role in (labels.IMPACT, labels.CRITERIA) and name in ("description", "task_description"):
-        said = f"{passage.label.name}: {said}"
-    if not isinstance(before, str) or not (before and said):
-        return said or str(before)
-    return f"{before}\n\n{said}" if "\n" in said else f"{before} {said}"
+        text = f"{passage.label.name}: {text}"
+    if not isinstance(before, str) or not (before and text):
+        return text or str(before)
+    return f"{before}\n\n{text}" if "\n" in text else f"{before} {text}"
 
 
 def _items(value: str | tuple[str, ...]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) and value else tuple(value)
 
 
-def _complete_state(found: OpenStatement, content: Content, values: Values) -> None:
+def _complete_state(opened: OpenStatement, content: Content, values: Values) -> None:
     """Add the steps that have boxes, the blockers in brackets and the percentage to the content of a state."""
-    if found.done:
-        content["substeps_completed"] = (*_items(content.get("substeps_completed", ())), *found.done)
-    if found.left:
-        content["substeps_remaining"] = (*_items(content.get("substeps_remaining", ())), *found.left)
+    if opened.done:
+        content["substeps_completed"] = (*_items(content.get("substeps_completed", ())), *opened.done)
+    if opened.left:
+        content["substeps_remaining"] = (*_items(content.get("substeps_remaining", ())), *opened.left)
     ahead = " ".join([*_items(content.get("next_actions", ())), *_items(content.get("substeps_remaining", ()))])
     if blocked := _BLOCKED.findall(ahead):
         content["blockers"] = (*_items(content.get("blockers", ())), *blocked)

@@ -106,7 +106,7 @@ _GIVES_PLAN = lazy_regex(
 
 
 def title_of(said: str) -> str:
-    """Return the title of a choice in free words: its first meaningful sentence, without introductory words.
+    """Return the title of a choice that was stated in free words: its first meaningful sentence, without lead-in words.
 
     "Yes, use Redis." gives "Use Redis". The title has no end mark, and begins with a capital unless its first word is a
     name such as `read_all`. If nothing is left, the title is the whole text.
@@ -131,10 +131,10 @@ def without_lead(said: str) -> str:
 
 
 def shortened(title: str) -> str:
-    """Return a title of more than 100 characters cut after its first sentence, before its reason, or before a dash.
+    """Return a title of at most 100 characters unchanged, and a longer one cut.
 
-    Each cut is made only if the title is still too long and can be read alone after it, with at least four words. A
-    shorter title is returned unchanged.
+    A long title is cut after its first sentence, then before its reason, then before a dash. Each cut is made only if
+    the title is still too long, and if the rest has at least four words and can be read alone.
     """
     for parts in (_SENTENCE_END.split, sentences.reason_of, _ASIDE.split):
         first = parts(title)[0].rstrip(" .") if len(title) > _LONG else ""

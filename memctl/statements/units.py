@@ -42,10 +42,10 @@ _LOOKED_BACK = 12  # characters, more than an abbreviation has
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """A sentence, or a block such as a table, which a summary keeps or drops as a whole; `heading` is the one above it.
+    """A sentence, or a block such as a table, which a summary keeps or drops as a whole.
 
-    `line` is the number of its first line, and `form` is SENTENCE, CODE, TABLE or HEADING. `item` is the number of the
-    line with the list item that a sentence is in, 0 for none.
+    `line` is the number of its first line, and `form` is SENTENCE, CODE, TABLE or HEADING. `heading` is the heading
+    above it, "" for none. `item` is the number of the line with the list item that a sentence is in, 0 for none.
     """
 
     line: int
@@ -62,7 +62,9 @@ def units(text: str) -> Iterator[Unit]:
     for line, form, block in _blocks(lines):
         if form == SENTENCE:
             item = line if _ITEM.match(_QUOTE.sub("", lines[line - 1])) else 0
-            yield from (Unit(line + there, SENTENCE, said, heading, item) for there, said in _sentences(block))
+            yield from (
+                Unit(line + offset, SENTENCE, sentence, heading, item) for offset, sentence in _sentences(block)
+            )
             continue
         unit = Unit(line, form, "\n".join(block).rstrip("\n"), heading)
         if form == HEADING:
@@ -111,7 +113,7 @@ def without_marks(text: str) -> str:
 
 
 def points_back(sentence: str) -> bool:
-    """Return whether a sentence begins with a word that only the sentence before explains: "But that is slow."."""
+    """Return whether a sentence begins with a word that only the sentence before it explains: "But that is slow."."""
     return _POINTS_BACK.match(sentence) is not None
 
 

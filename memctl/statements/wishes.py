@@ -194,7 +194,7 @@ def constraint_in(prompt: str) -> str:
 
 
 def is_step(text: str) -> bool:
-    """Return whether a text is only about the next step of work, so that nothing in it holds later."""
+    """Return whether a text is only about the next step of work, so that it says nothing that holds afterwards."""
     return _STEP.search(_QUOTED.sub("", text)) is not None
 
 
@@ -208,9 +208,13 @@ def request_in(prompt: str) -> Choice | None:
     """Return the first change that a prompt asks for ("Add an option for …"), None if it asks for none."""
     if len(prompt) > _LONGEST_PROMPT:
         return None
-    said = (unit.text[:_LONGEST] for unit in units.sentences(prompt) if not _is_open_choice(unit.text))
-    wanted = (one for one in said if _REQUEST.match(one) and len(one.split()) > _LEAST and has_object(one))
-    return next((Choice(one) for one in wanted if not begins_with_step(one)), None)
+    sentences = (unit.text[:_LONGEST] for unit in units.sentences(prompt) if not _is_open_choice(unit.text))
+    wanted = (
+        sentence
+        for sentence in sentences
+        if _REQUEST.match(sentence) and len(sentence.split()) > _LEAST and has_object(sentence)
+    )
+    return next((Choice(sentence) for sentence in wanted if not begins_with_step(sentence)), None)
 
 
 @lru_cache(maxsize=1024)
@@ -219,11 +223,11 @@ def wish_in(prompt: str) -> Choice | None:
     if len(prompt) > _LONGEST_PROMPT:
         return None
     own = "\n\n".join(part for part in _PARAGRAPH.split(prompt) if not _PASTED.search(part))
-    said = [unit.text for unit in units.sentences(own)]
+    sentences = [unit.text for unit in units.sentences(own)]
     for pattern, kind in ((_DEMAND, CONSTRAINT), (_WISH, DECISION)):
-        for number, sentence in enumerate(said):
+        for number, sentence in enumerate(sentences):
             if _is_stated(sentence, pattern, kind) and has_object(sentence):
-                for following in said[number + 1 : number + 3]:
+                for following in sentences[number + 1 : number + 3]:
                     if not (_ONLY_INSTEAD.fullmatch(sentence) or _IS_BEGUN.search(sentence)):
                         break
                     sentence = f"{sentence} {following}"  # which says what is wanted
@@ -238,7 +242,7 @@ def is_firm(wish: str) -> bool:
 
 
 def is_lasting(wish: Choice) -> bool:
-    """Return whether a wish holds from now on by its own words: a firm demand such as "never" or "make sure that"."""
+    """Return whether a wish says itself that it holds from now on: a firm demand with words such as "never"."""
     is_asked = wish.text.rstrip().endswith("?")
     return wish.kind == CONSTRAINT and not is_asked and is_firm(wish.text) and _LASTS.search(wish.text) is not None
 
@@ -295,8 +299,8 @@ def is_assent(prompt: str) -> bool:
 def agreement(prompt: str, proposed: str) -> Choice | None:
     """Return the choice that an assent makes: the options that it names, or what the agent's message `proposed` offers.
 
-    None if the assent is only about the next step of work. None also for a bare "yes" to several questions, or to a
-    question with an "or", because nobody knows which alternative is meant.
+    `prompt` is the assent. The result is None if it is only about the next step of work. It is also None for a bare
+    "yes" to several questions, or to a question with an "or", because nobody knows which alternative is meant.
     """
     if named := _CHOICE.fullmatch(prompt):
         choice = _options_named(named["names"], proposed, named["rest"] or "")
@@ -310,18 +314,18 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
         return Choice(one_line(prompt), reason) if reason or has_object(prompt) else None
     if _AS_RECOMMENDED.search(prompt) and (listed := _recommended(proposed)):
         return Choice(listed)
-    said = [unit.text for unit in units.sentences(proposed)]
-    asked = [sentence for sentence in said[-_LAST:] if sentence.endswith("?")]
+    sentences = [unit.text for unit in units.sentences(proposed)]
+    questions = [sentence for sentence in sentences[-_LAST:] if sentence.endswith("?")]
     is_bare = _ONLY_ASSENT.fullmatch(prompt) is not None
-    if is_bare and (len(asked) > 1 or " or " in "".join(asked)):
+    if is_bare and (len(questions) > 1 or " or " in "".join(questions)):
         return None
-    offers = [found for sentence in asked if (found := _OFFER.search(sentence))]
-    offer = next((text for found in offers[-1:] for text in found.groups() if text), "").rstrip("?")
+    offers = [found for sentence in questions if (found := _OFFER.search(sentence))]
+    offer = next((text for offer in offers[-1:] for text in offer.groups() if text), "").rstrip("?")
     if is_step(" ".join(offer.split()[:_LAST])):
         return None
     if has_object(offer):
         return Choice(offer[:1].upper() + offer[1:])
-    text = _proposal(said)
+    text = _proposal(sentences)
     own = next((unit.text for unit in units.sentences(prompt) if has_object(unit.text)), "")
     if not is_bare and own and offer:
         return Choice(own, text)
@@ -329,37 +333,45 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
 
 
 def proposal_before_yes(prompt: str, proposed: str) -> Choice | None:
-    """Return what a bare "yes" agrees to if the message ends with "Want me to do this?": its last proposal.
+    """Return what a bare "yes" agrees to if the agent's message (`proposed`) ends with "Want me to do this?".
 
-    None for any other prompt or message, and where nothing before the question says what "this" is.
+    The result is the last proposal in the message. It is None for any other prompt or message, and if nothing before
+    the question says what "this" is.
     """
-    said = [unit.text for unit in units.sentences(proposed)]
-    offered = _OFFER.search(said[-1]) if said else None
+    sentences = [unit.text for unit in units.sentences(proposed)]
+    offered = _OFFER.search(sentences[-1]) if sentences else None
     offer = next((text for text in offered.groups() if text), "") if offered else ""
-    if not said or _ONLY_ASSENT.fullmatch(prompt) is None or not _DOES_IT.match(offer):
+    if not sentences or _ONLY_ASSENT.fullmatch(prompt) is None or not _DOES_IT.match(offer):
         return None
-    before = [one for one in said[:-1] if has_object(one) and not one.endswith("?")]
-    text = _proposal(said) or next(reversed(before), "")
+    before = [sentence for sentence in sentences[:-1] if has_object(sentence) and not sentence.endswith("?")]
+    text = _proposal(sentences) or next(reversed(before), "")
     return Choice(text[:_LONGEST]) if text else None
 
 
 def _recommended(proposed: str) -> str:
     """Return what a message lists below a heading such as "My recommendations", "" if it has none."""
-    said = list(units.units(proposed))
+    all_units = list(units.units(proposed))
     start = next(
-        (n for n, one in enumerate(said) if one.form == units.HEADING and _RECOMMENDS.search(one.text)), len(said)
+        (n for n, unit in enumerate(all_units) if unit.form == units.HEADING and _RECOMMENDS.search(unit.text)),
+        len(all_units),
     )
     firsts: dict[int, str] = {}
-    for unit in said[start:]:
+    for unit in all_units[start:]:
         if unit.form == units.SENTENCE and unit.item:
             firsts.setdefault(unit.item, units.without_marks(unit.text).rstrip(".:"))
     return "; ".join(firsts.values())[: 2 * _LONGEST]
 
 
-def _proposal(said: Sequence[str]) -> str:
+def _proposal(sentences: Sequence[str]) -> str:
     """Return the last sentence that proposes something."""
-    telling = (one for one in reversed(said) if _PROPOSAL.search(one) and not (one.endswith("?") or _COSTS.search(one)))
-    return next((one[:_LONGEST] for one in telling if has_object(one) and not is_step(one[:_BEGINNING])), "")
+    telling = (
+        sentence
+        for sentence in reversed(sentences)
+        if _PROPOSAL.search(sentence) and not (sentence.endswith("?") or _COSTS.search(sentence))
+    )
+    return next(
+        (sentence[:_LONGEST] for sentence in telling if has_object(sentence) and not is_step(sentence[:_BEGINNING])), ""
+    )
 
 
 def _options_named(names: str, proposed: str, rest: str) -> Choice | None:
@@ -383,8 +395,8 @@ def _sentence_on(name: str, proposed: str) -> str:
     """Return the last sentence of a message about an option, "" if none has the option's name."""
     if name.lower() in _SAYS_NOTHING:
         return ""
-    said = (unit.text for unit in units.sentences(proposed))
-    having = [sentence for sentence in said if name.lower() in sentence.lower() and not sentence.endswith("?")]
+    sentences = (unit.text for unit in units.sentences(proposed))
+    having = [sentence for sentence in sentences if name.lower() in sentence.lower() and not sentence.endswith("?")]
     return having[-1][:_LONGEST] if having else ""
 
 

@@ -13,9 +13,11 @@ from memctl.text.light_typing import NamedTuple
 
 
 class Shell(NamedTuple):
-    """The shells of an agents' program: its name in memctl, its title, and the variable that all its shells have.
+    """The shells that one agents' program opens, and the environment variable by which they are recognised.
 
-    `session` is the variable with the session's id, "" if there is none.
+    `host` is the program's name in memctl's commands, such as "claude-code", and `title` its name for people. All
+    shells of the program have the environment variable `variable`. `session` is the name of the environment variable
+    with the session's id, "" if there is none.
     """
 
     host: str
@@ -44,14 +46,14 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 
 def shell_of(environ: Mapping[str, str]) -> Shell | None:
     """Return the shell of the agents' program that set these environment variables; None for a person's shell."""
-    return next((one for one in _SHELLS if environ.get(one.variable)), None)
+    return next((item for item in _SHELLS if environ.get(item.variable)), None)
 
 
 def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
     """Return whether an agent may run a command, such as "checkpoint save", without asking; False in a person's shell.
 
-    These are the commands in COMMANDS, which the rules of `memctl install` allow. It is not checked whether these rules
-    are installed, or whether the user allows more.
+    An agent may run the commands in COMMANDS, which the rules of `memctl install` allow. This function does not check
+    whether these rules are installed, or whether the user allows more.
     """
     return shell_of(environ) is not None and any(command in of for of in COMMANDS.values())
 

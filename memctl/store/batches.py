@@ -42,7 +42,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def mode(memory: Memory) -> str:
-    """Return how changes are committed: EACH as a commit of the branch, or in a BATCH.
+    """Return EACH if every change becomes a commit of the branch, BATCH if changes become commits of a batch.
 
     The mode is the value of Git's setting memctl.commits; if that is not set, the value of `commits` in config.yaml.
     Raises MemctlError for a value that is neither EACH nor BATCH.
@@ -116,8 +116,8 @@ def open_batch(memory: Memory, branch: str) -> Batch | None:
     tip = memory.repository.tip(name)
     from memctl.git import message
 
-    found = trailers(memory, tip) if tip else message.Trailers()
-    return Batch(branch, name, found.base, tip) if found.base and not found.changes else None
+    earlier = trailers(memory, tip) if tip else message.Trailers()
+    return Batch(branch, name, earlier.base, tip) if earlier.base and not earlier.changes else None
 
 
 def current(memory: Memory) -> Batch | None:
@@ -146,8 +146,8 @@ def latest(memory: Memory) -> str:
 
 def trailers(memory: Memory, commit: str) -> message.Trailers:
     """Return the trailers of a commit's message, such as `Memctl-Op`; all are empty for a missing commit."""
-    found = memory.repository.objects.read([commit])[0]
-    raw = (found.data or b"") if found else b""
+    commit_object = memory.repository.objects.read([commit])[0]
+    raw = (commit_object.data or b"") if commit_object else b""
     from memctl.git import message
 
     return message.parse(raw.partition(b"\n\n")[2].decode(errors="backslashreplace"))
@@ -172,9 +172,9 @@ def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str
     from memctl.git import trees
 
     here = trees.worktree_blob_ids(memory.repository, files)
-    there = trees.blob_ids(memory.repository, batch.tip, tracked)
+    blob_ids = trees.blob_ids(memory.repository, batch.tip, tracked)
     start = len(memory.prefix) + 1
-    return {path[start:]: code for path, code in tracked.items() if here.get(path) != there.get(path)}
+    return {path[start:]: code for path, code in tracked.items() if here.get(path) != blob_ids.get(path)}
 
 
 def changes(memory: Memory, base: str, tip: str, within: Sequence[str] = ()) -> list[Commit]:
@@ -184,8 +184,8 @@ def changes(memory: Memory, base: str, tip: str, within: Sequence[str] = ()) -> 
     """
     from memctl.git import history
 
-    found = history.commits(memory.repository, within or [memory.prefix], f"{base}..{tip}", first_parent=True)
-    return [one for one in found if one.trailers.base]
+    result = history.commits(memory.repository, within or [memory.prefix], f"{base}..{tip}", first_parent=True)
+    return [commit for commit in result if commit.trailers.base]
 
 
 def _changes_by_batch(
@@ -204,14 +204,14 @@ def _changes_by_batch(
     from memctl.git import history
 
     known = history.line_commits(memory.repository, tips, bases, memory.prefix)
-    found: dict[tuple[str, str], list[Commit]] = {}
+    by_batch: dict[tuple[str, str], list[Commit]] = {}
     for base, tip in whole:
-        line = found[base, tip] = []
-        while (one := known.get(tip)) and one.trailers.base:
-            tip = one.parent
-            if any(f"{path}/".startswith(f"{folder}/") for path in one.paths for folder in within):
-                line.append(one)
-    return found
+        line = by_batch[base, tip] = []
+        while (commit := known.get(tip)) and commit.trailers.base:
+            tip = commit.parent
+            if any(f"{path}/".startswith(f"{folder}/") for path in commit.paths for folder in within):
+                line.append(commit)
+    return by_batch
 
 
 def commits(
@@ -226,26 +226,26 @@ def commits(
     """Return the commits that touched any of `paths`, newest first, with each change of a batch as a commit.
 
     `paths` are relative to the worktree's top. The histories of `revision` and of the commit `beside` ("" for none) are
-    searched, and at most `limit` commits are returned. With `discarded` the result also has the merges that took the
-    files of one side unchanged, and the commits of the other side.
+    searched, and at most `limit` commits are returned. If a merge took the files of one side unchanged, the merge and
+    the commits of the other side are left out, unless `discarded`.
 
     If `revision` is HEAD or a range that ends with HEAD, the changes of the open batch come first. The squash of a
     batch is replaced by the batch's changes if this clone has them.
     """
     from memctl.git import history
 
-    found = history.commits(memory.repository, paths, revision, limit, discarded=discarded, beside=beside)
+    listed = history.commits(memory.repository, paths, revision, limit, discarded=discarded, beside=beside)
     is_now = revision == "HEAD" or revision.endswith("..HEAD")
     batch = current(memory) if is_now else None
     newest = changes(memory, batch.base, batch.tip, paths) if batch else []
-    user_commits = _user_commits(memory) if found else {}
-    ranges = {one.commit: (one.trailers.base, one.trailers.changes) for one in found} | user_commits
+    user_commits = _user_commits(memory) if listed else {}
+    ranges = {commit.commit: (commit.trailers.base, commit.trailers.changes) for commit in listed} | user_commits
     squashed = _changes_by_batch(memory, {ends for ends in ranges.values() if all(ends)}, paths)
     expanded = list(newest)
-    for one in found:
-        own_changes = squashed.get(ranges[one.commit], [])
-        expanded += own_changes if own_changes and one.trailers.changes else [one, *own_changes]
-    unique = list({one.commit: one for one in expanded}.values())
+    for commit in listed:
+        own_changes = squashed.get(ranges[commit.commit], [])
+        expanded += own_changes if own_changes and commit.trailers.changes else [commit, *own_changes]
+    unique = list({commit.commit: commit for commit in expanded}.values())
     return unique[:limit] if limit is not None else unique
 
 
@@ -256,10 +256,10 @@ def _user_commits(memory: Memory) -> dict[str, tuple[str, str]]:
         return {}
     own = [tip, f"^{head}"] if head else [tip]  # without the branch's history, which the ref also reaches
     args = ["log", "--no-show-signature", "-z", "--merges", "--grep=^Memctl-Commit: ", "--format=%B", *own]
-    found = git.read(args, memory.repository.top).decode(errors="replace").split("\0")
+    messages = git.read(args, memory.repository.top).decode(errors="replace").split("\0")
     from memctl.git import message
 
-    joins = [message.parse(one) for one in found if one]
+    joins = [message.parse(text) for text in messages if text]
     return {join.commit: (join.base, join.changes) for join in joins}
 
 

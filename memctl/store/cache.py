@@ -41,11 +41,11 @@ def _schema(rules: str) -> str:
 
     A cache of another version is replaced. Reading these files takes 0.1 ms; importing the modules would take 2 ms.
     """
-    found = crc32(repr((_READING_VERSION, list(KINDS))).encode())
+    checksum = crc32(repr((_READING_VERSION, list(KINDS))).encode())
     for file in (rules, *(f"{_PACKAGE}/{source}" for source in _SOURCES)):
         with open(file, "rb") as text:
-            found = crc32(text.read(), found)
-    return f"{__version__}/{found:08x}"
+            checksum = crc32(text.read(), checksum)
+    return f"{__version__}/{checksum:08x}"
 
 
 class Undecodable(MemctlError, sqlite3.DatabaseError):
@@ -66,8 +66,9 @@ def discard_undecodable(database: sqlite3.Connection) -> Undecodable:
 class CacheState(msgspec.Struct, frozen=True):
     """The state of the worktree at the time when its cache was last updated.
 
-    `head` is a pair: the commit of HEAD, and a stamp of the sparse checkout. `differing` has by path a stamp (times,
-    size and inode) of each file that differed from HEAD.
+    `head` is a pair: the commit of HEAD, and a stamp of the sparse checkout, which is a string that changes with the
+    settings by which Git leaves files out of the worktree. `differing` maps the path of each file that differed from
+    HEAD to a stamp of its times, size and inode.
     """
 
     head: tuple[str, str]
@@ -75,9 +76,10 @@ class CacheState(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """The contents of a cache at one moment: its state, its records, and the faults of invalid files.
+    """The contents of a cache at one moment: the state of the worktree, the records, and the faults of invalid files.
 
-    `packed` is a list of Record, `packed_faults` has a list of Fault for each invalid file; both are msgpack.
+    `packed` is a list of Record in msgpack. `packed_faults` has a list of Fault in msgpack for each invalid file.
+    `database` is the cache that they come from.
     """
 
     state: CacheState
@@ -86,9 +88,14 @@ class View(msgspec.Struct, frozen=True):
     database: sqlite3.Connection
 
     def decoded(self) -> tuple[list[Record], list[Fault]]:
-        """Return the records, and the faults of invalid files, both in the order of their paths."""
+        """Return the cache's records, and the faults of its invalid files, both decoded and in the order of paths.
+
+        Raises Undecodable if they can't be decoded; the cache's file is deleted then.
+        """
         try:
-            faults = [one for packed in self.packed_faults for one in msgspec.msgpack.decode(packed, type=list[Fault])]
+            faults = [
+                fault for packed in self.packed_faults for fault in msgspec.msgpack.decode(packed, type=list[Fault])
+            ]
             return msgspec.msgpack.decode(self.packed, type=list[Record]), faults
         except msgspec.MsgspecError:
             raise discard_undecodable(self.database) from None
@@ -208,7 +215,7 @@ class Cache:
                 self.database.execute("INSERT OR REPLACE INTO packed VALUES (?, ?)", (only_open, packed))
 
     def copy(self) -> Cache:
-        """Return a copy of the cache in memory."""
+        """Return a copy of this cache that is held in memory, without a file."""
         copied = sqlite3.connect(":memory:", isolation_level=None)
         self.database.backup(copied)
         copied.execute("UPDATE state SET value = ? WHERE key = 'id'", (os.urandom(8).hex(),))

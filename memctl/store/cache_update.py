@@ -62,9 +62,10 @@ class ParsedFile(msgspec.Struct):
 
 
 class Disk(msgspec.Struct, frozen=True):
-    """The state of the worktree as Git reported it at the time `asked`, in ns since the epoch.
+    """The state of the worktree as Git reported it at the time `asked`, in nanoseconds since 1970.
 
-    `head` is the commit of HEAD, and a stamp of the sparse checkout; `dirty` are the files that differ from HEAD.
+    `head` is a pair, as in `CacheState`: the commit of HEAD, and a stamp of the sparse checkout. `dirty` are the paths
+    of the files that differ from HEAD.
     """
 
     head: tuple[str, str]
@@ -75,11 +76,11 @@ class Disk(msgspec.Struct, frozen=True):
 def update_from_disk(
     memory: Memory, cache: Cache, state: CacheState, disk: Disk, progress: Progress | None
 ) -> bool | None:
-    """Update a cache, which describes the worktree in the state `state`, to what is on the disk.
+    """Update a cache to the files on the disk, and return whether it was up to date before.
 
-    `disk` is the state that Git reported. `progress` is called with the number of parsed files and of all files to
-    parse. Returns True if the cache was up to date, False if it was updated, None if another process changed it
-    meanwhile.
+    `state` is the state of the worktree that the cache describes, and `disk` the present one that Git reported.
+    `progress` is called with two numbers: the files parsed so far, and all files to parse. Returns True if the cache
+    was up to date, False if it was updated, None if another process changed the cache meanwhile.
     """
     dirty = disk.dirty
     stale = _changed_paths(memory, cache, state.head, disk.head) | (set(state.differing) - dirty)
@@ -115,7 +116,7 @@ def _parse_files(
 ) -> tuple[list[ParsedFile], list[str]]:
     """Parse the files that may have changed; return them, and the paths of the missing ones."""
     reader = files.FolderReader(memory.folder)
-    found: list[ParsedFile] = []
+    parsed_files: list[ParsedFile] = []
     removed: list[str] = []
     for number, path in enumerate(sorted(stale)):
         if progress and number % _STEP == 0:
@@ -124,10 +125,10 @@ def _parse_files(
         if item is None:
             removed.append(path)
         else:
-            found.append(item)
+            parsed_files.append(item)
     if progress and stale:
         progress(len(stale), len(stale))
-    return found, removed
+    return parsed_files, removed
 
 
 def _parse_file(
@@ -177,12 +178,12 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
         return ParsedFile(path, stat, None, "", [], [], blob=blob)
     record, body = parse(text, path)
     first_line = text.count("\n", 0, len(text) - len(body)) + 1
-    found = mentions.in_text(body, first_line)
+    found_mentions = mentions.in_text(body, first_line)
     if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
-        found.append(mentions.Mention(1, mentions.IGNORE))
+        found_mentions.append(mentions.Mention(1, mentions.IGNORE))
     weight = characters.weight(text)
     controls = bool(characters.first_control_character(text))
-    return ParsedFile(path, stat, record, body, found, [], weight, _has_credential(text), controls, blob)
+    return ParsedFile(path, stat, record, body, found_mentions, [], weight, _has_credential(text), controls, blob)
 
 
 def _has_credential(text: str) -> bool:
@@ -203,10 +204,11 @@ def invalid_file(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
 def update(
     cache: Cache, parsed: Sequence[ParsedFile], removed: Collection[str], before: tuple[str, str], now: tuple[str, str]
 ) -> bool:
-    """Write parsed files to a cache, delete the rows of `removed` paths, and note that the cache describes `now`.
+    """Write the files `parsed` to a cache, and delete the rows of the paths `removed`; return whether this was done.
 
-    `before` and `now` are pairs: the commit of HEAD, and a stamp of the sparse checkout. Returns False and writes
-    nothing if the cache does not describe `before`, since another process has updated it.
+    `before` and `now` are the states of the worktree that the cache describes before and after the update, as pairs:
+    the commit of HEAD, and a stamp of the sparse checkout. Returns False and writes nothing if the cache does not
+    describe `before`, since another process has updated it.
     """
     with cache.transaction("BEGIN IMMEDIATE"):
         state = dict(cache.database.execute("SELECT key, value FROM state").fetchall())
@@ -309,13 +311,13 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
     stored = (item.path, number, item.stat, packed, faults, mentions)
     if record is None:
         return *stored, *(None,) * 19, item.blob
-    asked = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
+    columns = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
     marks = (item.weight, int(item.is_suspicious), int(item.has_controls))
     dated = (record.timestamp, *marks, record.recorded, record.title, record.id, record.status)
     lists = (f",{','.join(values)}," if values else "" for values in (record.tags, record.aliases))  # none has a comma
     return (
         *stored,
-        *asked,
+        *columns,
         *dated,
         int(record.is_archived),
         record.section,
@@ -345,8 +347,8 @@ def advance(memory: Memory, contents: Mapping[str, bytes | None], before: str, a
     """Update the memory's cache from commit `before` to commit `after`, which memctl just made, without asking Git.
 
     `contents` are the committed bytes by path below `.memory/`, None for a deleted file. If the cache has the committed
-    text of a file, it now stores that the file is equal to HEAD. The next command reads the other committed files
-    again.
+    text of a file, the cache now says that the file is equal to HEAD. All other committed files are read again by the
+    next command.
 
     Nothing is changed if the cache does not describe `before`, if it does not list all of these files as changed since
     `before`, if there are more than 100 files, or if another process is writing.

@@ -100,18 +100,18 @@ class StoredCatalogue:
         condition, values = _where(conditions)
         if order == "access":  # the cache has no retrieval counts
             key, large_first = ORDERS[order]
-            found = retrieval_counts.with_counts(self._counts, self._records(f"{condition} ORDER BY path", *values))
-            found.sort(key=key, reverse=large_first != reverse)
-            return found[: limit or None], len(found)
+            records = retrieval_counts.with_counts(self._counts, self._records(f"{condition} ORDER BY path", *values))
+            records.sort(key=key, reverse=large_first != reverse)
+            return records[: limit or None], len(records)
         if order == "title":
             self._database.create_function("casefold", 1, str.casefold, deterministic=True)
         way = " DESC" if ORDERS[order][1] != reverse else ""
         ordered = ", ".join(f"{part}{way}" for part in (*_ORDERS[order], "id"))
-        found = self._records(f"{condition} ORDER BY {ordered}, path LIMIT ?", *values, limit or -1)
-        number = len(found)
+        records = self._records(f"{condition} ORDER BY {ordered}, path LIMIT ?", *values, limit or -1)
+        number = len(records)
         if number == limit:
             number = self._database.execute(f"SELECT count(*) FROM records WHERE {condition}", values).fetchone()[0]
-        return retrieval_counts.with_counts(self._counts, found), number
+        return retrieval_counts.with_counts(self._counts, records), number
 
     def with_id(self, identifier: str) -> list[Record]:
         return retrieval_counts.with_counts(self._counts, self._with_id(identifier))
@@ -139,23 +139,23 @@ class StoredCatalogue:
         return retrieval_counts.with_counts(self._counts, self._records(query, encode(list(files)).decode()))
 
     def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
-        wanted, found = set(among), set[str]()
+        wanted, paths = set(among), set[str]()
         others = []
         for field, test, value in conditions:
             if field == "is_archived":  # an index has all of these: to look up 2,000 paths takes ten times as long
-                found.update(self._column("path", "is_archived = ?", not value))
+                paths.update(self._column("path", "is_archived = ?", not value))
             else:
                 others.append((field, test, value))
         if others:
             condition, values = _where(others)
             query = f"{_AT_PATHS} AND is_archived NOT NULL AND ({condition}) IS NOT TRUE"
-            found.update(self._column("path", query, encode(list(wanted)).decode(), *values))
-        return found & wanted
+            paths.update(self._column("path", query, encode(list(wanted)).decode(), *values))
+        return paths & wanted
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         aside = "" if with_handoffs else HANDOFF.name
-        found = self._records("record NOT NULL AND type != ? ORDER BY timestamp DESC, path DESC LIMIT 1", aside)
-        return found[0] if found else None
+        records = self._records("record NOT NULL AND type != ? ORDER BY timestamp DESC, path DESC LIMIT 1", aside)
+        return records[0] if records else None
 
     def titles(self, memory_type: str) -> list[str]:
         return self._column("title", "type = ?", memory_type)
@@ -179,7 +179,7 @@ class StoredCatalogue:
 
         query = "SELECT path, mentions FROM records WHERE mentions NOT NULL AND instr(mentions, ?) ORDER BY path"
         rows, decode = self._database.execute(query, (text.encode(),)), self._decoder(list[Mention])
-        return [path for path, stored in rows if any(one.text == text for one in decode(stored))]
+        return [path for path, stored in rows if any(mention.text == text for mention in decode(stored))]
 
     def severe(self, place: str) -> list[Record]:
         return self._records("is_open AND place = ? AND type = 'issue' AND severity IN ('critical', 'high')", place)

@@ -15,7 +15,7 @@ _MAX_IDS = 200  # a trailer per record, but not ten thousand of them in one mess
 
 
 def compose(changes: Sequence[Change], base: str = "") -> str:
-    """Return the message of a commit of one change, or of several to the same files.
+    """Return the message of the commit that contains `changes`: one change, or several that share files.
 
     `base` is the commit before the batch to which the new commit belongs; "" if it belongs to none.
     """
@@ -46,13 +46,19 @@ def compose_squash(subjects: Sequence[str], trailers: Sequence[message.Trailers]
     batch, `tip` the batch's last change.
     """
     listed = [subject.removeprefix(f"{TYPE}: ") for subject in subjects]
-    named = dict.fromkeys(name for one in trailers for name in one.ids)
-    names = ", ".join(named)
+    ids = dict.fromkeys(name for trailer in trailers for name in trailer.ids)
+    names = ", ".join(ids)
     subject = listed[0] if len(listed) == 1 else f"{len(listed)} changes{': ' if names else ''}{names}"
-    lines = [("Memctl-Op", op) for one in trailers for op in one.ops]
-    lines += [("Memctl-Id", name) for name in named] if len(named) <= _MAX_IDS else [("Memctl-Count", str(len(named)))]
-    lines += [("Memctl-Actor", one.actor) for one in trailers] + [("Memctl-Session", one.session) for one in trailers]
-    body = "\n".join(message.shorten(f"- {message.one_line(one)}") for one in listed) if len(listed) > 1 else ""
+    lines = [("Memctl-Op", op) for trailer in trailers for op in trailer.ops]
+    lines += [("Memctl-Id", name) for name in ids] if len(ids) <= _MAX_IDS else [("Memctl-Count", str(len(ids)))]
+    lines += [("Memctl-Actor", trailer.actor) for trailer in trailers] + [
+        ("Memctl-Session", trailer.session) for trailer in trailers
+    ]
+    body = (
+        "\n".join(message.shorten(f"- {message.one_line(identifier)}") for identifier in listed)
+        if len(listed) > 1
+        else ""
+    )
     return message.compose(f"{TYPE}: {subject}", body, [*lines, ("Memctl-Base", base), ("Memctl-Changes", tip)])
 
 

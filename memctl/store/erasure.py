@@ -40,8 +40,8 @@ def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool 
     memctl can make such files again. A file with a lock file beside it is locked while it is rewritten, unless the lock
     file is `held`, which the caller has locked already.
 
-    With `dry_run` no file is changed, and the result lists the files that would be. Caches and search indexes are never
-    among the result's `files`.
+    With `dry_run` no file is changed, and the result lists the files that would be changed. Caches and search indexes
+    are never among the result's `files`.
     """
     done: list[Path] = []
     failed: list[tuple[Path, str]] = []
@@ -106,14 +106,14 @@ def _redacted_text(file: Path, redact: Redact) -> str | None:
 def _redact_backup(text: str, redact: Redact) -> str:
     """Return the JSON text of a backup with the file's former content redacted; unchanged if it has no such content."""
     try:
-        kept = json.loads(text)
-        before = base64.b64decode(kept["before"], validate=True).decode()
+        values = json.loads(text)
+        before = base64.b64decode(values["before"], validate=True).decode()
     except (ValueError, KeyError, TypeError, binascii.Error):
         return text
     redacted = redact(before)
     if redacted == before:
         return text
-    return json.dumps({**kept, "before": base64.b64encode(redacted.encode()).decode()})
+    return json.dumps({**values, "before": base64.b64encode(redacted.encode()).decode()})
 
 
 def _erase_from_cache(file: Path, dry_run: bool) -> None:

@@ -29,7 +29,7 @@ class Stream(msgspec.Struct, frozen=True):
 
     @property
     def last(self) -> int:
-        """The sequence number of the newest event; 0 if there is none."""
+        """The sequence number of the newest event of this stream; 0 if the stream has no events."""
         return self.events[-1].sequence if self.events else 0
 
 
@@ -66,7 +66,7 @@ def append(memory: Memory, make: Callable[[int], WorkflowEvent]) -> Stream:
             stream = Stream((*stream.events, event), stream.broken)
             if len(stream.events) > 2 * MOST_KEPT or (file.exists() and file.stat().st_size > MOST_BYTES):
                 stream = Stream(_latest(stream.events))
-                files.replace_private(file, "".join(_line(kept).decode() for kept in stream.events))
+                files.replace_private(file, "".join(_line(event).decode() for event in stream.events))
             else:
                 files.append_line(file, _line(event), is_private=True)
     except OSError as error:
@@ -76,13 +76,13 @@ def append(memory: Memory, make: Callable[[int], WorkflowEvent]) -> Stream:
 
 def _latest(events: tuple[WorkflowEvent, ...]) -> tuple[WorkflowEvent, ...]:
     """Return the newest events, as many as fit into half of MOST_BYTES, but at least one and at most MOST_KEPT."""
-    room, kept = MOST_BYTES // 2, 0
+    room, size = MOST_BYTES // 2, 0
     for event in reversed(events[-MOST_KEPT:]):
         room -= len(_line(event))
-        if room < 0 and kept:
+        if room < 0 and size:
             break
-        kept += 1
-    return events[-kept:]
+        size += 1
+    return events[-size:]
 
 
 def _line(event: WorkflowEvent) -> bytes:
@@ -90,5 +90,5 @@ def _line(event: WorkflowEvent) -> bytes:
 
 
 def file_of(memory: Memory) -> Path:
-    """Return the path of a memory's stream. Each memory of a repository has one."""
+    """Return the path of the file with a memory's event stream; each memory of a repository has its own file."""
     return memory.repository.shared / "events" / f"{memory.private.name}.jsonl"

@@ -93,13 +93,13 @@ class FolderReader:
 
 def contents(folder: Path, paths: Iterable[str]) -> dict[str, bytes | None]:
     """Return the bytes of some files of the memory, by path; None for a missing file."""
-    found: dict[str, bytes | None] = {}
+    texts: dict[str, bytes | None] = {}
     for path in paths:
         try:
-            found[path] = locate(folder, path).read_bytes()
+            texts[path] = locate(folder, path).read_bytes()
         except FileNotFoundError:
-            found[path] = None
-    return found
+            texts[path] = None
+    return texts
 
 
 def _content(file: str, size: int) -> bytes:
@@ -139,9 +139,9 @@ def decode(data: bytes, path: str) -> str:
 
 
 def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
-    """Write the text of each Write to a temporary file beside its final file, and return pairs of both paths.
+    """Write the text of each Write to a temporary file, and return pairs: the temporary file and the final file.
 
-    The temporary file is the first of a pair. `folder` is the memory's. The texts are flushed to the disk. Raises
+    Both files are in the same folder. `folder` is the memory's `.memory/`. The texts are flushed to the disk. Raises
     MemctlError if a file can't be written; no temporary file is left then.
     """
     prepared: list[tuple[Path, Path]] = []
@@ -291,12 +291,12 @@ def is_temporary(path: str) -> bool:
 
 
 def names(paths: Iterable[str]) -> list[str]:
-    r"""Return some paths of files, sorted, without memctl's temporary files.
+    r"""Return `paths`, the paths of some files, sorted and without memctl's temporary files.
 
     Bytes of a name that are not UTF-8 are written as `\xe9`, as Git does.
     """
-    found = [path for path in paths if _TEMPORARY not in path or not is_temporary(path)]
-    return sorted(path if path.isascii() else _as_git_writes(path) for path in found)
+    kept_paths = [path for path in paths if _TEMPORARY not in path or not is_temporary(path)]
+    return sorted(path if path.isascii() else _as_git_writes(path) for path in kept_paths)
 
 
 def list_files(top: Path, below: str = "") -> list[str]:
@@ -305,14 +305,14 @@ def list_files(top: Path, below: str = "") -> list[str]:
     `top` is the memory's folder; `below` and the paths are relative to it, and "" stands for the whole memory. This
     takes a third of the time of `os.walk`.
     """
-    found, todo = list[str](), [below]
+    paths, todo = list[str](), [below]
     while todo:
         inside = todo.pop()
         with suppress(OSError), os.scandir(f"{top}/{inside}") as entries:
             start = f"{inside}/" if inside else ""
             for entry in entries:
-                (todo if entry.is_dir(follow_symlinks=False) else found).append(start + entry.name)
-    return found
+                (todo if entry.is_dir(follow_symlinks=False) else paths).append(start + entry.name)
+    return paths
 
 
 def _as_git_writes(name: str) -> str:

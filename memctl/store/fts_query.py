@@ -67,7 +67,7 @@ def parse(query: str, substitutes: Substitutes) -> FtsQuery:
         if chunk.startswith('"'):
             phrases += [_quoted(words)] if words else []
             quoted += filter(_is_telling, words)
-        elif words and _BEGINNING.fullmatch(chunk):
+        elif words and chunk.endswith("*") and _BEGINNING.fullmatch(chunk):
             beside += 1
             wanted.append(_quoted(words) + "*")
         else:
@@ -108,7 +108,7 @@ def _alternatives(word: str, substitutes: Substitutes) -> list[str]:
     if not parts:
         return _spellings(word.lower(), substitutes)
     spelled = {part: _spellings(part, substitutes) for part in parts}
-    wanted = [each for part, found in spelled.items() if part not in STOP_WORDS for each in found]
+    wanted = [each for part, spellings in spelled.items() if part not in STOP_WORDS for each in spellings]
     return [_quoted([word.lower()]), *wanted]
 
 

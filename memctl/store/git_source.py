@@ -47,8 +47,8 @@ def newest_with(memory: Memory, paths: Sequence[str]) -> Snapshot | None:
 
     `paths` are relative to the worktree's top.
     """
-    found = history.commits(memory.repository, paths, "--all", 1) if paths else []
-    return Snapshot(at_revision(memory, found[0].commit)) if found else None
+    commits = history.commits(memory.repository, paths, "--all", 1) if paths else []
+    return Snapshot(at_revision(memory, commits[0].commit)) if commits else None
 
 
 def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
@@ -167,15 +167,15 @@ class InGit:
     @cached_property
     def _cache(self) -> Cache:
         cache, differing = self._known()
-        there = cache.paths()
+        cached = cache.paths()
         paths = set(filter(files.is_cached_path, self._entries))
-        stale = sorted((paths & differing) | (paths - there))
-        if stale or there - paths:
+        stale = sorted((paths & differing) | (paths - cached))
+        if stale or cached - paths:
             cache = cache.copy()
             self._fetch(stale)
             head = cache.state().head
             parsed = [_parse(path, self.read, self._entries[path].blob) for path in stale]
-            cache_update.update(cache, parsed, there - paths, head, head)
+            cache_update.update(cache, parsed, cached - paths, head, head)
         return cache
 
     def _fetch(self, paths: Sequence[str]) -> None:
@@ -234,8 +234,8 @@ class Overlay:
 
     def names(self, folder: str) -> list[str]:
         start = f"{folder}/" if folder else ""
-        there = {path for path, text in self._texts.items() if text is not None and path.startswith(start)}
-        return sorted(there.union(self._source.names(folder)) - {p for p, text in self._texts.items() if text is None})
+        paths = {path for path, text in self._texts.items() if text is not None and path.startswith(start)}
+        return sorted(paths.union(self._source.names(folder)) - {p for p, text in self._texts.items() if text is None})
 
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
         return self._cache.view(only_open=only_open).decoded()

@@ -33,7 +33,11 @@ class NotNow(Exception):
 
 
 class JobNote(NamedTuple):
-    """The note of an event as a job: the note's file, the key of the event's session, and how often it was started."""
+    """The note of an event whose work is a job.
+
+    `file` is the note's file, `key` the key of the event's session (`session_dir.key`), and `tries` how often the job
+    was started.
+    """
 
     file: Path
     key: str
@@ -41,7 +45,7 @@ class JobNote(NamedTuple):
 
 
 def add(folder: SessionDir, entry: Mapping[str, Any]) -> None:
-    """Write the note of an event of a session, which makes the event a job. Raises OSError.
+    """Add a job: write a note of an event of a session, which a later `run_jobs` reads. Raises OSError.
 
     `folder` is the session's folder, and `entry` the event, which JSON must be able to represent. `run_jobs` passes the
     event to the function that does the work.
@@ -66,13 +70,13 @@ def notes(root: Path) -> list[JobNote]:
         names = sorted(os.listdir(root / JOBS))
     except OSError:
         return []
-    found = []
+    result = []
     for name in names:
         moment, _, rest = name.removesuffix(".json").partition("-")
         tries, _, key = rest.partition("-")
         if moment.isdecimal() and tries.isdecimal() and key and name.endswith(".json"):
-            found.append(JobNote(root / JOBS / name, key, int(tries)))
-    return found
+            result.append(JobNote(root / JOBS / name, key, int(tries)))
+    return result
 
 
 def notes_of(folder: SessionDir) -> list[JobNote]:
@@ -128,13 +132,13 @@ def run_jobs(
         if held is None:
             return False
         try:
-            kept = [note for note in notes_of(folder) if not _try_job(note, do, fault)]
+            waiting = [note for note in notes_of(folder) if not _try_job(note, do, fault)]
         except NotNow:
             return False
         finally:
             os.close(held)
             held = None
-        if kept:
+        if waiting:
             return False
     return True
 

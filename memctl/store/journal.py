@@ -85,10 +85,10 @@ class _EntryFile(msgspec.Struct, frozen=True):
 class PendingEntry(_EntryFile, frozen=True, kw_only=True):
     """A pending change: its file in the journal, its stage, and why it has no commit.
 
-    `held` says that the user asked for no commit. `base` is HEAD's commit when the change began, "" if there was none
-    (or if an older memctl did not store it). `undone` says that the change was last found neither on the disk nor in a
-    commit, and `announced` that a message has said so. With `allow_secret` the change may contain what looks like a
-    credential.
+    `stage` is WRITING while the change's files are being replaced, then PENDING or HELD. `held` says that the user
+    asked for no commit. `base` is HEAD's commit when the change began, "" if there was none (or if an older memctl did
+    not store it). `undone` says that the change was last found neither on the disk nor in a commit, and `announced`
+    that a message has said so. With `allow_secret` the change may contain what looks like a credential.
     """
 
     file: Path
@@ -96,7 +96,7 @@ class PendingEntry(_EntryFile, frozen=True, kw_only=True):
 
     @property
     def written(self) -> str:
-        """The stage of the change once its files are written: held or pending."""
+        """The stage of this change once its files are written: HELD if the user asked for no commit, else PENDING."""
         return HELD if self.held else PENDING
 
     @property
@@ -107,7 +107,7 @@ class PendingEntry(_EntryFile, frozen=True, kw_only=True):
 
 
 def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: bool) -> PendingEntry:
-    """Write the entry of a change before the first file of the change is written, and return the entry.
+    """Write the journal's entry of a change, before the first file of the change is written; return the entry.
 
     `folder` is that of the pending changes; `base` is the id of HEAD's commit. `held` says that the user asked for no
     commit, `allow_secret` that the change may contain what looks like a credential.
@@ -117,7 +117,7 @@ def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: 
 
 
 def advance(entry: PendingEntry, stage: str, why: str = "") -> PendingEntry:
-    """Move an entry to another stage (`writing`, `pending` or `held`), and return the new entry.
+    """Move a pending change's entry to another stage (WRITING, PENDING or HELD), and return the new entry.
 
     `why` is the reason why the change has no commit yet.
     """
@@ -146,18 +146,18 @@ def drop(entry: PendingEntry) -> None:
 
 def entries(folder: Path) -> list[PendingEntry]:
     """Return all pending changes in a folder, oldest first."""
-    found = ((file, file.name.split(".")[-2], stored) for file, stored in entries_of_kind(folder, _EntryFile))
+    files = ((file, file.name.split(".")[-2], stored) for file, stored in entries_of_kind(folder, _EntryFile))
     return [
         PendingEntry(file=file, stage=stage, **msgspec.structs.asdict(stored))
-        for file, stage, stored in found
+        for file, stage, stored in files
         if stage in (WRITING, PENDING, HELD)
     ]
 
 
 def remaining_change(folder: Path, entry: PendingEntry) -> Change:
-    """Return the part of an interrupted change that must still be written: the files that have their old text.
+    """Return the part of an interrupted change that must still be written: the files that still have their old text.
 
-    A file with neither the old nor the new text was edited since, and is left out.
+    A file that has neither its old nor its new text was edited since, and is left out. `folder` is the memory's.
     """
     writes = tuple(write for write in entry.change.writes if text_at(folder, write.path) == write.old != write.text)
     deletes = tuple(delete for delete in entry.change.deletes if text_at(folder, delete.path) == delete.old)

@@ -59,17 +59,18 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
     find, read = (
         (_history_lookup(memory, paths, head), _no_blob) if at is not None else _worktree_lookup(memory, paths, head)
     )
-    found, edited = dict[str, Introduction](), set[str]()
+    result, edited = dict[str, Introduction](), set[str]()
     if at is None:
         top = os.fspath(repository.top)  # paths are strings: with Path this took four times as long
-        there = [path for path in paths if os.path.isfile(f"{top}/{path}")]
-        found = _find_introductions(memory, _worktree_blobs(memory, there, head, read), find)
-        edited = {path for path in paths if path not in found}
-    if others := [path for path in paths if path not in found]:
-        found |= _find_introductions(memory, trees.blob_ids(repository, head, others), find)
+        on_disk = [path for path in paths if os.path.isfile(f"{top}/{path}")]
+        result = _find_introductions(memory, _worktree_blobs(memory, on_disk, head, read), find)
+        edited = {path for path in paths if path not in result}
+    if others := [path for path in paths if path not in result]:
+        result |= _find_introductions(memory, trees.blob_ids(repository, head, others), find)
     ends = repository.shallow()
     return {
-        path: LastCommit(one.commit, path in edited, one.commit in ends, one.seconds) for path, one in found.items()
+        path: LastCommit(introduction.commit, path in edited, introduction.commit in ends, introduction.seconds)
+        for path, introduction in result.items()
     }
 
 
@@ -79,14 +80,14 @@ def _worktree_blobs(memory: Memory, paths: Iterable[str], head: str, read: _Read
     If a record does not differ from HEAD, the cache has its blob id, and Git need not compute it.
     """
     commit, differing = memory.differing
-    found, others = dict[str, str](), list[str]()
+    blobs, others = dict[str, str](), list[str]()
     for path in paths:
         blob = read(path) if commit == head and path not in differing else ""
         if blob:
-            found[path] = blob
+            blobs[path] = blob
         else:
             others.append(path)
-    return found | trees.worktree_blob_ids(memory.repository, others)
+    return blobs | trees.worktree_blob_ids(memory.repository, others)
 
 
 def _find_introductions(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, Introduction]:
@@ -94,24 +95,24 @@ def _find_introductions(memory: Memory, blobs: Mapping[str, str], find: _Find) -
 
     If a text differs from the one before only in retrieval counts, it is that of the text before.
     """
-    found = {path: one for path, blob in blobs.items() if (one := find(path, blob)) is not None}
-    open_ones = {path: one for path, one in found.items() if one.before}
-    seen = {(path, one.blob) for path, one in open_ones.items()}
+    by_path = {path: introduction for path, blob in blobs.items() if (introduction := find(path, blob)) is not None}
+    open_ones = {path: introduction for path, introduction in by_path.items() if introduction.before}
+    seen = {(path, introduction.blob) for path, introduction in open_ones.items()}
     while open_ones:
-        wanted = [blob for one in open_ones.values() for blob in (one.blob, *one.before)]
+        wanted = [blob for introduction in open_ones.values() for blob in (introduction.blob, *introduction.before)]
         try:
             texts = trees.blobs(memory.repository, wanted, files.MAX_BYTES)
         except MemctlError:  # a partial clone lacks the older text, so changed counts count as a changed text
             break
         following = {}
-        for path, one in open_ones.items():
-            before = next((blob for blob in one.before if _is_same(texts[blob], texts[one.blob])), "")
+        for path, introduction in open_ones.items():
+            before = next((blob for blob in introduction.before if _is_same(texts[blob], texts[introduction.blob])), "")
             earlier = find(path, before) if before and (path, before) not in seen else None
             if earlier is not None:
-                found[path] = following[path] = earlier
+                by_path[path] = following[path] = earlier
                 seen.add((path, before))
-        open_ones = {path: one for path, one in following.items() if one.before}
-    return found
+        open_ones = {path: introduction for path, introduction in following.items() if introduction.before}
+    return by_path
 
 
 def _is_same(before: bytes | None, now: bytes | None) -> bool:
@@ -121,11 +122,11 @@ def _is_same(before: bytes | None, now: bytes | None) -> bool:
 
 
 def _history_lookup(memory: Memory, paths: Iterable[str], head: str) -> _Find:
-    found: dict[tuple[str, str], Introduction] = {}
+    result: dict[tuple[str, str], Introduction] = {}
     wanted = sorted(set(paths))
-    for one in _introductions(memory, wanted, head) if wanted else ():
-        found.setdefault((one.path, one.blob), one)
-    return lambda path, blob: found.get((path, blob))
+    for introduction in _introductions(memory, wanted, head) if wanted else ():
+        result.setdefault((introduction.path, introduction.blob), introduction)
+    return lambda path, blob: result.get((path, blob))
 
 
 def _introductions(memory: Memory, paths: Sequence[str], revisions: str) -> Iterator[Introduction]:
@@ -134,15 +135,15 @@ def _introductions(memory: Memory, paths: Sequence[str], revisions: str) -> Iter
     A text that a squash introduced is attributed to the change of the batch, if this clone has the changes.
     """
     batch, of_batch = "", dict[tuple[str, str], Introduction]()
-    for one in introductions(memory.repository, paths, revisions):
-        if one.squashed and one.squashed != batch:
-            batch, of_batch = one.squashed, {}
+    for introduction in introductions(memory.repository, paths, revisions):
+        if introduction.squashed and introduction.squashed != batch:
+            batch, of_batch = introduction.squashed, {}
             if len(batches.existing_commits(memory, batch.split(".."))) == 2:
                 for change in introductions(memory.repository, paths, batch, first_parent=True):
                     of_batch.setdefault((change.path, change.blob), change)
                 yield from of_batch.values()
-        if not one.squashed or (one.path, one.blob) not in of_batch:
-            yield one
+        if not introduction.squashed or (introduction.path, introduction.blob) not in of_batch:
+            yield introduction
 
 
 def _no_blob(path: str) -> str:
@@ -156,8 +157,10 @@ def _worktree_lookup(memory: Memory, paths: Collection[str], head: str) -> tuple
     if batch is None:
         return find, read
     newest: dict[tuple[str, str], Introduction] = {}
-    for one in introductions(memory.repository, sorted(paths), f"{batch.base}..{batch.tip}", first_parent=True):
-        newest.setdefault((one.path, one.blob), one)
+    for introduction in introductions(
+        memory.repository, sorted(paths), f"{batch.base}..{batch.tip}", first_parent=True
+    ):
+        newest.setdefault((introduction.path, introduction.blob), introduction)
     return lambda path, blob: newest.get((path, blob)) or find(path, blob), read
 
 
@@ -172,7 +175,7 @@ def _head_lookup(memory: Memory, paths: Collection[str], head: str) -> tuple[_Fi
 
 def _cache_lookup(memory: Memory, cache: Cache, paths: Collection[str]) -> tuple[_Find, _Read]:
     """Return functions that search the cache's table for all texts that some paths ever had."""
-    found: dict[str, dict[str, Introduction]] = {}
+    result: dict[str, dict[str, Introduction]] = {}
     read: dict[str, str] = {}
     for some in trees.batched(list(paths)):
         among = f"WHERE path IN ({', '.join('?' * len(some))})"
@@ -181,10 +184,10 @@ def _cache_lookup(memory: Memory, cache: Cache, paths: Collection[str]) -> tuple
         read.update((memory.tracked(path), blob) for path, blob in known)
         rows = cache.database.execute(f"{_SELECT} {among}", some)
         for path, blob, commit, seconds, before in rows:
-            found.setdefault(path, {})[blob] = Introduction(path, blob, commit, seconds, tuple(before.split()))
+            result.setdefault(path, {})[blob] = Introduction(path, blob, commit, seconds, tuple(before.split()))
 
     def find(path: str, blob: str) -> Introduction | None:
-        return found.get(path, {}).get(blob)
+        return result.get(path, {}).get(blob)
 
     return find, lambda path: blob if find(path, blob := read.get(path, "")) else ""
 
@@ -204,22 +207,22 @@ def _update_table(memory: Memory, cache: Cache, head: str) -> bool:
     )
     revisions = f"{start}..{head}" if start else head
     folders = [memory.tracked(folder) for folder in BY_FOLDER]
-    found: dict[tuple[str, str], Introduction] = {}
-    for one in _introductions(memory, folders, revisions):
-        found.setdefault((one.path, one.blob), one)
+    result: dict[tuple[str, str], Introduction] = {}
+    for introduction in _introductions(memory, folders, revisions):
+        result.setdefault((introduction.path, introduction.blob), introduction)
     with cache.transaction("BEGIN IMMEDIATE"):
         known = _stored_head(cache)
         if start and known not in (before, now):  # another process has updated the table meanwhile
             return False
         if not start:
             cache.database.execute("DELETE FROM introductions")
-        cache.database.executemany(_INSERT, map(_row, found.values()))
+        cache.database.executemany(_INSERT, map(_row, result.values()))
         cache.database.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (_HEAD, " ".join(now)))
     return True
 
 
-def _row(one: Introduction) -> dict[str, str | int]:
-    return {**msgspec.structs.asdict(one), "id": one.commit, "before": " ".join(one.before)}
+def _row(introduction: Introduction) -> dict[str, str | int]:
+    return {**msgspec.structs.asdict(introduction), "id": introduction.commit, "before": " ".join(introduction.before)}
 
 
 def _stored_head(cache: Cache) -> tuple[str, str]:
@@ -237,7 +240,7 @@ def _shallow_stamp(memory: Memory) -> str:
 class CommitsBetween:
     """The commits of HEAD's history between two times (Unix seconds) that changed texts of records, from the cache.
 
-    `commits` has their dates in Unix seconds, by commit id. It is empty if the cache can't be used.
+    `commits` maps the id of each of these commits to its date in Unix seconds. It is empty if the cache can't be used.
     """
 
     def __init__(self, memory: Memory, first: int, last: int) -> None:
@@ -247,13 +250,15 @@ class CommitsBetween:
             cache = load.open_cache(memory)
             head = memory.repository.branch()[1]
             if head and _update_table(memory, cache, head):
-                asked = "SELECT DISTINCT id, seconds FROM introductions WHERE seconds BETWEEN ? AND ?"
-                self.commits = dict(cache.database.execute(asked, (first, last)))
+                statement = "SELECT DISTINCT id, seconds FROM introductions WHERE seconds BETWEEN ? AND ?"
+                self.commits = dict(cache.database.execute(statement, (first, last)))
                 self._cache = cache
 
     def paths(self, commits: Collection[str]) -> list[str]:
         """Return the paths of the records that at least one of `commits` (ids) changed, sorted."""
         if self._cache is None or not commits:
             return []
-        asked = f"SELECT DISTINCT path FROM introductions WHERE id IN ({', '.join('?' * len(commits))}) ORDER BY path"
-        return [path for (path,) in self._cache.database.execute(asked, list(commits))]
+        statement = (
+            f"SELECT DISTINCT path FROM introductions WHERE id IN ({', '.join('?' * len(commits))}) ORDER BY path"
+        )
+        return [path for (path,) in self._cache.database.execute(statement, list(commits))]

@@ -124,8 +124,8 @@ class _Disk:
         return self._memory.prefix
 
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
-        found = _read(self._memory, self._cache, self._progress, self._written, only_open=only_open)
-        self._cache, (records, faults) = found
+        parsed = _read(self._memory, self._cache, self._progress, self._written, only_open=only_open)
+        self._cache, (records, faults) = parsed
         return retrieval_counts.with_counts(self._memory.repository.shared, records), faults
 
     def names(self, folder: str) -> list[str]:
@@ -202,8 +202,8 @@ class _WithSessions:
 
         def read(path: str, blob: str) -> str:
             return (
-                there.read(path)
-                if (there := self._sessions) and there.blobs().get(path) == blob
+                sessions.read(path)
+                if (sessions := self._sessions) and sessions.blobs().get(path) == blob
                 else own.read(path, blob)
             )
 
@@ -230,11 +230,11 @@ class _WithSessions:
         return self._source.leftovers()
 
     def names(self, folder: str) -> list[str]:
-        found = self._source.names(folder)
+        names = self._source.names(folder)
         if (folder and not f"{folder}/".startswith(sessions_ref.FOLDERS)) or self._sessions is None:
-            return found
+            return names
         return sorted(
-            {*found, *(path for path in self._sessions.names(folder) if path.startswith(sessions_ref.FOLDERS))}
+            {*names, *(path for path in self._sessions.names(folder) if path.startswith(sessions_ref.FOLDERS))}
         )
 
     @cached_property
@@ -305,10 +305,10 @@ def _read(
         for _ in range(_TRIES):
             memory.asked = memory.ask()
             view = cache.view(only_open=only_open)
-            found = view.decoded()  # Git is still running meanwhile, and most likely nothing has changed
+            decoded = view.decoded()  # Git is still running meanwhile, and most likely nothing has changed
             was_current = _sync(memory, cache, view.state, progress, written)
             if was_current:
-                return cache, found
+                return cache, decoded
             if was_current is not None:
                 view = cache.view(only_open=only_open)
                 return cache, view.decoded()
@@ -330,8 +330,8 @@ def _sync(
 
     Returns whether it was up to date before; None if another process changed it meanwhile.
     """
-    asked = memory.ask()
-    commit, differing = asked.commit(), asked.differing()
+    status = memory.ask()
+    commit, differing = status.commit(), status.differing()
     head = (commit, _sparse(memory))
     dirty = {short for path in differing if (short := _below(path, memory.prefix))}
     dirty |= {path for path in written if files.is_cached_path(path)}
@@ -340,7 +340,7 @@ def _sync(
         return True
     from memctl.store import cache_update
 
-    disk_state = cache_update.Disk(head, frozenset(dirty), asked.started)
+    disk_state = cache_update.Disk(head, frozenset(dirty), status.started)
     return cache_update.update_from_disk(memory, cache, state, disk_state, progress)
 
 

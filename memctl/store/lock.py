@@ -142,10 +142,10 @@ def _is_held_for_us(file: Path) -> bool:
 def hold_interrupts(remarks: list[str]) -> Iterator[list[str]]:
     """Delay Ctrl-C during the block, and raise KeyboardInterrupt at its end.
 
-    Otherwise an interrupted write would be finished by the next command, under an id that nobody has seen. The block
-    gets a list, to which it adds sentences about its work; after an interrupt these sentences are added to `remarks`.
-    If the block then raises MemctlError, the message and hint of the error are added in their place, since a terminal
-    interrupts Git and its hooks, too.
+    Without the delay the next command would finish an interrupted write, and the user would not see the new record's
+    id. The block gets a list, to which it adds sentences about its work; after an interrupt these sentences are added
+    to `remarks`. If the block raises MemctlError after an interrupt, as when Ctrl-C has ended Git or its hooks, too,
+    the message and hint of the error are added in place of the sentences.
 
     A second Ctrl-C takes effect at once, because a hook of the user's may hang. Nothing is delayed outside of the main
     thread, or if interrupts have another handler or are ignored.

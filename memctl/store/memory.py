@@ -90,8 +90,8 @@ class Memory:
         It is set by MEMCTL_SEMANTIC_MODEL or Git's settings, and never taken from the repository, because native code
         reads its files.
         """
-        named = self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip()
-        return named or (self.repository.setting("memctl.semanticmodel") or "").strip()
+        name = self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip()
+        return name or (self.repository.setting("memctl.semanticmodel") or "").strip()
 
     def new_memory_id(self, record_id: str) -> str:
         """Return a new UUIDv7 for the record with the id `record_id`, such as "DEC-2025-11-04-001".
@@ -105,8 +105,8 @@ class Memory:
     def imported_memory_id(self, identity: str) -> str:
         """Return the UUIDv7 of an imported record, which depends on `identity` and the project's name alone.
 
-        So a second import recognises the record. The time in the UUID is 0, since the record is older than its import
-        (see `Record.recorded`).
+        `identity` is a text that names the record in the place it is imported from, so that a second import recognises
+        the record. The time in the UUID is 0, since the record is older than its import (see `Record.recorded`).
         """
         return ids.uuid7(0, self._digest(identity))
 
@@ -128,8 +128,8 @@ class Memory:
     def refuse_untrusted_agent(self, action: str = "write into its memory") -> None:
         """Raise MemctlError if an agent wants to write or install something in a clone whose trust is unknown.
 
-        Agents do that without asking the user, and a text in the clone might have told them to. `action` says in the
-        message what the agent may not do.
+        An agent runs such commands without asking the user, and a text in the clone might have told it to. `action`
+        says in the message what the agent may not do.
         """
         if self.by_agent and self.trust == trust.UNKNOWN:
             raise MemctlError(
@@ -185,8 +185,8 @@ class Memory:
         If a process was started before the memory was opened, the first call returns that one. Every other call starts
         a new process; with `settings` it prints the settings of `git.traced_settings`, too.
         """
-        asked, self.asked = self.asked, None
-        return asked or StatusProcess(self.repository, self.prefix, settings=settings)
+        process, self.asked = self.asked, None
+        return process or StatusProcess(self.repository, self.prefix, settings=settings)
 
     def tracked(self, path: str) -> str:
         """Return a path below `.memory/` as Git has it, relative to the worktree's top."""
@@ -214,30 +214,30 @@ def _clean(text: str) -> str:
     return unicodedata.normalize("NFC", name)  # é may be typed as one character or as two
 
 
-def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | None = None) -> Memory:
+def open_memory(start: Path, environ: Mapping[str, str], status: StatusProcess | None = None) -> Memory:
     """Return the memory of the nearest folder at or above `start` in its worktree; raises MemctlError if none has one.
 
-    `asked` is a running `git status` of a memory, if one was started before; then that memory is opened without a
+    `status` is a running `git status` of a memory, if one was started before; then that memory is opened without a
     search from `start`.
     """
-    if asked is None:
+    if status is None:
         _, folder = memory_root.find(start)
         repository = open_repository(folder.parent)
     else:
-        repository, folder = asked.repository, asked.repository.top / asked.prefix
+        repository, folder = status.repository, status.repository.top / status.prefix
     memory = Memory(folder, repository, environ, read_config(folder))
-    memory.asked = asked
+    memory.asked = status
     return memory
 
 
 def open_for_agent(
-    start: Path, environ: Mapping[str, str], agent: str, session: str, asked: StatusProcess | None = None
+    start: Path, environ: Mapping[str, str], agent: str, session: str, status: StatusProcess | None = None
 ) -> Memory:
     """Return the memory at or above `start` for a hook; changes are attributed to the agent and the session.
 
-    `asked` is a running `git status` of the memory, if one was started before.
+    `status` is a running `git status` of the memory, if one was started before.
     """
-    memory = open_memory(start, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": session}, asked)
+    memory = open_memory(start, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": session}, status)
     memory.by_agent = True
     return memory
 

@@ -21,7 +21,7 @@ _MOST_LINKS = 40  # that Linux follows on the way to one file, path_resolution(7
 
 
 def write(file: Path, text: str) -> None:
-    """Write a file atomically, or into a device or pipe of that name. Raises MemctlError."""
+    """Write `text` to a file atomically, or into it if it is a device or pipe. Raises MemctlError."""
     refuse(file)
     try:
         if file.exists() and not file.is_file():

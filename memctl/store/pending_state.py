@@ -51,9 +51,9 @@ def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
     The letters are such as " M" for a modified file. Files in the commits of an open batch count as committed. With
     `ignored` the files that Git ignores are included.
     """
-    found = differing_from_head(memory, ignored=ignored)
+    paths = differing_from_head(memory, ignored=ignored)
     batch = batches.current(memory)
-    return batches.differing_from_tip(memory, batch, found) if batch else found
+    return batches.differing_from_tip(memory, batch, paths) if batch else paths
 
 
 def differing_from_head(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
@@ -64,8 +64,8 @@ def differing_from_head(memory: Memory, *, ignored: bool = False) -> dict[str, s
     """
     args = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", *(["--ignored"] if ignored else [])]
     out = git.read([*args, "--", memory.prefix], memory.repository.top).decode(errors="surrogateescape")
-    found = {item[3 + len(memory.prefix) + 1 :]: item[:2] for item in out.split("\0") if item}
-    return {name: code for name, code in found.items() if not files.is_temporary(name)}
+    states_by_path = {item[3 + len(memory.prefix) + 1 :]: item[:2] for item in out.split("\0") if item}
+    return {name: code for name, code in states_by_path.items() if not files.is_temporary(name)}
 
 
 def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
@@ -80,10 +80,10 @@ def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
     if not tracked:
         return {}
     some = trees.batched(list(tracked))
-    out = "".join(os.fsdecode(git.read(["ls-files", "-v", "-z", "--", *one], repository.top)) for one in some)
+    out = "".join(os.fsdecode(git.read(["ls-files", "-v", "-z", "--", *names], repository.top)) for names in some)
     marked = {item[2:]: _OPTIONS[item[0]] for item in out.split("\0") if item[:1] in _OPTIONS}
-    there = [path for path in marked if (repository.top / path).is_file()]
-    blobs, known = trees.worktree_blob_ids(repository, there), trees.blob_ids(repository, "HEAD", marked)
+    on_disk = [path for path in marked if (repository.top / path).is_file()]
+    blobs, known = trees.worktree_blob_ids(repository, on_disk), trees.blob_ids(repository, "HEAD", marked)
     return {tracked[path]: option for path, option in marked.items() if blobs.get(path) != known.get(path)}
 
 
@@ -101,26 +101,29 @@ def open_entries(memory: Memory) -> list[PendingEntry]:
 
 def undone(memory: Memory) -> list[PendingEntry]:
     """Return the pending changes that were undone outside memctl; Git is asked only if a written text is missing."""
-    found = journal.entries(memory.pending)
+    entries = journal.entries(memory.pending)
     written = (
-        (path, old, text) for entry in found if entry.stage != WRITING for path, old, text in _texts(entry.change)
+        (path, old, text) for entry in entries if entry.stage != WRITING for path, old, text in _texts(entry.change)
     )
     if all(has_change(journal.text_at(memory.folder, path), old, text) for path, old, text in written):
         return []
-    return [entry for entry, state in states(memory, found) if state == UNDONE]
+    return [entry for entry, state in states(memory, entries) if state == UNDONE]
 
 
 def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[PendingEntry, str]]:
-    """Return each entry with its state, WAITING, DONE or UNDONE; Git is asked only if an entry was written to disk."""
+    """Return pairs: each of `entries`, and the state of its change: WAITING, DONE or UNDONE.
+
+    Git is asked only if the files of at least one change were written to disk.
+    """
     written = [entry for entry in entries if entry.stage != WRITING]
-    found = [(entry, WAITING) for entry in entries if entry.stage == WRITING]
+    result = [(entry, WAITING) for entry in entries if entry.stage == WRITING]
     if not written:
-        return found
+        return result
     try:
         concerned = {path for entry in written for path in entry.change.paths}
         return [
             *_find_states(memory, written, {*uncommitted(memory, ignored=True), *hidden(memory, concerned)}),
-            *found,
+            *result,
         ]
     except git.GitFailed:
         return [(entry, WAITING) for entry in entries]  # committing reports the reason
@@ -136,7 +139,7 @@ def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bo
         return (now is None) == (text is None)
     if text in (now, old) or now == old:
         return now == text or text == old
-    before, then, is_now = (Counter(pairwise(one.split())) for one in (old, text, now))
+    before, then, is_now = (Counter(pairwise(version.split())) for version in (old, text, now))
     added = then - before
     if mostly and 2 * (added & is_now).total() < added.total():
         return False
@@ -163,7 +166,7 @@ def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntr
     """
     if memory.repository.under_way():
         return []
-    return [one for one in entries if not (one.held or one.stage == HELD) and time.time() - one.began > LATE]
+    return [entry for entry in entries if not (entry.held or entry.stage == HELD) and time.time() - entry.began > LATE]
 
 
 def reason(memory: Memory, entry: PendingEntry) -> str:
@@ -191,7 +194,7 @@ def _find_states(memory: Memory, entries: Sequence[PendingEntry], dirty: set[str
     `dirty` are the paths that differ from HEAD.
     """
     later: dict[str, tuple[str | None, str]] = {}  # by path: the text that the next entry began with, and its state
-    found = []
+    result = []
     for entry in reversed(entries):
         path_states: dict[str, tuple[str | None, str]] = {}
         for path, old, text in _texts(entry.change):
@@ -203,8 +206,8 @@ def _find_states(memory: Memory, entries: Sequence[PendingEntry], dirty: set[str
             path_states[path] = (old, state)
         later |= path_states
         worst = {state for _, state in path_states.values()}
-        found.append((entry, next((state for state in (UNDONE, WAITING) if state in worst), DONE)))
-    return found[::-1]
+        result.append((entry, next((state for state in (UNDONE, WAITING) if state in worst), DONE)))
+    return result[::-1]
 
 
 def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:
@@ -213,7 +216,7 @@ def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:
     Rendered documents are left out, since any later write renders them again, unless the change has nothing else.
     """
     texts = _all_texts(change)
-    return [one for one in texts if not one[0].startswith(f"{DOCUMENTS}/")] or texts
+    return [pair for pair in texts if not pair[0].startswith(f"{DOCUMENTS}/")] or texts
 
 
 def _all_texts(change: Change) -> list[tuple[str, str | None, str | None]]:
@@ -237,8 +240,8 @@ def _is_in_a_commit(memory: Memory, entry: PendingEntry, path: str, old: str | N
     from memctl.git import history  # seldom needed
 
     tracked = memory.tracked(path)
-    found = dict.fromkeys(history.blobs_since(memory.repository, tracked, entry.base, _MOST_COMMITS))
-    blobs = list(dict.fromkeys(blob for _, blob in found if blob))
+    existing = dict.fromkeys(history.blobs_since(memory.repository, tracked, entry.base, _MOST_COMMITS))
+    blobs = list(dict.fromkeys(blob for _, blob in existing if blob))
     if text is not None and blobs:  # Git computes the id, since its filters may change the text
         args = ["hash-object", "--stdin", f"--path={tracked}"]
         if git.read(args, memory.repository.top, text.encode()).decode().strip() in blobs:
@@ -248,5 +251,5 @@ def _is_in_a_commit(memory: Memory, entry: PendingEntry, path: str, old: str | N
     return any(
         texts.get(blob) == text
         or (authored >= int(entry.began) and has_change(texts.get(blob), old, text, mostly=entry.undone))
-        for authored, blob in found
+        for authored, blob in existing
     )

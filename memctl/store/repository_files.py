@@ -78,7 +78,7 @@ class FilesOnDisk:
         return self._names
 
     def unchanged(self) -> dict[str, str]:
-        """Return the blob id of each file, by path; "" if the file is changed, staged or new."""
+        """Return the blob id in HEAD of each file of the worktree, by path; "" if it is changed, staged or new."""
         return self._current_blobs
 
     def is_settled(self, path: str) -> bool:
@@ -97,8 +97,8 @@ class FilesOnDisk:
     def containing(self, texts: Collection[str]) -> frozenset[str]:
         if "_current_blobs" in vars(self) or not texts or not all(map(_is_literal, texts)):
             return self._names if texts else frozenset()
-        found = _own_files(index.entries(self._repository, *map(_pattern, texts), without=FOLDER))
-        return frozenset(path for path in found if _is_plain(f"{self._repository.top}/{path}", path))
+        entries = _own_files(index.entries(self._repository, *map(_pattern, texts), without=FOLDER))
+        return frozenset(path for path in entries if _is_plain(f"{self._repository.top}/{path}", path))
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         known = self._blobs_from_git(list(dict.fromkeys(paths)))
@@ -107,18 +107,18 @@ class FilesOnDisk:
         return {path: blob or self._hashed[path] for path, blob in known.items()}
 
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
-        asked, top = list(dict.fromkeys(paths)), os.fspath(self._repository.top)
-        new = {path: f"{top}/{path}" for path in asked if path not in self._hashed and _is_literal(path)}
+        wanted, top = list(dict.fromkeys(paths)), os.fspath(self._repository.top)
+        new = {path: f"{top}/{path}" for path in wanted if path not in self._hashed and _is_literal(path)}
         folders = {os.path.dirname(file) for file in new.values()}
         real = {folder for folder in folders if os.path.realpath(folder) == folder}
-        there = [path for path, file in new.items() if os.path.dirname(file) in real and _is_plain(file, path)]
-        fast_ones = [path for path in there if _is_fast_to_hash(new[path])]
+        plain = [path for path, file in new.items() if os.path.dirname(file) in real and _is_plain(file, path)]
+        fast_ones = [path for path in plain if _is_fast_to_hash(new[path])]
         self._hashed |= {path: blob for path in fast_ones if (blob := _hash_file(new[path], likely)) in likely}
         unlike = [path for path in fast_ones if path not in self._hashed]
         self._hashed |= trees.worktree_blob_ids(self._repository, unlike)
-        others = self.blobs(path for path in there if path not in self._hashed)
-        found = {path: self._hashed.get(path) or others.get(path) for path in asked}
-        return {path: blob for path, blob in found.items() if blob}
+        others = self.blobs(path for path in plain if path not in self._hashed)
+        contents = {path: self._hashed.get(path) or others.get(path) for path in wanted}
+        return {path: blob for path, blob in contents.items() if blob}
 
     def stamp(self, paths: Iterable[str]) -> bytes:
         top = self._repository.top
@@ -126,15 +126,15 @@ class FilesOnDisk:
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         most = files.MAX_BYTES if limit is None else limit
-        found = {}
+        result = {}
         for path in self._blobs_from_git(list(paths)):
             file = self._repository.top / path
             if not file.is_symlink() and file.is_file():
                 with open(file, "rb") as stream:
                     content = stream.read(most + 1)
                 if len(content) <= most:
-                    found[path] = content
-        return found
+                    result[path] = content
+        return result
 
     def _blobs_from_git(self, paths: list[str]) -> dict[str, str]:
         """Return the blob ids of those of some files that exist, by path; "" for a changed, staged or new file.
@@ -150,8 +150,8 @@ class FilesOnDisk:
     def _query_files(self, paths: Sequence[str]) -> bool:
         """Ask Git about some files, and store its answers; return False if Git refuses one of the paths."""
         with suppress(git.GitFailed):
-            found = _query_git(self._repository, paths)
-            self._answers |= {path: found.get(path) for path in paths}
+            answers = _query_git(self._repository, paths)
+            self._answers |= {path: answers.get(path) for path in paths}
             return True
         return False
 
@@ -220,7 +220,7 @@ def _is_literal(path: str) -> bool:
 
 def _pattern(text: str) -> str:
     """Return Git's pathspec for all paths that contain a text, in which a dot also matches a slash."""
-    return f"*{re.sub(r'[*?[]', lambda found: f'[{found[0]}]', text).replace('.', '[./]')}*"
+    return f"*{re.sub(r'[*?[]', lambda match: f'[{match[0]}]', text).replace('.', '[./]')}*"
 
 
 def _own_files(entries: Iterable[TreeEntry]) -> dict[str, TreeEntry]:

@@ -55,9 +55,10 @@ def _add(file: Path, rows: list[tuple[str, str]]) -> None:
 
 
 def counts(folder: Path) -> dict[str, tuple[int, str]]:
-    """Return each record's number of retrievals, with the time of the last one, by memory_id.
+    """Return how often each record was retrieved, and the canonical time of its last retrieval, by memory_id.
 
-    They are read from the database in `folder`; the result is empty if it is missing or damaged.
+    A value is a pair such as (3, "2025-11-04T14:32:00Z"). The counts are read from the database in `folder`; the result
+    is empty if the database is missing or damaged.
     """
     file = folder / FILE
     if not os.path.exists(file):  # or this user may not see it
@@ -78,10 +79,12 @@ def with_counts(folder: Path | None, records: list[Record]) -> list[Record]:
     `last_accessed` of a record becomes the time of its last retrieval. The given records are not changed. If `folder`
     is None, or the database has no counts, the records are returned as they are.
     """
-    found = counts(folder) if folder is not None and records else {}
-    if not found:
+    totals = counts(folder) if folder is not None and records else {}
+    if not totals:
         return records
-    return [_add_count(record, found[record.memory_id]) if record.memory_id in found else record for record in records]
+    return [
+        _add_count(record, totals[record.memory_id]) if record.memory_id in totals else record for record in records
+    ]
 
 
 def _add_count(record: Record, count: tuple[int, str]) -> Record:

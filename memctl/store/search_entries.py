@@ -16,6 +16,8 @@ from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 
 _KEY = lazy_regex(r"(?m)^([\w-]+):((?:.*)(?:\n[ -].*)*)")  # with its lines below
+_NUMBERS = lazy_regex(r"[\s\dTZ\"':.+-]*")  # and times
+_WORDS = lazy_regex(r': "([^\s"\\]+)"')  # the values of a JSON object that are one word
 _SECTION = re.compile(r"(?m)^### ")
 _MOST_PARTS = 2_000  # of a page: 120,000 take 10 s to index, and the largest page of ours has 20
 
@@ -65,10 +67,15 @@ def _of_record(record: Record, body: str, foreign: str) -> SearchEntry:
 
 
 def _foreign(text: str) -> str:
-    """Return the values of the keys in a front matter that are not memctl's, such as another tool's id of
-    the record."""
+    """Return the values of the keys in a front matter that are not memctl's, such as another tool's id of the record.
+
+    Left out are numbers and times, which many records share by chance, and of objects what is not one word: words that
+    a third of all records have in them say nothing of one any more.
+    """
     head = text[: max(text.find("\n---", 3), 0)]
-    return " ".join(value.strip() for key, value in _KEY.findall(head) if key not in ORDER)
+    values = (value.strip() for key, value in _KEY.findall(head) if key not in ORDER)
+    names = (" ".join(_WORDS.findall(value)) if value.startswith("{") else value for value in values)
+    return " ".join(name for name in names if not _NUMBERS.fullmatch(name))
 
 
 def _of_page(page: pages.Page) -> Iterator[SearchEntry]:
@@ -99,6 +106,6 @@ def _of_checkpoint(saved: checkpoint.Checkpoint) -> SearchEntry:
         *(saved.lessons, saved.summary, saved.constraints, saved.inputs, saved.success_criteria, saved.earlier_goals),
     )
     body = "\n".join([saved.phase, *(item for items in lists for item in items)])
-    names = (*(one.id for one in saved.records), *(one.path for one in saved.files))
+    names = (*(record.id for record in saved.records), *(file.path for file in saved.files))
     terms = (saved.checkpoint_id, saved.workflow_id, saved.environment.branch, saved.session, *names)
     return SearchEntry(CHECKPOINT, saved.checkpoint_id, saved.goal, body, " ".join(terms))

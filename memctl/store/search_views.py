@@ -46,17 +46,17 @@ class SearchSource(msgspec.Struct, frozen=True):
 
 
 def of_checkout(memory: Memory) -> str:
-    """Return the name under which the index lists the entries of a worktree's files."""
+    """Return the name of the view of the files on the disk in a worktree."""
     return f"{_CHECKOUT} {_place(memory)} {memory.prefix}"
 
 
 def of_index(memory: Memory) -> str:
-    """Return the name of the view of the files staged in a worktree."""
+    """Return the name of the view of the files in Git's index of a worktree."""
     return f"{_OTHER} {_place(memory)} {memory.prefix}"
 
 
 def of_revision(memory: Memory, commit: str) -> str:
-    """Return the name of the view of a commit or tree."""
+    """Return the name of the view of the commit or tree with the id `commit`."""
     return f"{_OTHER} {commit} {memory.prefix}"
 
 
@@ -124,8 +124,8 @@ def _remark(memory: Memory, text: str) -> None:
 
 
 def _view(database: sqlite3.Connection, name: str) -> tuple[int, str] | None:
-    found: tuple[int, str] | None = database.execute("SELECT view, token FROM views WHERE name = ?", (name,)).fetchone()
-    return found
+    row: tuple[int, str] | None = database.execute("SELECT view, token FROM views WHERE name = ?", (name,)).fetchone()
+    return row
 
 
 def _update(memory: Memory, index: SearchIndex, source: SearchSource) -> int:
@@ -199,13 +199,13 @@ def _numbers(database: sqlite3.Connection, source: SearchSource, blobs: Mapping[
     """
     from memctl.store.search_entries import entries
 
-    found: dict[str, list[int]] = {}
+    numbers: dict[str, list[int]] = {}
     missing: dict[str, str] = {}
     for path, blob in sorted(blobs.items()):
-        if blob not in found and blob not in missing:
+        if blob not in numbers and blob not in missing:
             rows = database.execute("SELECT number FROM entries WHERE blob = ? ORDER BY number", (blob,)).fetchall()
             if rows:
-                found[blob] = [row[0] for row in rows]
+                numbers[blob] = [row[0] for row in rows]
             else:
                 missing[blob] = path
     row = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone()
@@ -220,7 +220,7 @@ def _numbers(database: sqlite3.Connection, source: SearchSource, blobs: Mapping[
             continue
         for entry in entries(path, text, records.get(path)):
             last += 1
-            found.setdefault(blob, []).append(last)
+            numbers.setdefault(blob, []).append(last)
             known = entry.title, entry.body, entry.terms
             texts.append((last, *known, parts.of("\n".join(known))))
             rows.append((last, blob, entry.kind, entry.key, entry.thread))
@@ -229,7 +229,7 @@ def _numbers(database: sqlite3.Connection, source: SearchSource, blobs: Mapping[
     database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", links)
     database.executemany(_INSERT, texts)
     vocabulary.add(database, parts.all_words())
-    return found
+    return numbers
 
 
 def _remove_rows(database: sqlite3.Connection, which: str, values: Iterable[tuple[object, ...]]) -> set[int]:

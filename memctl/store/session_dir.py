@@ -45,7 +45,7 @@ class SessionDir:
         self.path = root / "sessions" / key
 
     def count(self) -> int:
-        """Count a tool call, and return its number since the last compaction."""
+        """Count a tool call of this session, and return its number: 1 for the first since the last compaction."""
         descriptor = private_files.open_file(self.path / _CALLS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             os.write(descriptor, b".")
@@ -54,7 +54,7 @@ class SessionDir:
             os.close(descriptor)
 
     def calls(self) -> int:
-        """Return the number of tool calls since the last compaction."""
+        """Return the number of this session's tool calls since the last compaction."""
         try:
             return (self.path / _CALLS).stat().st_size
         except OSError:
@@ -178,10 +178,10 @@ def find_root(start: Path) -> tuple[Repository, Path, Path] | None:
 
 
 def _by_age(sessions: Path) -> list[Path]:
-    found = []
+    ages = []
     for path in sessions.glob("*"):
         try:
-            found.append((path.stat().st_mtime_ns, path))
+            ages.append((path.stat().st_mtime_ns, path))
         except OSError:
             continue  # another process has just tidied up
-    return [path for _, path in sorted(found, reverse=True)]
+    return [path for _, path in sorted(ages, reverse=True)]

@@ -11,8 +11,8 @@ from memctl.store.memory_root import CONFIG
 
 
 def faults(memory: Memory) -> list[MemctlError]:
-    """Return an error for each setting of the project or of Git with a value that has no meaning here."""
-    found = []
+    """Return an error for each setting, in config.yaml or of Git, whose value is invalid or names a missing branch."""
+    result = []
     for read in (
         lambda: _check_hook_commits(memory),
         lambda: batches.mode(memory),
@@ -21,8 +21,8 @@ def faults(memory: Memory) -> list[MemctlError]:
         try:
             read()
         except MemctlError as error:
-            found.append(error)
-    return found
+            result.append(error)
+    return result
 
 
 def _check_hook_commits(memory: Memory) -> None:

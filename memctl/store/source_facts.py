@@ -1,7 +1,8 @@
-"""Facts computed from the repository's own files, stored in the cache by blob id, since a blob never changes.
+"""Facts computed from the repository's own files, such as token counts, stored in the cache by blob id.
 
-A key is a pair of the blob id and a name, which says on what else the fact depends, such as the file's suffix or a
-tokenizer. Facts about blobs that no file has any more are deleted once they outnumber the others.
+A fact stays valid, since a blob never changes. A key is a pair of the blob id and a name, which says on what else the
+fact depends, such as the file's suffix or a tokenizer. Facts about blobs that no file has any more are deleted once
+they outnumber the others.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ def recall(cache: Cache) -> dict[Key, bytes]:
         return {}
 
 
-def keep(cache: Cache, found: Mapping[Key, bytes]) -> None:
-    """Store the facts `found`, by key, in the cache.
+def keep(cache: Cache, facts: Mapping[Key, bytes]) -> None:
+    """Store the facts `facts`, by key, in the cache.
 
     If another process is writing, they are not stored and have to be computed again.
     """
-    _change(cache, "INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", ((*key, value) for key, value in found.items()))
+    _change(cache, "INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", ((*key, value) for key, value in facts.items()))
 
 
 def forget(cache: Cache, known: Collection[Key], blobs: Collection[str]) -> None:
     """Delete from the cache the facts of blobs that no file has any more.
 
-    They are deleted only if they are more than 5,000 and outnumber the other facts. `known` are the keys of all stored
-    facts, and `blobs` the ids of the blobs that files have.
+    Nothing is deleted unless there are more than 5,000 such facts, and more of them than of all others. `known` are the
+    keys of all stored facts, and `blobs` the ids of the blobs that files have.
     """
     if len(known) <= _SPARE or len(known) <= 2 * len(blobs):  # each of these blobs has facts
         return

@@ -113,11 +113,15 @@ class StoredTexts:
             self._memory.remarks.append(text)
 
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
-        asked = self._fts_query(query)
-        rows = self._best(asked, most, kinds) if most is not None and asked.any_of_it == asked.without_phrases else []
-        for expression in (asked.any_of_it, asked.without_phrases):
+        parsed_query = self._fts_query(query)
+        rows = (
+            self._best(parsed_query, most, kinds)
+            if most is not None and parsed_query.any_of_it == parsed_query.without_phrases
+            else []
+        )
+        for expression in (parsed_query.any_of_it, parsed_query.without_phrases):
             rows = rows or self._matching(expression, kinds, most)
-        covered = self._coverage(asked.words, [row[0] for row in rows]) if len(asked.words) > 1 else {}
+        covered = self._coverage(parsed_query.words, [row[0] for row in rows]) if len(parsed_query.words) > 1 else {}
         return [
             Hit(path, text * covered.get(number, 1.0) ** _COVERED, kind, key, number, thread)
             for number, path, text, kind, key, thread in rows
@@ -129,14 +133,14 @@ class StoredTexts:
         A word that more than half of all texts have hardly counts, and is taken to be in each.
         """
         total, some = self._total(), str(list(numbers))
-        found, most = dict.fromkeys(numbers, 0.0), 0.0
+        shares, most = dict.fromkeys(numbers, 0.0), 0.0
         for word in words:
             count = self._count(word)
             weight = _most_given(total, count)
             most += weight
             for number in numbers if 2 * count > total else (row[0] for row in self._rows(_HAVING, word, some)):
-                found[number] += weight
-        return {number: weight / most for number, weight in found.items()}
+                shares[number] += weight
+        return {number: weight / most for number, weight in shares.items()}
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         return self._rows(_LINKS, str(list(numbers)))  # which is JSON
@@ -155,24 +159,24 @@ class StoredTexts:
         # Some of the best may be of other views or kinds, and the best of this one below them.
         return self._matching(expression, kinds, None)
 
-    def _best(self, asked: FtsQuery, most: int, kinds: Collection[str]) -> list[Any]:
+    def _best(self, query: FtsQuery, most: int, kinds: Collection[str]) -> list[Any]:
         """Return the rows of a match but for texts that have none of its rarer words; [] if one of those may be among
         the `most` best. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all of them have.
         What more than half of them have counts for next to nothing (`_LEAST_FREQUENCY`) and is not scored: that
         takes half of the time."""
         total = self._total()
-        counts = {word: self._count(word) for word in asked.words}
-        given = {word: _most_given(total, found) for word, found in counts.items()}
-        words = sorted(asked.words, key=counts.__getitem__)
+        counts = {word: self._count(word) for word in query.words}
+        weights = {word: _most_given(total, number) for word, number in counts.items()}
+        words = sorted(query.words, key=counts.__getitem__)
         scored = [word for word in words if 2 * counts[word] <= total]
         for share in (_FREQUENT_FIRST, _FREQUENT) if total > _LARGE else (_FREQUENT,):
-            rarer, rest = _rarer(words, given, share)
+            rarer, rest = _rarer(words, weights, share)
             if not rarer or 2 * sum(counts[word] for word in rarer) > total:
                 break
             within = " OR ".join(rarer) if len(rarer) < len(scored) else ""
             rows = self._matching(" OR ".join(scored), kinds, most, within)
             # What has none of the rarer words has a smaller share of all words, unless the rest outweighs one of these.
-            rest *= max(rest / given[rarer[-1]], 1.0) ** _COVERED
+            rest *= max(rest / weights[rarer[-1]], 1.0) ** _COVERED
             if sum(score > rest for _, _, score, *_ in rows) >= most:
                 return rows
         return []
@@ -187,23 +191,25 @@ class StoredTexts:
         return self._column("body", numbers)
 
     def _column(self, name: str, numbers: Sequence[int]) -> dict[int, str]:
-        asked = f"SELECT rowid, {name} FROM texts WHERE rowid IN (SELECT value FROM json_each(?))"
-        return dict(self._rows(asked, str(list(numbers))))
+        statement = f"SELECT rowid, {name} FROM texts WHERE rowid IN (SELECT value FROM json_each(?))"
+        return dict(self._rows(statement, str(list(numbers))))
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
-        asked = self._fts_query(query)
+        parsed_query = self._fts_query(query)
         rows = self._rows_matching(_EXCERPTS, query, str(list(numbers)))
-        found = ((one, self._of_best_piece(one, asked) if marked is None else marked) for one, marked in rows)
-        return {one: _excerpt(marked) for one, marked in found if _OPEN in marked}
+        pairs = (
+            (number, self._of_best_piece(number, parsed_query) if marked is None else marked) for number, marked in rows
+        )
+        return {number: _excerpt(marked) for number, marked in pairs if _OPEN in marked}
 
-    def _of_best_piece(self, number: int, asked: FtsQuery) -> str:
+    def _of_best_piece(self, number: int, query: FtsQuery) -> str:
         """Return the excerpt with marks of a long text, "" if no piece of it matches."""
         body = self.bodies([number]).get(number, "")  # another process may have just deleted it
         with closing(sqlite3.connect(":memory:")) as database:
             database.execute(TEXTS)
             pieces = ((body[start : start + _PIECE + _OVERLAP],) for start in range(0, len(body), _PIECE))
             database.executemany("INSERT INTO texts (body) VALUES (?)", pieces)
-            for expression in filter(None, (asked.any_of_it, asked.without_phrases)):
+            for expression in filter(None, (query.any_of_it, query.without_phrases)):
                 if row := database.execute(_BEST_PIECE, (expression,)).fetchone():
                     return str(row[0])
         return ""
@@ -213,11 +219,11 @@ class StoredTexts:
         telling = self._telling_words(f"{rows[0][0]}\n{_HEADING.sub('', rows[0][1])}") if rows else []
         if not telling:
             return {}
-        found = self._rows(
+        similar_rows = self._rows(
             f"SELECT path, -bm25(texts, {_WEIGHTS}) {_JOINED} WHERE texts MATCH ? AND {_OF_RECORDS}",
             " OR ".join(f'"{word}"' for word in telling),
         )
-        scores = {other: max(score, 0.0) for other, score in found}
+        scores = {other: max(score, 0.0) for other, score in similar_rows}
         own = scores.pop(path, 0.0)
         return {other: min(score / own, 1.0) for other, score in scores.items()} if own else {}
 
@@ -227,8 +233,8 @@ class StoredTexts:
 
     def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         find = "SELECT vector FROM embeddings WHERE digest = ?"
-        found = ((key, self._rows(find, key)) for key in keys)
-        return {key: rows[0][0] for key, rows in found if rows}
+        rows = ((key, self._rows(find, key)) for key in keys)
+        return {key: rows[0][0] for key, rows in rows if rows}
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
         with (
@@ -270,16 +276,16 @@ class StoredTexts:
 
     def _substitutes(self, word: str) -> tuple[str, ...]:
         def count(phrase: str, most: int) -> int:
-            found: int = self._rows(_COUNT_LIVE, f'"{phrase}"', most)[0][0]
-            return found
+            number: int = self._rows(_COUNT_LIVE, f'"{phrase}"', most)[0][0]
+            return number
 
         return vocabulary.substitutes(self._index.database, word, count)
 
     def _rows_matching(self, statement: str, query: str, *values: str | int) -> list[Any]:
         """Return what a statement gives for a query, without its phrases if nothing has them."""
-        asked = self._fts_query(query)
-        expressions = filter(None, (asked.any_of_it, asked.without_phrases))
-        return next((rows for one in expressions if (rows := self._rows(statement, one, *values))), [])
+        parsed_query = self._fts_query(query)
+        expressions = filter(None, (parsed_query.any_of_it, parsed_query.without_phrases))
+        return next((rows for expression in expressions if (rows := self._rows(statement, expression, *values))), [])
 
     def _rows(self, statement: str, *values: str | bytes | int) -> list[Any]:
         """Return what a statement gives; if the index turns out to be damaged, or is in use for long, of
@@ -302,16 +308,16 @@ def _most_given(total: int, count: int) -> float:
     return _MOST_OF_WORD * max(math.log((total - count + 0.5) / (count + 0.5)), _LEAST_FREQUENCY)
 
 
-def _rarer(words: Sequence[str], given: Mapping[str, float], share: float) -> tuple[list[str], float]:
+def _rarer(words: Sequence[str], weights: Mapping[str, float], share: float) -> tuple[list[str], float]:
     """Return the first of some words, until the rest can give no more than a share of what all can; what the rest can
     give."""
-    rest = sum(given.values())
+    rest = sum(weights.values())
     least, rarer = share * rest, []
     for word in words:
         if rest <= least:
             break
         rarer.append(word)
-        rest -= given[word]
+        rest -= weights[word]
     return rarer, rest
 
 

@@ -32,7 +32,10 @@ _OLDEST = (
 
 
 class TokenSample(msgspec.Struct, frozen=True):
-    """The token count of a text: the text's digest, the kinds of text in it, our estimate and the model's report."""
+    """The token count of a text as a model reported it, beside memctl's own estimate.
+
+    `digest` identifies the text. `kinds` are the kinds of text that it contains, separated by spaces.
+    """
 
     digest: bytes
     kinds: str  # separated by spaces
@@ -40,12 +43,12 @@ class TokenSample(msgspec.Struct, frozen=True):
     reported: int
 
 
-def add(folder: Path, model: str, found: Iterable[TokenSample]) -> int:
+def add(folder: Path, model: str, samples: Iterable[TokenSample]) -> int:
     """Store samples of a model in the order given; return how many of them are new.
 
     `folder` is the one with the file of all samples. Raises MemctlError if that file can't be written.
     """
-    rows = [(model, one.digest, one.kinds, one.estimate, one.reported) for one in found]
+    rows = [(model, sample.digest, sample.kinds, sample.estimate, sample.reported) for sample in samples]
     try:
         private_files.make_file(folder / _FILE)
         database = sqlite3.connect(folder / _FILE, timeout=5)

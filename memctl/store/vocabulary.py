@@ -41,8 +41,9 @@ def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[
     """Return the words to search for in place of the misspelt `word`, the most frequent first.
 
     These are two words of which `word` is made (("read timeout",) for "readtimeout"), or else words with a similar
-    spelling that begin with the first or second letter of `word`. The result is () if `word` occurs, is a number, or
-    resembles no other word. `count(text, most)` returns in how many texts a word or phrase occurs, at most `most`.
+    spelling that begin with its first letter, or with its second, if the two may have been swapped. The result is () if
+    `word` occurs, is a number, or resembles no other word. `count(text, most)` returns in how many texts a word or
+    phrase occurs, at most `most`.
     """
     if len(word) < SHORTEST_GUESSED or len(word) > _LONGEST or word.isdigit() or count(word, 1):
         return ()
@@ -51,13 +52,14 @@ def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[
     if together or not word.isalpha():
         return tuple(together[:_MOST_SUBSTITUTES])
     candidates: list[str] = []
-    for first in dict.fromkeys(word[:2]):
+    # A shorter one that begins with the second letter is another word: who asks for away does not mean way.
+    for first, shortest in {word[1]: len(word), word[0]: len(word) - 2}.items():
         rows = database.execute(
             "SELECT word FROM vocabulary WHERE word >= ? AND word < ? AND length(word) BETWEEN ? AND ?",
-            (first, chr(ord(first) + 1), len(word) - 2, len(word) + 2),
+            (first, chr(ord(first) + 1), shortest, len(word) + 2),
         )
         candidates += [row[0] for row in rows]
     frequent = {
-        near: found for near in nearest(word, candidates, _CHANGED_LETTER_SLIPS) if (found := count(near, _MANY))
+        near: number for near in nearest(word, candidates, _CHANGED_LETTER_SLIPS) if (number := count(near, _MANY))
     }
     return tuple(sorted(frequent, key=lambda near: (-frequent[near], near))[:_MOST_SUBSTITUTES])

@@ -21,17 +21,17 @@ def sync_batches(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool)
     does nothing. Raises MemctlError or PushRefused.
     """
     repository, remote = memory.repository, done.upstream.remote
-    there = batches.ref(memory, done.upstream.ref)
+    local_ref = batches.ref(memory, done.upstream.ref)
     tracking = batches.tracking_ref(memory, done.upstream.ref, remote)
     if dry_run:
         return done
     for number in range(_TRIES):
         is_fetched = done.has_state and number == 0
-        theirs = repository.tip(tracking) if is_fetched else refs.fetch(repository, remote, there, tracking)
+        theirs = repository.tip(tracking) if is_fetched else refs.fetch(repository, remote, local_ref, tracking)
         new = _merge_ref(memory, done.upstream.branch, theirs)
-        if not push or new == theirs or refs.push(repository, remote, there, new, theirs):
+        if not push or new == theirs or refs.push(repository, remote, local_ref, new, theirs):
             return done
-    raise MemctlError(f"{_TRIES} pushes of {there} failed, because others pushed first")
+    raise MemctlError(f"{_TRIES} pushes of {local_ref} failed, because others pushed first")
 
 
 def _merge_ref(memory: Memory, branch: str, theirs: str) -> str:

@@ -57,17 +57,17 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
     memory_files = [MemoryFile(path, text, records.get(path)) for path, text in sides[0].items()]
     rewriting = Rewriting(holders, memory_files, _Ours())
     written = {}
-    found = dict(ours)
+    names = dict(ours)
     packages = id_collisions.packages(holders)
     for file, moving, text in rewriting.texts():
         path = id_collisions.new_path(moving) if moving else packages.get(file.path, file.path)
         if moving or text != file.text:
-            found.pop(file.path)
+            names.pop(file.path)
             written[path] = (ours[file.path].mode, text)
-    found = {packages.get(path, path): leaf for path, leaf in found.items()}  # those in which nothing is renamed
+    names = {packages.get(path, path): leaf for path, leaf in names.items()}  # those in which nothing is renamed
     blobs = store(memory.repository, [text.encode("utf-8", "surrogateescape") for _, text in written.values()])
     modes = [mode for mode, _ in written.values()]
-    return {**found, **{p: Leaf(m, b) for p, m, b in zip(written, modes, blobs, strict=True)}}, tuple(holders)
+    return {**names, **{p: Leaf(m, b) for p, m, b in zip(written, modes, blobs, strict=True)}}, tuple(holders)
 
 
 class _Ours:
@@ -89,8 +89,8 @@ def _same_names(ours: Leaves, theirs: Leaves) -> dict[str, str]:
     Pages with the same path count as one page.
     """
     by_name = {_name(path): path for path in theirs}
-    found = {path: by_name[name] for path in ours if (name := _name(path)) and name in by_name}
-    return {one: other for one, other in found.items() if one != other or not pages.number_at(one)}
+    names = {path: by_name[name] for path in ours if (name := _name(path)) and name in by_name}
+    return {one: other for one, other in names.items() if one != other or not pages.number_at(one)}
 
 
 def _name(path: str) -> str:
@@ -147,9 +147,9 @@ def _texts(memory: Memory, leaves: Leaves) -> dict[str, str]:
 
 def _parse_records(texts: Mapping[str, str]) -> dict[str, Record]:
     """Return the records among some files; what can't be read is left out."""
-    found = {}
+    records = {}
     for path, text in texts.items():
         if files.is_record_path(path, BY_FOLDER):
             with suppress(InvalidRecord, UnicodeEncodeError):
-                found[path] = parse(text, path)[0]
-    return found
+                records[path] = parse(text, path)[0]
+    return records

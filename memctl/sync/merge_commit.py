@@ -66,7 +66,7 @@ def assemble(
             path in their_files and len({base_files.get(path), leaf, their_files[path]}) == 3
             for path, leaf in our_files.items()
         )
-        raise _conflict(memory, upstream, conflicts, [one.name for one in renamed], in_memory=both)
+        raise _conflict(memory, upstream, conflicts, [collision.name for collision in renamed], in_memory=both)
     subtree = tree_merge.tree_at(repository, ours, memory.prefix)
     changes = _below_top(memory, merge_tree.changes(sides[1], merged.files))
     memories = {memory.prefix: Leaf(tree_merge.FOLDER, subtree)} if subtree else {}
@@ -101,14 +101,14 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
             else "check that it is the right remote; `git merge --allow-unrelated-histories` merges them anyway",
         )
     name = memory.tracked(CONFIG)
-    known, found = (refs.read(memory.repository, commit, [name]) for commit in (bases[0], theirs))
-    if known and not found:
+    known, state = (refs.read(memory.repository, commit, [name]) for commit in (bases[0], theirs))
+    if known and not state:
         raise MemctlError(
             f"{upstream.name} has no memory any more: somebody deleted {name} there",
             f"`git log {theirs[:10]} -- {name}` shows who; `git merge {upstream.name}` accepts that",
         )
-    if found:
-        parse_config(found[name].data.decode(errors="replace"), f"{upstream.name}:{name}")
+    if state:
+        parse_config(state[name].data.decode(errors="replace"), f"{upstream.name}:{name}")
 
 
 def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
@@ -128,9 +128,9 @@ def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[s
     if not touched:
         return {}
     records = [record for record in snapshot.records if record.path in touched]
-    found = [("MEM107", record.path) for record in records]
-    found += [("MEM402", r.path) for r in records if r.superseded_by and r.status != "superseded"]
-    writes = [write for write in autofix.fix(snapshot, found).writes if write.text != write.old]
+    places = [("MEM107", record.path) for record in records]
+    places += [("MEM402", r.path) for r in records if r.superseded_by and r.status != "superseded"]
+    writes = [write for write in autofix.fix(snapshot, places).writes if write.text != write.old]
     blobs = tree_merge.store(memory.repository, [write.text.encode() for write in writes])
     return {write.path: Leaf(merged.files[write.path].mode, blob) for write, blob in zip(writes, blobs, strict=True)}
 
@@ -141,30 +141,30 @@ def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Lea
         return {}, ""
     try:
         making = documents.renderer(memory, snapshot)
-        found = comparing.compare(making)
-        texts = dict(found.stale)
-        if found.sources_stale:
+        comparison = comparing.compare(making)
+        texts = dict(comparison.stale)
+        if comparison.sources_stale:
             texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, documents.counter(memory).tokens_of)
     except MemctlError as error:
         return {}, f"the documents are not rendered: {error.message}"
-    warning = "; ".join(f"some documents are not rendered: {why}" for why in found.faults)
+    warning = "; ".join(f"some documents are not rendered: {why}" for why in comparison.faults)
     blobs = tree_merge.store(memory.repository, [text.encode() for text in texts.values()])
-    changes: dict[str, Leaf | None] = dict.fromkeys(found.orphans)
+    changes: dict[str, Leaf | None] = dict.fromkeys(comparison.orphans)
     return {**changes, **{path: Leaf("100644", blob) for path, blob in zip(texts, blobs, strict=True)}}, warning
 
 
 def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
     """Return the Change for the commit message, with a deed for each record about which the merge decided."""
     deeds = [
-        RecordAction("renumbered", one.name, f"now {one.now}; {upstream.name} has another {one.name}")
-        for one in made.renamed
+        RecordAction("renumbered", holder.name, f"now {holder.now}; {upstream.name} has another {holder.name}")
+        for holder in made.renamed
     ]
     deeds += [RecordAction("lost", item.id.replace(" ", "_"), describe(item)) for item in made.lost]
     deeds += [
         RecordAction("kept", merge_tree.name_of(path).replace(" ", "_"), "one side deleted it, the other used it")
         for path in made.revived
     ]
-    identifiers = (*merge_tree.record_ids(made.both), *(one.now for one in made.renamed))
+    identifiers = (*merge_tree.record_ids(made.both), *(holder.now for holder in made.renamed))
     return Change(
         op="sync",
         title=f"with {upstream.name}",

@@ -103,11 +103,11 @@ def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[s
     return text[:head] + content_fields.replace(HANDOFF, text[head:], _ANSWER, was["answer"]), lost
 
 
-def _answer(one: Handoff) -> dict[str, Any]:
-    who = one.parties
-    answer = content_fields.content(HANDOFF, one.body).get(_ANSWER.name, "")
+def _answer(record: Handoff) -> dict[str, Any]:
+    who = record.parties
+    answer = content_fields.content(HANDOFF, record.body).get(_ANSWER.name, "")
     return {
-        "status": one.record.status,
+        "status": record.record.status,
         "answered_by": who.answered_by,
         "answered_at": who.answered_at,
         "declined": list(who.declined),
@@ -136,9 +136,9 @@ class LostInFile(msgspec.Struct, frozen=True):
 class MergedTree(msgspec.Struct, frozen=True):
     """The merge of this clone's and the remote's memory: all files, and what the merge decided about some of them.
 
-    `both` are the paths that the two sides changed differently, `lost` the values that were replaced. `revived` were
-    deleted by one side and are kept, since the other side changed or newly refers to them. `conflicts` are the paths of
-    files, such as the settings, that only a person can merge.
+    `both` are the paths of files that the two sides changed differently, `lost` the values that were replaced.
+    `revived` are the paths of files that one side deleted and the merge keeps, since the other side changed them or
+    newly refers to them. `conflicts` are the paths of files, such as the settings, that only a person can merge.
     """
 
     files: Leaves
@@ -300,20 +300,20 @@ def _revive(work: _Merge) -> None:
         work.read(leaf for path in changed for leaf in (side[path], work.base.get(path)))
         for name, path in names.items():
             for other in changed:
-                told, before = (
+                answer, before = (
                     work.texts.get(leaf.blob, "") if leaf else "" for leaf in (side[other], work.base.get(other))
                 )
-                if name in told and name not in before and path not in work.found:
+                if name in answer and name not in before and path not in work.found:
                     work.found[path] = work.base[path]
                     work.revived.append(path)
 
 
 def record_ids(paths: Iterable[str]) -> tuple[str, ...]:
     """Return the ids of the records among some paths, each once."""
-    return tuple(dict.fromkeys(found for path in paths if (found := ids.id_in_path(path))))
+    return tuple(dict.fromkeys(identifier for path in paths if (identifier := ids.id_in_path(path))))
 
 
 def changes(before: Leaves, after: Leaves) -> Mapping[str, Leaf | None]:
-    """Return the changes from the files `before` to the files `after`, by path; None stands for a deleted file."""
+    """Return the files that differ between `before` and `after`, by path, as they are in `after`: None if deleted."""
     gone: dict[str, Leaf | None] = dict.fromkeys(path for path in before if path not in after)
     return {**gone, **{path: leaf for path, leaf in after.items() if before.get(path) != leaf}}

@@ -28,8 +28,9 @@ from memctl.team.state import Ownership, State
 class MergedCoordination(msgspec.Struct, frozen=True):
     """The result of merging this clone's coordination state with the remote's: the merged `state`.
 
-    `theirs` is the commit that the remote had before the sync ("" for none). `lost` describes entries of this clone
-    that the remote's replaced, `settled` the ownerships that were changed to follow the answer in a handoff's record.
+    `theirs` is the commit of the remote's state before the sync ("" for none). `lost` describes entries of this clone
+    that entries of the remote replaced. `settled` describes ownerships that were changed to follow the answer in a
+    handoff's record.
     """
 
     state: State
@@ -84,7 +85,7 @@ def renumbered_ownerships(memory: Memory, planned: SyncResult) -> tuple[tuple[Ow
 
 def _sections(done: SyncResult) -> list[tuple[str, str]]:
     """Return the old and the new number of each page of ours that was renumbered."""
-    return [(one.name, one.now) for one in done.made.renamed if one.record is None] if done.made else []
+    return [(holder.name, holder.now) for holder in done.made.renamed if holder.record is None] if done.made else []
 
 
 def _left_behind(memory: Memory, done: SyncResult, state: State) -> list[str]:
@@ -121,7 +122,7 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
     lines = team_handoffs.settle_state(before, handoffs(), memory.now)[1] if team_handoffs.has_handoffs(before) else []
     # Of records with another status on each side one answer, or other status, was one too many.
     if answered := {item.id for item in done.made.lost if item.loss.key == "status"} if done.made else set():
-        lines += _elsewhere([one for one in handoffs() if one.record.id in answered], agreed.state, memory.now)
+        lines += _elsewhere([item for item in handoffs() if item.record.id in answered], agreed.state, memory.now)
     return msgspec.structs.replace(agreed, settled=tuple(lines))
 
 
@@ -142,13 +143,13 @@ def _exchange(
 
 def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[str]:
     """Yield a line for each section that another agent has got since, against the answer to its handoff."""
-    for one in handoffs:
-        who = one.parties
-        if one.record.status == OFFERED:
+    for item in handoffs:
+        who = item.parties
+        if item.record.status == OFFERED:
             continue
         for section in who.sections:
-            is_taken = one.record.status == ACCEPTED and section not in who.declined
+            is_taken = item.record.status == ACCEPTED and section not in who.declined
             owner = who.to_agent_id if is_taken else who.from_agent_id
             held = state.live(section, now)
             if held and held.owner_agent_id != owner:
-                yield f"{one.record.id} is {one.record.status}, but ownership has changed since: {held.description}"
+                yield f"{item.record.id} is {item.record.status}, but ownership has changed since: {held.description}"

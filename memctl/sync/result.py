@@ -67,8 +67,8 @@ def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) 
         shown = f"; both sides had changed {', '.join(both[:_SHOWN])}{more}" if both else ""
         lines.append(f"{'would merge' if dry_run else f'merged as {done.commit[:10]}'}{shown}")
         lines += [
-            f"{one.name} {'would become' if dry_run else 'is now'} {one.now}: {name} has another {one.name}"
-            for one in made.renamed
+            f"{holder.name} {'would become' if dry_run else 'is now'} {holder.now}: {name} has another {holder.name}"
+            for holder in made.renamed
         ]
         lines += [f"{item.id} {merge_commit.describe(item)}" for item in made.lost]
         lines += [
@@ -105,7 +105,7 @@ def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
 
 
 def lines_before_push(planned: SyncResult) -> tuple[str, ...]:
-    """Describe what a planned sync does to the branch, one line for each fact; the push is left out.
+    """Return lines about what a planned sync does to the branch, one for each fact; the push is left out.
 
     The lines are saved before the push: if the process dies during it, nobody knows whether the remote took it.
     """

@@ -64,11 +64,11 @@ def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
         {entry.path: Leaf("100644", blob) for entry, blob in zip(changed, blobs, strict=True)},
     )
     held_back = {entry.path: unfit[entry.blob] for entry in now if entry.blob in unfit}
-    there = {entry.path: entry.blob for entry in trees.entries(repository, theirs)} if theirs else {}
+    on_ref = {entry.path: entry.blob for entry in trees.entries(repository, theirs)} if theirs else {}
     public = tree_merge.edit_tree(
         repository,
         whole,
-        {path: Leaf("100644", there[path]) if path in there else None for path in held_back},
+        {path: Leaf("100644", on_ref[path]) if path in on_ref else None for path in held_back},
     )
     push = theirs
     if public != (tree_merge.tree_at(repository, theirs) if theirs else tree_merge.edit_tree(repository, "", {})):
@@ -95,7 +95,7 @@ def _find_credentials(memory: Memory, since: list[str]) -> tuple[dict[str, str],
     pairs = (line.partition(" ") for line in listed.splitlines())
     names = {blob: name for blob, _, name in pairs if _below_memory(name)}
     contents = trees.blobs(repository, names, files.MAX_BYTES)
-    found, unfit = {}, {}
+    secrets, unfit = {}, {}
     for blob, name in names.items():
         content = contents[blob]
         if content is None:
@@ -109,8 +109,8 @@ def _find_credentials(memory: Memory, since: list[str]) -> tuple[dict[str, str],
             unfit[blob] = _LOCKED
             continue
         if made != text:
-            found[blob] = made
-    return found, unfit, tuple(sorted({names[blob] for blob in found}))
+            secrets[blob] = made
+    return secrets, unfit, tuple(sorted({names[blob] for blob in secrets}))
 
 
 def _below_memory(tracked: str) -> str:
@@ -142,12 +142,12 @@ def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -
         if push and new != theirs:
             may = _publishable(memory, new, theirs, dry_run=dry_run)
             redacted = tuple(dict.fromkeys((*redacted, *may.redacted)))  # if a push is lost, the next try finds none
-        given = may.push != theirs
-        if not given or dry_run or refs.push(repository, remote, REF, may.push, theirs):
+        has_pushed = may.push != theirs
+        if not has_pushed or dry_run or refs.push(repository, remote, REF, may.push, theirs):
             return msgspec.structs.replace(
                 done,
                 sessions_taken=taken,
-                sessions_given=given,
+                sessions_given=has_pushed,
                 sessions_redacted=redacted,
                 warning="; ".join(filter(None, (done.warning, _held_back(may)))),
             )
@@ -156,18 +156,18 @@ def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -
 
 def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Publishable:
     """Return what may be pushed of a commit, and except in a dry run move the ref to the commit kept here."""
-    found = publishable(memory, ours, theirs)
-    if found.keep != ours and not dry_run:
+    result = publishable(memory, ours, theirs)
+    if result.keep != ours and not dry_run:
         with lock.hold(memory.repository.shared / "lock"):
-            if not refs.swap(memory.repository, REF, found.keep, ours):
+            if not refs.swap(memory.repository, REF, result.keep, ours):
                 raise MemctlError(f"{REF} was moved by another process", "try again")
-    return found
+    return result
 
 
-def _held_back(found: Publishable) -> str:
+def _held_back(result: Publishable) -> str:
     """Return the warning that names the files which are not pushed, with the reasons; "" if there are none."""
-    named = [f"{path} ({why})" for path, why in sorted(found.held_back.items())]
-    return f"pages of sessions that are not pushed: {some(named, _SHOWN)}" if named else ""
+    names = [f"{path} ({why})" for path, why in sorted(result.held_back.items())]
+    return f"pages of sessions that are not pushed: {some(names, _SHOWN)}" if names else ""
 
 
 def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:
@@ -191,10 +191,10 @@ def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
     base = next(iter(tree_merge.bases(repository, ours, theirs)), "")
     changes: dict[str, Leaf | None] = {}
     for prefix in _memories(memory, ours, theirs):
-        sides = [tree_merge.leaves(repository, one, prefix) if one else {} for one in (base, ours, theirs)]
+        sides = [tree_merge.leaves(repository, commit, prefix) if commit else {} for commit in (base, ours, theirs)]
         combined = merge_tree.merge(memory, *sides, apart=False)
-        kept = {path: leaf for path in combined.conflicts if (leaf := sides[1].get(path) or sides[2].get(path))}
-        wanted = {**combined.files, **kept}
+        leaves = {path: leaf for path in combined.conflicts if (leaf := sides[1].get(path) or sides[2].get(path))}
+        wanted = {**combined.files, **leaves}
         changes |= {f"{prefix}/{path}": leaf for path, leaf in merge_tree.changes(sides[1], wanted).items()}
     tree = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, ours), changes)
     change = commit.with_author(memory, Change(op="sync", title=f"sessions with {remote}"))
@@ -203,10 +203,10 @@ def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
 
 def _memories(memory: Memory, *commits: str) -> list[str]:
     """Return the folders of all memories with files on the ref, since a clone may have several."""
-    found = set()
-    for one in commits:
-        out = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", one], memory.repository.top)
+    memories = set()
+    for revision in commits:
+        out = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", revision], memory.repository.top)
         for path in out.decode(errors="surrogateescape").split("\0"):
             head, mark, _ = f"/{path}".partition(f"/{FOLDER}/")
-            found |= {f"{head}/{FOLDER}".lstrip("/")} if mark else set()
-    return sorted(found)
+            memories |= {f"{head}/{FOLDER}".lstrip("/")} if mark else set()
+    return sorted(memories)

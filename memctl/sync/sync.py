@@ -20,7 +20,7 @@ import msgspec
 
 from memctl.check import run
 from memctl.check.cached_renderer import CachedRenderer
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import CheckContext, Finding
 from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending
@@ -158,7 +158,7 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
     if dry_run:
         waiting = [entry.change for entry in pending_state.open_entries(memory) if not (entry.held or entry.undone)]
         memory.remarks += [
-            f"{one.op} {one.title} waits for its commit: `memctl sync` makes it first" for one in waiting
+            f"{outcome.op} {outcome.title} waits for its commit: `memctl sync` makes it first" for outcome in waiting
         ]
         if squashed := commit.squash(memory, dry_run=True):
             memory.remarks.append(f"`memctl sync` commits this on the branch first: {squashed.change.title}")
@@ -246,14 +246,14 @@ def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool
     """Push, then move the branch and the worktree with a journal; returns False if another clone has pushed
     meanwhile."""
     upstream, new = planned.upstream, planned.commit
-    why, told = f"the sync with {upstream.name}", result.lines_before_push(planned)
+    why, lines = f"the sync with {upstream.name}", result.lines_before_push(planned)
     move = Move(
         upstream.branch,
         planned.before,
         new,
         why,
         reconcile_ownership.renumbered_ownerships(memory, planned),
-        told,
+        lines,
         planned.pushed,
     )
     goes = new != planned.before
@@ -290,13 +290,13 @@ def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
     The faults are unresolved conflicts and ids or page numbers that two files have; `theirs` is the remote's commit.
     Documents are not checked: they are rendered.
     """
-    found = _unsound(memory, new)
+    findings = _unsound(memory, new)
     known = (
-        {(one.code, one.path) for one in _unsound(memory, merge_commit.near_worktree(memory, theirs))}
-        if found
+        {(finding.code, finding.path) for finding in _unsound(memory, merge_commit.near_worktree(memory, theirs))}
+        if findings
         else set()
     )
-    fresh = [one for one in found if (one.code, one.path) not in known]
+    fresh = [finding for finding in findings if (finding.code, finding.path) not in known]
     if fresh:
         first = fresh[0]
         raise MemctlError(
@@ -306,5 +306,5 @@ def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
 
 
 def _unsound(memory: Memory, snapshot: Snapshot) -> list[Finding]:
-    subject = Subject(snapshot, memory.now, CachedRenderer(memory, snapshot), documents.counter(memory))
+    subject = CheckContext(snapshot, memory.now, CachedRenderer(memory, snapshot), documents.counter(memory))
     return list(run.check(subject, _RULES).findings)

@@ -25,7 +25,7 @@ _MARK = 8  # characters of a session's id in the name of its workflow
 
 
 class Checkpoints(msgspec.Struct, frozen=True):
-    """The checkpoints of a snapshot, newest first, and the faults of checkpoint files that can't be read."""
+    """The checkpoints of a snapshot of a memory, newest first, and the faults of files that can't be read."""
 
     checkpoints: tuple[Checkpoint, ...]
     faults: tuple[Fault, ...]
@@ -38,7 +38,11 @@ class Checkpoints(msgspec.Struct, frozen=True):
 
 
 def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
-    """Return the checkpoints of one workflow by version, or with "" those of all workflows by time, newest first."""
+    """Return the checkpoints of a workflow in a snapshot, newest first.
+
+    With "" for `workflow` they are the checkpoints of all workflows. The checkpoints of one workflow are sorted by
+    their versions, and the checkpoints of all workflows by the times at which they were saved.
+    """
     checkpoints: list[Checkpoint] = []
     faults: list[Fault] = []
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
@@ -57,7 +61,7 @@ def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
 def all_versions(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
     """Return the versions of all checkpoints of a workflow.
 
-    Looks in the snapshot of this worktree, and in every commit of every local or remote branch.
+    The checkpoints are in `snapshot`, or in any commit of any local or remote branch.
     """
     folder = f"{checkpoint.FOLDER}/{workflow}"
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), everywhere=True)
@@ -71,10 +75,12 @@ def _versions(paths: Iterable[str]) -> set[Version]:
 def workflow_for(memory: Memory, snapshot: Snapshot, goal: str = "") -> str:
     """Return the workflow of the agent at work: that of HEAD's branch, or a workflow of the agent's own.
 
-    The agent gets a workflow of its own, such as `main-codex`, if the branch's newest checkpoint is another agent's and
-    has another goal than `goal`: else the two tasks would replace each other's checkpoints. The agent shares the
-    branch's workflow if the other task is finished or has paused for `session_pause_hours`, or if `goal` is "". An
-    agent that has a workflow of its own keeps it, unless `goal` is that of the branch's newest checkpoint.
+    `goal` is the goal of the agent's task, "" if it is not known. The agent gets a workflow of its own, such as
+    `main-codex`, if another agent works on the branch's workflow with another goal: else the two tasks would replace
+    each other's checkpoints. The agent shares the branch's workflow in three cases: the other task is finished, its
+    newest checkpoint is older than the setting `session_pause_hours`, or `goal` is "".
+
+    An agent that has a workflow of its own keeps it, unless `goal` is that of the branch's newest checkpoint.
     """
     branch = events.workflow(memory, "")
     own = events.slug(f"{branch}-{memory.session[:_MARK] or memory.actor}")
@@ -99,7 +105,7 @@ def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
 
 
 def newest_of_each(snapshot: Snapshot) -> list[Checkpoint]:
-    """Return the newest checkpoint of each workflow that can be read, the one saved last first."""
+    """Return the newest readable checkpoint of each workflow; the checkpoint that was saved last comes first."""
     workflows = {version.workflow for version in _versions(snapshot.names(checkpoint.FOLDER))}
     found = [one for workflow in workflows if (one := newest_of(snapshot, workflow)) is not None]
     return sorted(found, key=lambda one: (one.saved_at, one.checkpoint_id), reverse=True)
@@ -197,9 +203,10 @@ def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -
 
 
 def readable(snapshot: Snapshot, saved: Checkpoint) -> tuple[Checkpoint, int]:
-    """Return a checkpoint without the files and records withheld from the snapshot's reader, and their number.
+    """Return a checkpoint without the files and records that the snapshot's reader may not see, and their number.
 
-    The texts that the checkpoint's author wrote stay, since they are meant for whoever continues the task.
+    `snapshot.withheld` says which they are. The texts that the checkpoint's author wrote stay, since they are meant for
+    whoever continues the task.
     """
     files = snapshot.withheld.reasons_for({one.path for one in (*saved.files, *saved.environment.dirty)})
     gone = {ids.id_in_path(path) for path in snapshot.withheld.records}

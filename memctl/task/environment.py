@@ -1,4 +1,4 @@
-"""The environment of a task: branch, commit, uncommitted files; and how it has drifted since a checkpoint.
+"""The environment of a task (branch, commit, uncommitted files), and how it has changed since a checkpoint.
 
 Resuming mostly fails because something has changed meanwhile (rules.md#checkpoints). Running services are not checked.
 """
@@ -51,16 +51,20 @@ class EnvironmentDrift(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """The difference on one line, with the first few of the files or commits."""
+        """The difference in words on one line, with the first few of its `items`."""
         names = some([cut(one_line(item), _WIDTH) for item in self.items], _NAMED)
         return f"{self.what}: {names}" if names else self.what
 
 
 def current(memory: Memory) -> Environment:
-    """Return the environment as it is now; files of the memory are left out."""
+    """Return the environment of the task as it is now in this worktree; files of the memory are left out."""
     branch, head = memory.repository.branch()
     changed = differences.changed_in_worktree(memory.repository)
-    dirty = [TouchedFile(one.path, _ACTIONS[one.status]) for one in changed if not _is_ours(memory, one.path)]
+    dirty = [
+        TouchedFile(file_change.path, _ACTIONS[file_change.status])
+        for file_change in changed
+        if not _is_ours(memory, file_change.path)
+    ]
     return Environment(branch.removeprefix("refs/heads/"), head, tuple(dirty), memory.repository.under_way())
 
 
@@ -73,37 +77,38 @@ def touched_since(
     the checkpoint, and last the files in `known`, which earlier states listed. Files in other people's commits are left
     out.
     """
-    found = list(now.dirty)
+    dirty = list(now.dirty)
     if before is not None and before.environment.head not in ("", now.head):
         mine = memory.environ.get("GIT_AUTHOR_NAME") or memory.repository.settings().get("user.name")
         for commit in _commits(memory, before.environment.head, now.head) or ():
             paths = [path for path in commit.paths if not _is_ours(memory, path)] if commit.author == mine else []
-            found += [TouchedFile(path, MODIFIED if _is_there(memory, path) else DELETED) for path in paths]
-    return newest_files(found, known)
+            dirty += [TouchedFile(path, MODIFIED if _is_there(memory, path) else DELETED) for path in paths]
+    return newest_files(dirty, known)
 
 
 def drift(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
-    """Yield the differences between a checkpoint and now: of the worktree, and of this clone's event stream.
+    """Yield each difference between the environment at the checkpoint `saved` and the environment now.
 
-    Uncommitted files that are withheld from the snapshot's reader are left out.
+    The worktree is compared (branch, commits, files), and events in this clone's event stream since the checkpoint are
+    listed. Uncommitted files that the snapshot's reader may not see are left out.
     """
     now, then = current(memory), saved.environment
     if then.branch != now.branch:
         yield EnvironmentDrift("branch", f"the branch was {then.branch or 'none'} and is {now.branch or 'none'} now")
     yield from _of_head(memory, then.head, now.head)
-    named = [one.path for one in saved.files if one.action != DELETED and not is_outside(one.path)]
-    withheld = snapshot.withheld.reasons_for(one.path for one in now.dirty)
-    open_now = [one for one in now.dirty if one.path not in withheld]
-    dirty = {one.path: f"{one.path}{' (deleted)' if one.action == DELETED else ''}" for one in open_now}
-    before = dict.fromkeys(one.path for one in then.dirty)
+    paths = [file.path for file in saved.files if file.action != DELETED and not is_outside(file.path)]
+    withheld = snapshot.withheld.reasons_for(file.path for file in now.dirty)
+    open_now = [file for file in now.dirty if file.path not in withheld]
+    dirty = {file.path: f"{file.path}{' (deleted)' if file.action == DELETED else ''}" for file in open_now}
+    before = dict.fromkeys(file.path for file in then.dirty)
     is_whole = len(before) < MOST_DIRTY
-    found = {
-        ("missing_files", "missing since then"): [path for path in named if not _is_there(memory, path)],
+    drifts = {
+        ("missing_files", "missing since then"): [path for path in paths if not _is_there(memory, path)],
         ("dirty", "uncommitted since then"): [dirty[path] for path in dirty if is_whole and path not in before],
         ("still_dirty", "still uncommitted"): [dirty[path] for path in dirty if path in before],
         ("clean", "uncommitted then, and not now"): [path for path in before if path not in dirty],
     }
-    yield from (EnvironmentDrift(kind, what, tuple(paths)) for (kind, what), paths in found.items() if paths)
+    yield from (EnvironmentDrift(kind, what, tuple(paths)) for (kind, what), paths in drifts.items() if paths)
     if now.under_way:
         yield EnvironmentDrift("under_way", f"{now.under_way} is under way")
     yield from _of_events(memory, saved)
@@ -112,16 +117,18 @@ def drift(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[Env
 def _of_head(memory: Memory, then: str, now: str) -> Iterator[EnvironmentDrift]:
     if not then or then == now:
         return
-    lost, found = _commits(memory, now, then, 1), _commits(memory, then, now)
-    if lost is None or found is None:
+    lost, new = _commits(memory, now, then, 1), _commits(memory, then, now)
+    if lost is None or new is None:
         yield EnvironmentDrift("head", f"this clone does not have {then[:10]}, which was HEAD: fetch it")
         return
     if lost:
         at = now[:10] or "no commit"
         yield EnvironmentDrift("head", f"{then[:10]}, which was HEAD, is not in the history of HEAD ({at})")
-    if since := [one for one in found if any(not _is_ours(memory, path) for path in one.paths)]:
-        number = quantity(len(since), "commit") + (" or more" if len(found) >= _MOST_COMMITS else "")
-        yield EnvironmentDrift("commits", f"{number} since", tuple(f"{one.commit[:10]} {one.subject}" for one in since))
+    if since := [commit for commit in new if any(not _is_ours(memory, path) for path in commit.paths)]:
+        number = quantity(len(since), "commit") + (" or more" if len(new) >= _MOST_COMMITS else "")
+        yield EnvironmentDrift(
+            "commits", f"{number} since", tuple(f"{commit.commit[:10]} {commit.subject}" for commit in since)
+        )
 
 
 def _of_events(memory: Memory, saved: Checkpoint) -> Iterator[EnvironmentDrift]:

@@ -1,7 +1,7 @@
 """Events of workflows: the name of a workflow, adding an event to the stream, and events as lines.
 
 The stream of events is a file of one clone and keeps the latest events only. If a handoff that was offered here is
-answered on another machine, a sync brings its record here and the event of its answer stays there.
+answered on another machine, a sync brings the handoff's record here, but the event of the answer stays there.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def workflow(memory: Memory, given: str) -> str:
     path, or has no letter or digit.
     """
     if given.startswith(("/", ".", "~")) or ".." in given.split("/"):
-        named = slug(given.rpartition("/")[2])
-        hint = f"`--workflow {named}` names one" if named else "use letters, digits, dots and dashes"
+        result = slug(given.rpartition("/")[2])
+        hint = f"`--workflow {result}` names one" if result else "use letters, digits, dots and dashes"
         raise MemctlError(f"{given!r} is a path, not the name of a workflow", hint, USAGE)
     branch = memory.repository.branch()[0].removeprefix("refs/heads/")
     name = slug(redact(given or branch or memory.config.project, strict=False)) or ("" if given else "workflow")

@@ -30,7 +30,7 @@ def markdown(state: TaskState) -> str:
     lines += [f"**Phase**: {inline(state.phase)}", ""] if state.phase else []
     lines.append(f"**Saved**: {state.saved_at} by {inline(state.saved_by)} on {where}{percent}")
     lists = {part.title: [part.mark + _markdown(part, line) for line in part.lines] for part in parts(state)}
-    lists["Not committed"] = [code(one.path) for one in state.environment.dirty]
+    lists["Not committed"] = [code(file.path) for file in state.environment.dirty]
     if isinstance(state, Checkpoint):
         metrics = state.context_metrics
         sizes = {"Shared context": metrics.scs_size, "Working set": metrics.aws_size}
@@ -52,11 +52,11 @@ def xml(saved: Checkpoint) -> str:
 
     Steps are in four elements, one for each status, so that planned or claimed steps do not look done.
     """
-    found = {part.tag: (part.item, part.lines) for part in parts(saved)}
-    beside = {tag: found.pop(tag) for tag in ("event_stream_summary", "next_actions") if tag in found}
+    lists = {part.tag: (part.item, part.lines) for part in parts(saved)}
+    beside = {tag: lists.pop(tag) for tag in ("event_stream_summary", "next_actions") if tag in lists}
     where, metrics = saved.environment, saved.context_metrics
     environment = {"branch": where.branch, "head": where.head, "not_committed": ("file", [f.path for f in where.dirty])}
-    state: dict[str, Any] = {"mission": saved.goal, "phase": saved.phase, **found}
+    state: dict[str, Any] = {"mission": saved.goal, "phase": saved.phase, **lists}
     state |= {"environment": environment} if where.branch or where.head else {}
     return _xml("workflow_checkpoint", {
         "checkpoint_id": saved.checkpoint_id,
@@ -74,9 +74,9 @@ def xml(saved: Checkpoint) -> str:
 def event_xml(event: WorkflowEvent, compressions: int) -> str:
     """Return an event as XML text, with every field that the event has.
 
-    An event at the start or end of a phase is an element `agent_context`, the complete context for the agent that takes
-    over; any other event is a `context_transition`. `compressions` is the number of compression events of the event's
-    workflow so far.
+    An event at the start or end of a phase (a part of the workflow, such as research or planning) becomes an element
+    `agent_context`, the complete context for the agent that takes over. Any other event becomes an element
+    `context_transition`. `compressions` is the number of compression events of the event's workflow so far.
     """
     meta = {name: getattr(event, name) for name in _META}
     kind, action = {"event_type": event.event_type}, {"action_taken": event.action_taken}
@@ -107,8 +107,8 @@ def event_xml(event: WorkflowEvent, compressions: int) -> str:
 
 
 def _sizes(sizes: ContextSizes) -> dict[str, Any]:
-    found = {name: getattr(sizes, name) for name in sizes.__struct_fields__}
-    return {name: _percent(value) if name.endswith("ratio") else value for name, value in found.items()}
+    values = {name: getattr(sizes, name) for name in sizes.__struct_fields__}
+    return {name: _percent(value) if name.endswith("ratio") else value for name, value in values.items()}
 
 
 def _percent(ratio: float | None) -> str:

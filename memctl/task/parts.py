@@ -1,7 +1,7 @@
 """The parts of a task's state, such as its constraints or open errors: where each is in the state, and how it is shown.
 
-`progress` merges states by the table, `formats` writes the parts as Markdown and XML, and `resume` writes the text
-from which work is resumed.
+All parts are in the table PARTS. By this table `progress` merges states, `formats` writes the parts as Markdown and
+XML, and `resume` writes the text from which work is resumed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Line(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """The text with its facts: `Port a.ts (commit 1a2b3c4, …)`, `Adopt PostgreSQL [DEC-…, importance 9]`."""
+        """The text of the line with its facts: `Port a.ts (commit 1a2b3c4)`, `Use MySQL [DEC-…, importance 9]`."""
         facts = ", ".join(map(one_line, self.facts.values()))
         return f"{one_line(self.text)} {f'[{facts}]' if 'id' in self.facts else f'({facts})'}" if facts else self.text
 
@@ -93,9 +93,9 @@ LISTS = {part.field: part for part in PARTS if part.field in TaskState.__struct_
 
 
 def parts(state: TaskState, **more: Sequence[str]) -> list[Part]:
-    """Return the parts that have a title and lines, the most important first.
+    """Return the parts of a state that have a title and lines, the most important first.
 
-    Their lines are those of a state, and `more` has those of further parts by field.
+    `more` has further lines that are not in the state, by the `field` of their part, such as `drift=["…"]`.
     """
     found = (
         part._replace(lines=[*_lines(state, part), *map(Line, more.get(part.field, ()))])

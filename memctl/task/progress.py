@@ -71,9 +71,11 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
 def put_steps(
     before: Sequence[Step], given: Sequence[Step], keeps: Callable[[Step], bool] = lambda _: True
 ) -> tuple[Step, ...]:
-    """Return the steps `before` and after them the steps `given`, which have their new status; done steps stay done.
+    """Return the steps `before` that stay, followed by the steps `given` with their new status.
 
-    A step that is not in `given` stays if it is done or if `keeps` returns True for it; otherwise it is removed.
+    A done step stays done, whatever its new status is. A step that is not in `given` stays if it is done or if `keeps`
+    returns True for it; otherwise it is removed. Steps whose texts differ only in case, white space or punctuation at
+    the end count as one step.
     """
     known, named = _by_key(before), _by_key(given)
     kept = [one for name, one in known.items() if name not in named and (one.status == DONE or keeps(one))]
@@ -119,10 +121,10 @@ def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def reach(before: Sequence[Step], step: Step, *, goes_back: bool = False) -> tuple[Step, ...]:
-    """Return the steps `before` with `step`: the step that has its text gets its status, or `step` is added.
+    """Return the steps `before` in which the step with the text of `step` has the status of `step`.
 
-    A step whose status is already more advanced keeps this status, or with `goes_back` only a done step. The order is
-    planned, in progress, claimed, done.
+    If no step has this text, `step` is added at the end. A step that is already more advanced keeps its status; with
+    `goes_back` only a done step does. The order of statuses is planned, in progress, claimed, done.
     """
     found = _by_key(before)
     old = found.get(key(step.text))
@@ -144,9 +146,10 @@ def missing_steps(stored: TaskState, given: TaskState) -> list[Step]:
 
 
 def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
-    """Return the state `given`, which replaces a stored state, with the done steps of the stored state.
+    """Return the state `given`, which replaces the state `stored`, with the done steps of `stored` added.
 
-    These steps stay done. Next actions in `given` that are such a step are removed. `stored` is None if there is none.
+    These steps stay done, and next actions in `given` that name such a step are removed. `stored` is None if no state
+    is stored.
     """
     if stored is None:
         return given
@@ -216,11 +219,12 @@ def finish(state: TaskState) -> TaskState:
 def set_steps(
     state: TaskState, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str, by: str
 ) -> TaskState:
-    """Return the state after a program reported its progress: steps done, the `current` one, and those planned.
+    """Return the state of a task after a program reported its progress.
 
-    With `planned`, open steps that are neither in `planned` nor `current` are dropped; claimed steps stay. With None as
-    `planned`, all steps stay. `now` and `by` are the time and author of steps that become done. The next action becomes
-    the current step, or without one the first open step.
+    `done` are the texts of steps that are done, `current` is the step in progress ("" for none), and `planned` are the
+    other steps. Open steps that are neither in `planned` nor `current` are dropped, but claimed steps stay. If
+    `planned` is None, all steps stay. `now` and `by` are the time and author of steps that become done. The next action
+    becomes the current step, or without a current step the first open step.
     """
     steps = state.steps
     for text in done:

@@ -1,9 +1,11 @@
-"""The text from which a task is resumed: after a compaction, in a new session, or by another agent; and what it lacks.
+"""Writes the text from which a task is resumed after a compaction, in a new session, or by another agent.
 
-Only memctl's own labels begin in the first column. What people and agents recorded follows a label or a dash, each text
-on one line, so that no text looks like a label. A line is whole or left out, and no line repeats an earlier one. The
-most important lines come first (rules.md#checkpoints). The text fills its room; each part gets a few lines before any
-part gets all of its lines. Nothing here writes.
+The module also finds what the state of a task lacks to be resumed. Nothing in it writes to disk.
+
+In the text only memctl's own labels begin in the first column. What people and agents recorded follows a label or a
+dash, each text on one line, so that no text looks like a label. A line is whole or left out, and no line repeats an
+earlier one. The most important lines come first (rules.md#checkpoints). The text fills its room; each part gets a few
+lines before any part gets all of its lines.
 """
 
 from __future__ import annotations
@@ -227,9 +229,11 @@ def hidden_reference(text: str) -> str:
 class Resumption(msgspec.Struct, frozen=True):
     """A checkpoint to resume from, with what its reader has to know first: gaps, drift, and other versions.
 
-    `missing` are fields that the state lacks, and `drift` what has changed since the checkpoint was saved. `newer` is a
-    later version, which makes the checkpoint stale. `twins` are the ids of other checkpoints with an equal version,
-    which other clones saved at once. `text` is the text to resume from.
+    `missing` are fields that the state lacks, and `drift` is what has changed since the checkpoint was saved. `newer`
+    is a later version, which makes the checkpoint stale; None if there is none. `twins` are the ids of other
+    checkpoints with an equal version, which other clones saved at once. `text` is the text to resume from, and
+    `withheld` is the number of files and records that were removed from the checkpoint because the reader may not see
+    them.
     """
 
     checkpoint: Checkpoint
@@ -282,8 +286,8 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
 def text(memory: Memory, saved: Checkpoint, drift: Iterable[EnvironmentDrift], limit: int = LIMIT) -> ResumeText:
     """Return the text from which a checkpoint is resumed, at most `limit` characters long.
 
-    `drift` is how the environment has changed since the checkpoint. The text also names references to earlier
-    conversations; it does not name missing fields, because commands print those.
+    `drift` is how the environment has changed since the checkpoint. The text also says where the state refers to an
+    earlier conversation, as in "as discussed". It does not name missing fields, because commands print them.
     """
     lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
     return write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)

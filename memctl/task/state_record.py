@@ -87,6 +87,6 @@ def record_values(state: TaskState) -> dict[str, Any]:
 
 
 def _lines(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    given = values.get(name)
-    texts = [str(text) for text in given] if isinstance(given, list | tuple) else []
+    value = values.get(name)
+    texts = [str(text) for text in value] if isinstance(value, list | tuple) else []
     return tuple(cut(one_line(text), LONGEST_LINE) for text in texts if is_meaningful(text))[:MOST_LINES]

@@ -42,10 +42,10 @@ def leave(state: State, agent: str, *, release: bool = False) -> Step:
     if name not in state.active_agents:
         raise MemctlError(f"{name} is not at work here", "`memctl coordination show` says who is")
     owned = state.section_ownership_map
-    kept = {section: held for section, held in owned.items() if not (release and held.owner_agent_id == name)}
-    given = ", ".join(section for section in owned if section not in kept)
-    title = f"{name}, and release {given}" if given else name
-    left = state.put("active_agents", name, None).with_(section_ownership_map=kept)
+    remaining = {section: held for section, held in owned.items() if not (release and held.owner_agent_id == name)}
+    released = ", ".join(section for section in owned if section not in remaining)
+    title = f"{name}, and release {released}" if released else name
+    left = state.put("active_agents", name, None).with_(section_ownership_map=remaining)
     return Step(left, "leave", title)
 
 
@@ -84,14 +84,14 @@ def unblock(state: State, reference: str) -> Step:
     """
     known = state.global_blockers
     wanted = reference.strip()
-    found = [key for key, item in known.items() if wanted and (key.startswith(wanted) or item.text == wanted)]
-    if len(found) != 1:
-        there = "; ".join(f"{key} {item.text}" for key, item in sorted(known.items()))
+    keys = [key for key, item in known.items() if wanted and (key.startswith(wanted) or item.text == wanted)]
+    if len(keys) != 1:
+        text = "; ".join(f"{key} {item.text}" for key, item in sorted(known.items()))
         raise MemctlError(
-            f"{reference!r} may be any of {', '.join(found)}" if found else f"there is no blocker {reference!r}",
-            f"there are: {there}" if there else "there is none",
+            f"{reference!r} may be any of {', '.join(keys)}" if keys else f"there is no blocker {reference!r}",
+            f"there are: {text}" if text else "there is none",
         )
-    return Step(state.put("global_blockers", found[0], None), "unblock", f"{found[0]} {known[found[0]].text}")
+    return Step(state.put("global_blockers", keys[0], None), "unblock", f"{keys[0]} {known[keys[0]].text}")
 
 
 def share(state: State, name: str, value: str) -> Step:
@@ -118,35 +118,35 @@ def _line(text: str) -> str:
 
 
 def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
-    """Return the state in which `handoffs`, a mapping from a handoff's id to the work, is an agent's work by handoffs.
+    """Return the coordination state `state` with an agent's work by handoffs replaced by `handoffs`.
 
-    If the agent's task came from a handoff that is removed, the agent gets the task of the latest handoff left. An
-    agent that joined only through a removed handoff is no longer at work. A state in which the agent is not at work is
-    unchanged.
+    `handoffs` maps the id of each handoff to the work that the agent took over by it. If the agent's task came from a
+    handoff that is not among them, the agent gets the task of the latest one. An agent that is at work only because of
+    a handoff that is not among them is removed from those at work. If the agent is not at work, nothing changes.
     """
-    one = state.active_agents.get(agent)
-    if one is None:
+    entry = state.active_agents.get(agent)
+    if entry is None:
         return state
-    gone = [work for key, work in one.handoffs.items() if key not in handoffs]
-    task = one.task
+    gone = [work for key, work in entry.handoffs.items() if key not in handoffs]
+    task = entry.task
     if any(work.task == task for work in gone):
         task = next((work.task for work in reversed([*handoffs.values()]) if work.task), "")
-    if not (handoffs or task) and any(work.since == one.joined_at for work in gone):
+    if not (handoffs or task) and any(work.since == entry.joined_at for work in gone):
         return state.put("active_agents", agent, None)
-    return state.put("active_agents", agent, msgspec.structs.replace(one, task=task, handoffs=dict(handoffs)))
+    return state.put("active_agents", agent, msgspec.structs.replace(entry, task=task, handoffs=dict(handoffs)))
 
 
 def only_working(state: State, sections: Collection[str], agent: str = "") -> State:
-    """Return the state in which no agent but `agent` works on `sections` by a handoff.
+    """Return the coordination state `state` changed so that no agent but `agent` works on `sections` by a handoff.
 
     The sections are removed from the work of all other agents, and a handoff is removed with the last of its sections.
     Work by a handoff without sections stays.
     """
-    for name, one in state.active_agents.items():
+    for name, entry in state.active_agents.items():
         if name != agent:
-            left = {key: [s for s in work.sections if s not in sections] for key, work in one.handoffs.items()}
+            left = {key: [s for s in work.sections if s not in sections] for key, work in entry.handoffs.items()}
             state = set_work(state, name, {
                 key: msgspec.structs.replace(work, sections=tuple(left[key]))
-                for key, work in one.handoffs.items() if left[key] or not work.sections
+                for key, work in entry.handoffs.items() if left[key] or not work.sections
             })  # fmt: skip
     return state

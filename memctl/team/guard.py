@@ -39,25 +39,27 @@ def permit(memory: Memory, change: Change, allow_owned: bool) -> Change:
     With `allow_owned` the actor may write there if the change has a reason; the returned change then names the sections
     and their owners in its reason.
     """
-    found = denied_files(memory, change)
-    if not found:
+    denied = denied_files(memory, change)
+    if not denied:
         return change
     if not allow_owned:
-        lines = [f"{memory.tracked(item.path)}: {item.ownership.description}" for item in found[:_SHOWN]]
-        lines += [f"and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
+        lines = [f"{memory.tracked(item.path)}: {item.ownership.description}" for item in denied[:_SHOWN]]
+        lines += [f"and {len(denied) - _SHOWN:,} more"] if len(denied) > _SHOWN else []
         over = f"{'ask the user to ' if memory.by_agent else ''}write with --allow-owned --reason WHY"
-        raise MemctlError("\n".join(lines), f"{_ask(memory, found[0])}, or {over}")
+        raise MemctlError("\n".join(lines), f"{_ask(memory, denied[0])}, or {over}")
     if not is_meaningful(change.reason):
         raise MemctlError("--allow-owned needs --reason, which is recorded", exit_code=USAGE)
-    over = ", ".join(dict.fromkeys(f"{item.ownership.section_id} of {item.ownership.owner_agent_id}" for item in found))
+    over = ", ".join(
+        dict.fromkeys(f"{item.ownership.section_id} of {item.ownership.owner_agent_id}" for item in denied)
+    )
     return msgspec.structs.replace(change, reason=f"{change.reason} (written to {over})")
 
 
 def refuse_manual_edits(memory: Memory, change: Change) -> None:
     """Raise MemctlError if a change of files that were edited by hand touches a section that another agent owns."""
-    if found := denied_files(memory, change):
-        own = f"take it with `memctl own acquire {found[0].ownership.section_id} --force --reason WHY`"
-        raise MemctlError(found[0].ownership.description, f"{_ask(memory, found[0])}, or {own}")
+    if denied := denied_files(memory, change):
+        own = f"take it with `memctl own acquire {denied[0].ownership.section_id} --force --reason WHY`"
+        raise MemctlError(denied[0].ownership.description, f"{_ask(memory, denied[0])}, or {own}")
 
 
 def denied_files(memory: Memory, change: Change) -> list[DeniedFile]:
@@ -71,12 +73,12 @@ def denied_files(memory: Memory, change: Change) -> list[DeniedFile]:
 
     texts = [(write.path, text) for write in change.writes for text in (write.old, write.text) if text is not None]
     texts += [(delete.path, delete.old) for delete in change.deletes]
-    found: dict[str, DeniedFile] = {}
+    denied: dict[str, DeniedFile] = {}
     for path, text in texts:
         markers = sections(path, text, lambda marker: parent_on_disk(memory, marker))
         if held := state.forbidding(markers, memory.actor, memory.now):
-            found.setdefault(path, DeniedFile(path, held))
-    return list(found.values())
+            denied.setdefault(path, DeniedFile(path, held))
+    return list(denied.values())
 
 
 def forbidden_records(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
@@ -86,11 +88,11 @@ def forbidden_records(memory: Memory, records: Iterable[Record]) -> dict[str, st
     from memctl.store.file_sections import enclosing, parent_on_disk
 
     parent = cache(lambda marker: parent_on_disk(memory, marker))  # of thousands of records, a few markers
-    found = {}
+    result = {}
     for record in records:
         if held := state.forbidding(enclosing(record.section or "", parent), memory.actor, memory.now):
-            found[record.path] = held.description
-    return found
+            result[record.path] = held.description
+    return result
 
 
 def _restricting(memory: Memory) -> State | None:

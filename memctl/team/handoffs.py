@@ -49,12 +49,12 @@ class Transfer(msgspec.Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """Why the taker owns the sections, in words: the `lock_reason` of the ownerships that this handoff gives."""
+        """Why the taker owns the sections: the text in `lock_reason` of the ownerships that this handoff gives."""
         return f"Handoff {self.handoff} from {self.giver}"
 
     @property
     def why_back(self) -> str:
-        """Why the giver owns sections again, in words: the `lock_reason` of ownerships that this handoff gave back."""
+        """Why the giver owns sections again: the text in `lock_reason` of ownerships that this handoff gives back."""
         return f"Transfer back: handoff {self.handoff}"
 
     def is_by(self, held: Ownership) -> bool:
@@ -73,16 +73,17 @@ class Transfer(msgspec.Struct, frozen=True):
         return held.section_id in self.who.sections and held.lock_reason in reasons
 
     def work(self, state: State) -> dict[str, Work]:
-        """Return the work that the taker has by this handoff in a state; the keys are the handoff's id or aliases.
+        """Return the work that the taker has by this handoff in a coordination state, by the handoff's id.
 
-        Work under an alias counts only if it has a section of this handoff, since another handoff may have that id by
-        now.
+        The result is {} if the taker has no such work. If the state still has the work under an alias of the handoff,
+        the key is that alias. Such work counts only if it has a section of this handoff, since another handoff may have
+        the alias as its id by now.
         """
         active = state.active_agents.get(self.taker)
-        found = {name: active.handoffs.get(name) for name in (self.handoff, *self.aliases)} if active else {}
+        handoffs = {name: active.handoffs.get(name) for name in (self.handoff, *self.aliases)} if active else {}
         return {
             name: work
-            for name, work in found.items()
+            for name, work in handoffs.items()
             if work and (name == self.handoff or set(work.sections) & set(self.who.sections))
         }
 
@@ -93,89 +94,90 @@ def handoff_in(reason: str) -> str:
     return match[1] if match else ""
 
 
-def transfer_of(one: Handoff, now: str) -> Transfer:
+def transfer_of(handoff: Handoff, now: str) -> Transfer:
     """Return the transfer of ownership, at the time `now`, that a handoff's record describes."""
-    return Transfer(one.record.id, one.parties, now, tuple(one.record.aliases))
+    return Transfer(handoff.record.id, handoff.parties, now, tuple(handoff.record.aliases))
 
 
-def offer(state: State, given: Transfer) -> Step:
+def offer(state: State, transfer: Transfer) -> Step:
     """Return the step that makes the taker of a handoff the owner of all its sections.
 
     The type, expiry and readers of each ownership stay; a section that nobody owned becomes exclusive. Raises
     MemctlError if an agent other than the giver owns one of the sections.
     """
-    taker = agent_name(given.taker)
-    live = [held for section in given.who.sections if (held := state.live(section, given.now))]
-    if foreign := [held for held in live if held.owner_agent_id != given.giver]:
+    taker = agent_name(transfer.taker)
+    live = [held for section in transfer.who.sections if (held := state.live(section, transfer.now))]
+    if foreign := [held for held in live if held.owner_agent_id != transfer.giver]:
         owners = ", ".join(dict.fromkeys(held.owner_agent_id for held in foreign))
         hint = f"only {owners} can hand that over: leave it out, or ask for it"
         raise MemctlError("\n".join(held.description for held in foreign), hint)
-    unowned = {name: Ownership(section_id=name, owner_agent_id=given.giver) for name in given.who.sections}
+    unowned = {name: Ownership(section_id=name, owner_agent_id=transfer.giver) for name in transfer.who.sections}
     owned = {**unowned, **{held.section_id: held for held in live}}
-    moved = {name: held.passed(taker, given.now, given.why) for name, held in owned.items()}
-    title = f"{given.handoff} from {given.giver} to {taker}: {', '.join(given.who.sections) or 'no section'}"
+    moved = {name: held.passed(taker, transfer.now, transfer.why) for name, held in owned.items()}
+    title = f"{transfer.handoff} from {transfer.giver} to {taker}: {', '.join(transfer.who.sections) or 'no section'}"
     return Step(state.with_(section_ownership_map={**state.section_ownership_map, **moved}), "handoff", title)
 
 
-def accept(state: State, given: Transfer, task: str, declined: Collection[str]) -> Step:
+def accept(state: State, transfer: Transfer, task: str, declined: Collection[str]) -> Step:
     """Return the step of an accepted handoff: its taker is at work on `task`, and `declined` sections go back.
 
     Raises MemctlError if the state shows that the handoff was answered in another clone or on another branch.
     """
-    taker = agent_name(given.taker)
+    taker = agent_name(transfer.taker)
     owned = state.section_ownership_map
-    if back := [name for name in given.who.sections if name in owned and given.is_back(owned[name])]:
-        raise _answered_elsewhere(given, f"{', '.join(back)} went back to {given.giver}")
-    if given.work(state):
-        raise _answered_elsewhere(given, f"{taker} works on it")
-    state = agents.join(give_back_sections(state, given, declined), taker, given.now, task).state
-    accepted = tuple(s for s in given.who.sections if (held := state.live(s, given.now)) and given.is_by(held))
+    if back := [name for name in transfer.who.sections if name in owned and transfer.is_back(owned[name])]:
+        raise _answered_elsewhere(transfer, f"{', '.join(back)} went back to {transfer.giver}")
+    if transfer.work(state):
+        raise _answered_elsewhere(transfer, f"{taker} works on it")
+    state = agents.join(give_back_sections(state, transfer, declined), taker, transfer.now, task).state
+    accepted = tuple(s for s in transfer.who.sections if (held := state.live(s, transfer.now)) and transfer.is_by(held))
     state = agents.only_working(state, accepted, taker)
     active = state.active_agents[taker]
-    work = Work(since=given.now, task=active.task, sections=accepted)
-    state = agents.set_work(state, taker, {**active.handoffs, given.handoff: work})
-    title = f"{given.handoff} by {given.taker}" + (f" without {', '.join(declined)}" if declined else "")
+    work = Work(since=transfer.now, task=active.task, sections=accepted)
+    state = agents.set_work(state, taker, {**active.handoffs, transfer.handoff: work})
+    title = f"{transfer.handoff} by {transfer.taker}" + (f" without {', '.join(declined)}" if declined else "")
     return Step(state, "accept", title)
 
 
-def release(state: State, given: Transfer, op: str) -> Step:
+def release(state: State, transfer: Transfer, op: str) -> Step:
     """Return the step that gives back to a handoff's giver all sections that the taker still owns by this handoff.
 
     `op` is the operation that the commit names, such as `decline`. Raises MemctlError if the state
     shows that the taker accepted in another clone or on another branch.
     """
-    if given.work(state):
-        raise _answered_elsewhere(given, f"{given.taker} works on it")
-    return Step(give_back_sections(state, given, given.who.sections), op, given.handoff)
+    if transfer.work(state):
+        raise _answered_elsewhere(transfer, f"{transfer.taker} works on it")
+    return Step(give_back_sections(state, transfer, transfer.who.sections), op, transfer.handoff)
 
 
-def _answered_elsewhere(given: Transfer, why: str) -> MemctlError:
+def _answered_elsewhere(transfer: Transfer, why: str) -> MemctlError:
     return MemctlError(
-        f"{given.handoff} was answered in another clone or on another branch: {why}",
+        f"{transfer.handoff} was answered in another clone or on another branch: {why}",
         "`memctl sync` brings the answer here, or merge the branch that has it",
     )
 
 
-def moved_elsewhere(state: State, given: Transfer, sections: Collection[str]) -> list[Ownership]:
+def moved_elsewhere(state: State, transfer: Transfer, sections: Collection[str]) -> list[Ownership]:
     """Return the ownerships of those `sections` that the taker of a handoff no longer owns by this handoff.
 
     These sections can't go back to the giver. Expired ownerships are left out.
     """
-    found = (state.live(section, given.now) for section in sections)
-    return [held for held in found if held is not None and not given.is_by(held)]
+    ownerships = (state.live(section, transfer.now) for section in sections)
+    return [held for held in ownerships if held is not None and not transfer.is_by(held)]
 
 
-def give_back_sections(state: State, given: Transfer, sections: Collection[str]) -> State:
-    """Return the state in which the giver again owns those of `sections` that the taker owns by this handoff.
+def give_back_sections(state: State, transfer: Transfer, sections: Collection[str]) -> State:
+    """Return a coordination state in which a handoff's giver owns again what the taker still owns by this handoff.
 
-    For a section that nobody owned before the handoff, the new ownership has expired already: the section is free.
+    Only sections that are in `sections` change their owner. If nobody owned a section before the handoff, the section
+    becomes free: the giver gets an ownership that has expired already.
     """
     owned = dict(state.section_ownership_map)
     for section in sections:
-        if section in owned and given.is_by(owned[section]):
-            held = owned[section].passed(given.giver, given.now, given.why_back)
-            is_free = {"ownership_type": "exclusive", "expires_at": given.now, "agents_with_read_access": None}
-            owned[section] = msgspec.structs.replace(held, **(is_free if section in given.who.unowned else {}))
+        if section in owned and transfer.is_by(owned[section]):
+            held = owned[section].passed(transfer.giver, transfer.now, transfer.why_back)
+            is_free = {"ownership_type": "exclusive", "expires_at": transfer.now, "agents_with_read_access": None}
+            owned[section] = msgspec.structs.replace(held, **(is_free if section in transfer.who.unowned else {}))
     return state.with_(section_ownership_map=owned)
 
 
@@ -195,24 +197,27 @@ class Contradiction(msgspec.Struct, frozen=True):
 def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[Contradiction]:
     """Yield the contradictions between the answers in handoffs' records and a coordination state.
 
-    After each contradiction the state follows the answer, and the next one is looked for in that state. Only ownership
-    and work that the handoff itself brought about count: a section that was given away or taken since is no
-    contradiction. Handoffs without an answer are left out, as another branch may have it, and so are handoffs that
-    share an id.
+    Each next contradiction is looked for in a state in which all earlier ones are corrected. Only ownership and work
+    that the handoff itself brought about count: a section that was given away or taken since is no contradiction.
+    Handoffs without an answer are left out, as another branch may have the answer, and so are handoffs that share an
+    id.
     """
-    for one in _distinct(handoffs):
-        if one.record.status in (ACCEPTED, DECLINED, WITHDRAWN):
-            for found in _of_answer(one, transfer_of(one, now), state):
-                state = found.after
-                yield found
+    for handoff in _distinct(handoffs):
+        if handoff.record.status in (ACCEPTED, DECLINED, WITHDRAWN):
+            for contradiction in _of_answer(handoff, transfer_of(handoff, now), state):
+                state = contradiction.after
+                yield contradiction
 
 
 def settle_state(state: State, handoffs: Sequence[Handoff], now: str) -> tuple[State, list[str]]:
-    """Return the state whose ownership and work follow the answers to handoffs, and one line for each change made."""
+    """Return a coordination state corrected to follow the answers to handoffs, and one line for each correction.
+
+    The sections' owners and the agents' work are corrected.
+    """
     state, lines = _renamed(handoffs, state, now)
-    for one in contradictions(handoffs, state, now):
-        state = one.after
-        lines.append(one.effect)
+    for contradiction in contradictions(handoffs, state, now):
+        state = contradiction.after
+        lines.append(contradiction.effect)
     return state, lines
 
 
@@ -227,7 +232,7 @@ def settle(state: State, handoffs: Sequence[Handoff], now: str) -> Step:
 
 
 def has_handoffs(state: State) -> bool:
-    """Return whether an agent in a state owns a section or has work by any handoff.
+    """Return whether any agent in a coordination state owns a section, or has work, by a handoff.
 
     If not, there is no need to read handoffs' records.
     """
@@ -236,67 +241,69 @@ def has_handoffs(state: State) -> bool:
 
 
 def _distinct(handoffs: Sequence[Handoff]) -> list[Handoff]:
-    count = Counter(one.record.id for one in handoffs)
-    return [one for one in handoffs if count[one.record.id] == 1]
+    count = Counter(handoff.record.id for handoff in handoffs)
+    return [handoff for handoff in handoffs if count[handoff.record.id] == 1]
 
 
 def _renamed(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
     """Return the state with the present ids of handoffs in place of aliases, and a line for each changed one."""
     lines: list[str] = []
-    for one in _distinct(handoffs):
-        given, before = transfer_of(one, now), state
+    for handoff in _distinct(handoffs):
+        transfer, before = transfer_of(handoff, now), state
         owned = dict(state.section_ownership_map)
-        for section in {*given.who.sections} & {*owned}:
-            for why, is_so in ((given.why, given.is_by), (given.why_back, given.is_back)):
+        for section in {*transfer.who.sections} & {*owned}:
+            for why, is_so in ((transfer.why, transfer.is_by), (transfer.why_back, transfer.is_back)):
                 if is_so(owned[section]):
                     owned[section] = msgspec.structs.replace(owned[section], lock_reason=why)
         state = state.with_(section_ownership_map=owned)
-        if old := given.work(state).keys() - {given.handoff}:
-            work = state.active_agents[given.taker].handoffs
-            state = agents.set_work(state, given.taker, {given.handoff if k in old else k: v for k, v in work.items()})
-        lines += [f"{', '.join(given.aliases)} is now {given.handoff}"] if state != before else []
+        if old := transfer.work(state).keys() - {transfer.handoff}:
+            work = state.active_agents[transfer.taker].handoffs
+            state = agents.set_work(
+                state, transfer.taker, {transfer.handoff if k in old else k: v for k, v in work.items()}
+            )
+        lines += [f"{', '.join(transfer.aliases)} is now {transfer.handoff}"] if state != before else []
     return state, lines
 
 
-def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradiction]:
+def _of_answer(handoff: Handoff, transfer: Transfer, state: State) -> Iterator[Contradiction]:
     """Yield the contradictions between a state and the answer to one handoff."""
-    status, who = one.record.status, one.parties
+    status, who = handoff.record.status, handoff.parties
 
     def contradiction(why: str, after: str, made: State, answer: str = "") -> Contradiction:
         nonlocal state
-        state, said = made, f"{one.record.id} is {status}{answer}"
-        return Contradiction(one, f"{said}, and {why}", f"{said}: {after}", made)
+        state, text = made, f"{handoff.record.id} is {status}{answer}"
+        return Contradiction(handoff, f"{text}, and {why}", f"{text}: {after}", made)
 
-    at_work = given.work(state)
+    at_work = transfer.work(state)
     for section in who.sections:
         held = state.section_ownership_map.get(section)
         if held is None:
             continue
-        is_declined, is_free = section in who.declined, section in given.who.unowned
-        is_taken, is_live = status == ACCEPTED and not is_declined, held.is_live(given.now)
+        is_declined, is_free = section in who.declined, section in transfer.who.unowned
+        is_taken, is_live = status == ACCEPTED and not is_declined, held.is_live(transfer.now)
         answer = f" without {section}" if status == ACCEPTED and is_declined else ""
-        if not is_taken and given.is_by(held) and is_live:
-            owner = "" if is_free else given.giver
-            made = agents.only_working(give_back_sections(state, given, (section,)), (section,), owner)
-            yield contradiction(held.description, _becomes(section, owner, given.taker), made, answer)
-        elif is_taken and given.is_back(held) and (is_live or is_free):
-            again = held.passed(given.taker, given.now, given.why)
+        if not is_taken and transfer.is_by(held) and is_live:
+            owner = "" if is_free else transfer.giver
+            made = agents.only_working(give_back_sections(state, transfer, (section,)), (section,), owner)
+            yield contradiction(held.description, _becomes(section, owner, transfer.taker), made, answer)
+        elif is_taken and transfer.is_back(held) and (is_live or is_free):
+            again = held.passed(transfer.taker, transfer.now, transfer.why)
             again = msgspec.structs.replace(again, expires_at=None) if is_free else again
             # What nobody owned before went back to nobody, with an end that is its beginning.
             was = held.owner_agent_id if held.acquired_at != held.expires_at else ""
             made = state.put("section_ownership_map", section, again)
             why = held.description if was else f"nobody owns {section}"
-            yield contradiction(why, _becomes(section, given.taker, was), made)
+            yield contradiction(why, _becomes(section, transfer.taker, was), made)
         elif is_taken and is_live and any(section in work.sections for work in at_work.values()):
-            is_offered_on = held.previous_owner == given.taker and handoff_in(held.lock_reason)
-            if held.owner_agent_id != given.taker and not is_offered_on:
+            is_offered_on = held.previous_owner == transfer.taker and handoff_in(held.lock_reason)
+            if held.owner_agent_id != transfer.taker and not is_offered_on:
                 where = f"at work on {section}, which is {_possessive(held.owner_agent_id)}"
                 made = agents.only_working(state, (section,), held.owner_agent_id)
-                yield contradiction(f"{given.taker} is {where}", f"{given.taker} is no longer {where}", made)
-    if status != ACCEPTED and (at_work := given.work(state)):
-        work = state.active_agents[given.taker].handoffs
-        made = agents.set_work(state, given.taker, {name: work[name] for name in work if name not in at_work})
-        yield contradiction(f"{given.taker} works on it", f"{given.taker} no longer works on it", made)
+                yield contradiction(f"{transfer.taker} is {where}", f"{transfer.taker} is no longer {where}", made)
+    if status != ACCEPTED and (at_work := transfer.work(state)):
+        work = state.active_agents[transfer.taker].handoffs
+        made = agents.set_work(state, transfer.taker, {name: work[name] for name in work if name not in at_work})
+        yield contradiction(f"{transfer.taker} works on it", f"{transfer.taker} no longer works on it", made)
 
 
 def _becomes(section: str, owner: str, was: str) -> str:

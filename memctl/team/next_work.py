@@ -86,11 +86,11 @@ def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = Tru
     newest = sorted(free, key=lambda record: (record.timestamp, record.id), reverse=True)
     chosen = sorted(newest, key=order)
     return NextWork(
-        tuple(_choice(memory, snapshot, state, work, one, before) for one in chosen[: limit or None]),
+        tuple(_choice(memory, snapshot, state, work, record, before) for record in chosen[: limit or None]),
         len(free),
         tuple((record, elsewhere[record.memory_id]) for record in work.ready if record.memory_id in elsewhere),
         len(work.blocked),
-        tuple(f"{one.text} ({one.agent_id})" for one in state.global_blockers.values()),
+        tuple(f"{blocker.text} ({blocker.agent_id})" for blocker in state.global_blockers.values()),
     )
 
 
@@ -139,25 +139,25 @@ def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) 
         ]
         for record in related
     }
-    paths = {memory.tracked(one.path) for some in beside.values() for one in some}
+    paths = {memory.tracked(record.path) for some in beside.values() for record in some}
     try:
         commits = last_commits(memory, paths)
     except git.GitFailed:  # a partial clone can't tell
         return {}
     since = timestamps.to_epoch(memory.now) - _LATELY
-    when = {path: one.seconds for path, one in commits.items() if one.seconds >= since}
+    when = {path: commit.seconds for path, commit in commits.items() if commit.seconds >= since}
     imported = {commit for path in when if _IMPORT in batches.trailers(memory, commit := commits[path].commit).ops}
-    found = {}
+    done = {}
     for name, some in beside.items():
-        lately = [one for one in some if memory.tracked(one.path) in when]
+        lately = [record for record in some if memory.tracked(record.path) in when]
         lately = [
-            one
-            for one in lately
-            if commits[memory.tracked(one.path)].commit not in imported or _closed(snapshot, one) >= since
+            record
+            for record in lately
+            if commits[memory.tracked(record.path)].commit not in imported or _closed(snapshot, record) >= since
         ]
         if lately:
-            found[name] = max(lately, key=lambda one: (when[memory.tracked(one.path)], one.id))
-    return found
+            done[name] = max(lately, key=lambda record: (when[memory.tracked(record.path)], record.id))
+    return done
 
 
 def _closed(snapshot: Snapshot, record: Record) -> int:
@@ -178,7 +178,7 @@ def _closed(snapshot: Snapshot, record: Record) -> int:
 def _choice(
     memory: Memory, snapshot: Snapshot, state: State, work: OpenWork, record: Record, before: Mapping[str, Record]
 ) -> WorkItem:
-    waiting = tuple(one.id for one in work.unblocks(record))
+    waiting = tuple(record.id for record in work.unblocks(record))
     because = ["assigned to you"] if memory.actor in _assigned(state, record) else []
     if is_started(record):
         done = f", {record.completion_percentage} % done" if record.completion_percentage is not None else ""

@@ -96,8 +96,8 @@ def transfer(
     """Return the step that gives `sections`, which `agent` owns, to the agent `to`: all of them or none.
 
     The type of ownership, its expiry and its readers do not change. With `force`, sections that other agents own are
-    given, too. Raises MemctlError for a section that nobody or, without `force`, another agent owns, and for
-    an expired ownership. Raises MemctlError for `force` without a reason.
+    given, too. Raises MemctlError for a section that nobody owns or whose ownership has expired, without `force` for a
+    section that another agent owns, and for `force` without a reason.
     """
     name, reason = agent_name(to), _reason(reason)
     refuse_no_reason(force, reason)
@@ -130,7 +130,7 @@ def renumber(state: State, moved: Sequence[tuple[Ownership, str]]) -> Step:
 
 
 def not_available(held: Ownership) -> MemctlError:
-    """Return the error that tells an agent who owns the section it wants, from the ownership `held`."""
+    """Return the error for an agent that wants a section which another agent owns by the ownership `held`."""
     return MemctlError(
         held.description,
         f"ask {held.owner_agent_id} to release it, or take it with `--force --reason WHY`, which is recorded",

@@ -2,7 +2,7 @@
 
 The ref belongs to the clone and not to a branch, so all worktrees see it. Every change is a commit on it, whose message
 says who did what and why. The ref moves by compare-and-swap: a writer that comes second plans its change anew on the
-newer state, or is refused by it.
+newer state, and its plan may refuse then.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ReadState(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What a plan makes of a coordination state: the next state, and the operation and title that its commit names."""
+    """The result of a plan: the next coordination state, and the operation and title in the message of its commit."""
 
     state: State
     op: str
@@ -161,11 +161,11 @@ def next_step(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step
     return msgspec.structs.replace(step, state=state)
 
 
-def _refuse_credentials(before: State, after: State, said: Iterable[str]) -> None:
+def _refuse_credentials(before: State, after: State, texts: Iterable[str]) -> None:
     """Raise MemctlError if a new text of a state, or of its commit message, has a credential: a push would publish
     it."""
     known = set(_texts(before))
-    for text in (*said, *(text for text in _texts(after) if text not in known)):
+    for text in (*texts, *(text for text in _texts(after) if text not in known)):
         for span in find(text):
             raise MemctlError(f"this {describe(text, span)}; it would stay in the history for ever", "take it out")
 
@@ -192,7 +192,7 @@ def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *other
 def move(memory: Memory, commit: str, seen: str, *, is_locked: bool = False) -> bool:
     """Move the ref of the coordination state to `commit`; return False if the ref is no longer at the commit `seen`.
 
-    The ref moves under the memory's write lock, so that a write which the old state permitted is finished before.
+    The ref moves under the memory's write lock: a running write that the old state permitted is finished first.
     `is_locked` says that the caller holds this lock.
     """
     with nullcontext() if is_locked else lock.hold(memory.repository.shared / "lock"):
@@ -200,7 +200,7 @@ def move(memory: Memory, commit: str, seen: str, *, is_locked: bool = False) -> 
 
 
 def content(state: State) -> State:
-    """Return a state without its version, time and project: states that differ only in them become equal."""
+    """Return a coordination state without version, time and project: states that differ only there become equal."""
     return state.with_(sync_version=0, last_sync_timestamp="", project_id="")
 
 

@@ -50,9 +50,10 @@ def fetch_and_merge(
 ) -> MergedState:
     """Fetch a remote's coordination state and merge it into that of this clone; raises MemctlError if that fails.
 
-    With `is_fetched` nothing is fetched, and the remote is taken to have the state that was fetched from it last. With
-    a plan as `preview`, this clone's state stays, and the result is what the merge would give if the plan had been
-    carried out on this clone's state before.
+    With `is_fetched` nothing is fetched, and the remote is taken to have the state that was fetched from it last.
+
+    With `preview`, a plan that the caller wants to see the effect of, this clone's state does not change: the result is
+    the state that this clone would have if the plan were carried out on its state and the remote's merged into that.
     """
     with ref_state.locked(memory):
         return fetch_and_merge_locked(memory, remote, dry_run=preview is not None, first=preview, is_fetched=is_fetched)
@@ -157,9 +158,9 @@ def fetch_and_merge_locked(
 ) -> MergedState:
     """Fetch and merge a remote's coordination state, for a caller that holds the lock of `ref_state.locked`.
 
-    The plan `first` is applied to this clone's state before the merge. In a dry run this clone's ref stays. With
-    `is_fetched` nothing is fetched, and the remote is taken to have the state that was fetched from it last. Raises
-    MemctlError if the fetch or the merge fails.
+    If the plan `first` is given, this clone's state is changed by it before the merge. In a dry run this clone's ref
+    does not move. With `is_fetched` nothing is fetched, and the remote is taken to have the state that was fetched from
+    it last. Raises MemctlError if the fetch or the merge fails.
     """
     repository, ref = memory.repository, coordination_ref.ref(memory)
     theirs = repository.tip(coordination_ref.tracking_ref(memory, remote)) if is_fetched else _fetched(memory, remote)
@@ -223,7 +224,7 @@ def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[
     merged = theirs.with_(
         sync_version=max(ours.sync_version, theirs.sync_version) + 1,
         last_sync_timestamp=max(ours.last_sync_timestamp, theirs.last_sync_timestamp),
-        agent_task_assignments={name: found for name, found in lists.items() if found},
+        agent_task_assignments={name: tasks for name, tasks in lists.items() if tasks},
         **values,
     )
     return merged, tuple(lost)
@@ -235,10 +236,10 @@ def _each(
     """Return the merge of entries by key; if both sides changed an entry differently, theirs."""
     merged: dict[str, V] = {}
     for key in {**base, **ours, **theirs}:
-        before, one, other = base.get(key), ours.get(key), theirs.get(key)
-        kept = one if other == before else other
-        if kept != one and one != before:
-            given_up = _show(one) if one is not None else "its removal here"
+        before, our, other = base.get(key), ours.get(key), theirs.get(key)
+        kept = our if other == before else other
+        if kept != our and our != before:
+            given_up = _show(our) if our is not None else "its removal here"
             lost.append(f"{what} {key}: {given_up} was replaced by {_show(other)}")
         if kept is not None:
             merged[key] = kept

@@ -27,7 +27,8 @@ TYPES: tuple[str, ...] = get_args(OwnershipType)
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):
     """The ownership of one section: its owner, type, times and reason; times are UTC, as "2025-11-04T14:32:00Z".
 
-    If `agents_with_read_access` is given, only these agents and the owner may read levels 3 and 4 of the section.
+    If `agents_with_read_access` is given, only these agents and the owner may read the section's pages of details
+    (level 3) and files (level 4).
     """
 
     section_id: str
@@ -59,9 +60,9 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         return readers is None or agent == self.owner_agent_id or agent in readers
 
     def passed(self, to: str, now: str, why: str) -> Ownership:
-        """Return the ownership after it passed to the agent `to` at the time `now`; its type, expiry and readers stay.
+        """Return this ownership passed on to the agent `to` at the time `now`, with the same type, expiry and readers.
 
-        `why` becomes its `lock_reason`, and the owner before becomes its `previous_owner`.
+        `why` becomes its `lock_reason`, and the present owner becomes its `previous_owner`.
         """
         return msgspec.structs.replace(
             self, owner_agent_id=to, acquired_at=now, previous_owner=self.owner_agent_id, lock_reason=why
@@ -69,7 +70,7 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def readers(self) -> str:
-        """The agents that may read levels 3 and 4 of the section, joined by commas; "" if everybody may."""
+        """The agents that may read details and files of the section, joined by commas; "" if every agent may."""
         readers = self.agents_with_read_access
         return "" if readers is None else ", ".join(dict.fromkeys((self.owner_agent_id, *readers)))
 
@@ -78,8 +79,8 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         """The ownership on one line, for messages: section, owner, type, times and reason."""
         until = f"until {self.expires_at}" if self.expires_at else "with no end"
         why = f": {self.lock_reason}" if self.lock_reason else ""
-        said = f"{self.section_id} is owned by {self.owner_agent_id} ({self.ownership_type}), since {self.acquired_at}"
-        return printable_line(f"{said} {until}{why}")  # another machine's words stay on their line
+        text = f"{self.section_id} is owned by {self.owner_agent_id} ({self.ownership_type}), since {self.acquired_at}"
+        return printable_line(f"{text} {until}{why}")  # another machine's words stay on their line
 
 
 def agent_name(text: str) -> str:
@@ -159,38 +160,38 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     def live(self, section: str, now: str) -> Ownership | None:
         """Return the ownership of a section if it has one that has not expired, else None."""
-        found = self.section_ownership_map.get(section)
-        return found if found and found.is_live(now) else None
+        ownership = self.section_ownership_map.get(section)
+        return ownership if ownership and ownership.is_live(now) else None
 
     def innermost(self, markers: Iterable[str], now: str) -> Ownership | None:
-        """Return the ownership of the innermost section that has one that has not expired; None if none has.
+        """Return the first ownership that has not expired at the time `now` among those of some sections, else None.
 
-        `markers` are those of the sections, innermost first.
+        `markers` are the markers of the sections, innermost first, such as "§3.1" and "§2.1".
         """
         return next((held for marker in markers if (held := self.live(marker, now))), None)
 
     def forbidding(self, markers: Iterable[str], agent: str, now: str) -> Ownership | None:
-        """Return the innermost live ownership among sections if it forbids an agent to write there, else None.
+        """Return the ownership that decides about some sections if it forbids an agent to write there, else None.
 
-        `markers` are those of the sections, innermost first.
+        `markers` are the markers of the sections, innermost first. The first ownership that has not expired decides.
         """
         held = self.innermost(markers, now)
         return held if held and not held.lets_write(agent) else None
 
     def restricts(self, agent: str, now: str) -> bool:
-        """Return whether any ownership keeps an agent from writing."""
+        """Return whether any ownership that has not expired at the time `now` forbids an agent to write."""
         return any(held.is_live(now) and not held.lets_write(agent) for held in self.section_ownership_map.values())
 
     def with_(self, **values: Any) -> State:
-        """Return a copy of the state with the fields in `values` replaced."""
+        """Return a copy of this coordination state with the fields in `values` replaced."""
         return msgspec.structs.replace(self, **values)
 
     def put(self, field: str, key: str, value: object) -> State:
-        """Return a copy of the state with one entry of a mapping set; the value None removes the entry.
+        """Return a copy of this coordination state with `value` at `key` in one of its mappings; None removes the key.
 
         `field` is the name of the mapping, such as "active_agents".
         """
-        entries = {name: one for name, one in {**getattr(self, field), key: value}.items() if one is not None}
+        entries = {name: entry for name, entry in {**getattr(self, field), key: value}.items() if entry is not None}
         return self.with_(**{field: entries})
 
 
@@ -214,7 +215,7 @@ FILES = (_HEAD, *_PARTS)
 
 
 def encode(state: State) -> dict[str, bytes]:
-    """Return the files of a state by name: JSON with sorted keys, so that equal states have equal files."""
+    """Return the files of a coordination state by name: JSON with sorted keys, so equal states have equal files."""
     head = _Head(FORMAT, state.project_id, state.sync_version, state.last_sync_timestamp)
     values = {_HEAD: head, **{name: getattr(state, field) for name, (field, _) in _PARTS.items()}}
     encoded = {name: msgspec.json.encode(value, order="sorted") for name, value in values.items()}

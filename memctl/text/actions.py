@@ -1,6 +1,6 @@
 """The words for an action on a file: created, modified, deleted, read, written.
 
-States of tasks, pages of sessions and answers of hooks use them.
+They are used in states of tasks, in pages of sessions and in answers of hooks.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def first_sentence(text: str) -> str:
 def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:
     """Return the largest number from `least` to `greatest` for which `fits` is true; `least` if there is none.
 
-    It is found by binary search: if a number fits, every smaller one must fit, too.
+    It is found by binary search. So if `fits` is true of a number, it must be true of every smaller one.
     """
     while least < greatest:
         middle = (least + greatest + 1) // 2
@@ -57,8 +57,9 @@ def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:
 def most_within(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:
     """Return the largest number up to `most` whose cost is within a limit, 0 if there is none.
 
-    The search starts from `guess` and extrapolates from the last two costs, at first with the cost `each` per step: a
-    bisection would build three times as many texts.
+    `cost` is a function that returns the cost of a number, which must grow with the number. `guess` is the first number
+    that is tried, and `each` an estimate of what the cost grows by per step. Further numbers are extrapolated from the
+    last two costs, because a bisection would build three times as many texts.
     """
     low, high = 0, most + 1
     number, tried = guess, (0, 0)
@@ -74,7 +75,10 @@ def most_within(cost: Callable[[int], int], limit: int, most: int, guess: int, e
 
 
 def whole_lines(lines: Iterable[str], limit: int, count: Callable[[str], int]) -> str:
-    """Return as many whole lines as fit into `limit` tokens, as a Markdown list; "" if none fits."""
+    """Return as many whole lines as fit into `limit` tokens, as a Markdown list; "" if none fits.
+
+    `count` returns the tokens of a text. A line that does not fit is skipped.
+    """
     text = ""
     for line in dict.fromkeys(lines):
         longer = f"{text}\n- {line}" if text else f"- {line}"

@@ -34,8 +34,8 @@ class Globs:
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._patterns = [_Pattern(line) for line in lines]
-        self._names = _union(one for one in self._patterns if one.is_for_names)
-        self._paths = _union(one for one in self._patterns if not one.is_for_names)
+        self._names = _union(pattern for pattern in self._patterns if pattern.is_for_names)
+        self._paths = _union(pattern for pattern in self._patterns if not pattern.is_for_names)
         self._folders: dict[str, tuple[int, ...]] = {"": ()}
 
     def match(self, path: str) -> int | None:
@@ -103,7 +103,7 @@ def _union(patterns: Iterable[_Pattern]) -> re.Pattern[str]:
 
     It matches every path if a pattern has a back reference, since the names of groups would collide.
     """
-    texts = [one.expression.pattern for one in patterns if one.expression is not None]
+    texts = [pattern.expression.pattern for pattern in patterns if pattern.expression is not None]
     return re.compile("(?s:.*)" if any("(?P=" in text for text in texts) else "|".join(texts) or "(?!)")
 
 
@@ -190,16 +190,16 @@ def _bracket(pattern: str, place: int) -> tuple[int, str]:
     """Return the end of a set of characters whose `[` is right before `place`, and its expression."""
     is_negated = pattern[place : place + 1] in ("!", "^")
     first = place = place + is_negated
-    found, before = "", ""
+    text, before = "", ""
     while place == first or pattern[place : place + 1] != "]":
         if before and (match := _RANGE.match(pattern, place)):
             last = match[1] or match[2]
-            found += f"{re.escape(before)}-{re.escape(last)}" if before <= last else ""
+            text += f"{re.escape(before)}-{re.escape(last)}" if before <= last else ""
             before = ""
         elif (match := _MEMBER.match(pattern, place)) and match["class_name"] in (None, *_CLASSES):
             before = match["escaped"] or match["plain"] or ""
-            found += re.escape(before) or _CLASSES[match["class_name"]]
+            text += re.escape(before) or _CLASSES[match["class_name"]]
         else:
             raise ValueError(f"{pattern} has a set of characters without `]`, or with an unknown class")
         place = match.end()
-    return place + 1, f"(?!/)[{'^' if is_negated else ''}{found}]"
+    return place + 1, f"(?!/)[{'^' if is_negated else ''}{text}]"

@@ -63,7 +63,7 @@ def _is_odd(text: str) -> bool:
     return _ODD.search("\n" + text) is not None  # a pattern with `^` would take three times as long
 
 
-def of(text: str) -> list[Heading]:
+def parse(text: str) -> list[Heading]:
     """Return the headings of a Markdown text, without those in quotations and list items.
 
     A line of text with `---` below it is a heading of level 2. Lines in fenced code and in comments are not headings.
@@ -73,14 +73,16 @@ def of(text: str) -> list[Heading]:
 
 def _by_lines(text: str) -> list[Heading]:
     """Return the headings of a text in which all headings begin with `#`, ten times as fast as a parser."""
-    found = []
+    headings_found = []
     fence = ""
     for match in _FENCES_AND_HEADINGS.finditer(text):
         if not match[1]:
             fence = _fence_after(match[0], fence)
         elif not fence:
-            found.append(Heading(len(match[1]), _title(match[0]), match.start(), min(match.end() + 1, len(text))))
-    return found
+            headings_found.append(
+                Heading(len(match[1]), _title(match[0]), match.start(), min(match.end() + 1, len(text)))
+            )
+    return headings_found
 
 
 def _by_markdown_it(text: str) -> list[Heading]:
@@ -117,17 +119,17 @@ def _title(line: str) -> str:
 @lru_cache(maxsize=8)  # many rules and documents split the same page, one after the other
 def split(body: str) -> tuple[HeadedPart, ...]:
     """Split a Markdown text at its headings of level 2; the joined texts of the parts are the whole text."""
-    sections = [heading for heading in of(body) if heading.level == 2]
+    sections = [heading for heading in parse(body) if heading.level == 2]
     ends = [*(section.start for section in sections), len(body)]
-    found = [HeadedPart("", body[: ends[0]], body[: ends[0]])] if ends[0] else []
+    parts = [HeadedPart("", body[: ends[0]], body[: ends[0]])] if ends[0] else []
     for section, end in zip(sections, ends[1:], strict=True):
-        found.append(HeadedPart(section.title, body[section.start : end], body[section.end : end]))
-    return tuple(found)
+        parts.append(HeadedPart(section.title, body[section.start : end], body[section.end : end]))
+    return tuple(parts)
 
 
 def take_title(text: str) -> tuple[str, str]:
     """Return the heading of level 1 at the beginning of a text, and the rest; "" and the text if there is none."""
-    first = next(iter(of(text)), None)
+    first = next(iter(parse(text)), None)
     if first is None or first.level != 1 or not first.title or text[: first.start].strip():
         return "", text
     return first.title, text[first.end :]

@@ -45,7 +45,7 @@ def inline(text: str) -> str:
 
 def without_escapes(line: str) -> str:
     """Return a line of Markdown without backslash escapes: `\\[a\\]` becomes `[a]`. It reverses `inline`."""
-    return _ESCAPE.sub(lambda found: found[2] or found[0], line)
+    return _ESCAPE.sub(lambda match: match[2] or match[0], line)
 
 
 def cell(text: str) -> str:
@@ -127,7 +127,7 @@ def rewrite_links(text: str, rewrite: Callable[[str], str]) -> str:
 
 
 def embed(body: str, *, lowered_by: int = 2, lowered_to: int = 4) -> str:
-    """Return a record's text as part of another text, whose structure it can't change.
+    """Return a record's text in a form that can't change the structure of the Markdown text into which it is put.
 
     Its headings are lowered by `lowered_by` levels, and at least to level `lowered_to`. A text with Markdown that could
     change the text around it (raw HTML, underlined headings, indented or unclosed code fences) becomes a quotation.

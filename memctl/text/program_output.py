@@ -13,10 +13,10 @@ DIFF_START = lazy_regex(r"(?:diff --git |index [0-9a-f]{7,}\.\.|--- \S|\+\+\+ \S
 
 def without_output(text: str) -> str:
     """Return a text without the lines of logs, traces and diffs, except the first line of each diff."""
-    kept = []
+    lines_kept = []
     is_diff = False
     for line in text.split("\n"):
         is_diff = is_diff or DIFF_START.match(line) is not None
         if not (is_diff or LOG_LINE.match(line) or TRACE_LINE.match(line)):
-            kept.append(line)
-    return "\n".join(kept)
+            lines_kept.append(line)
+    return "\n".join(lines_kept)

@@ -33,7 +33,10 @@ def refusal_of_text(text: str) -> str:
 
 
 def is_credential(reason: str) -> bool:
-    """Return whether a reason from `refusal` is a credential in the text, so that the file's name may be shown."""
+    """Return whether a reason that `refusal` returned is a credential in the text.
+
+    The name of a file that was refused for this reason may be shown.
+    """
     return reason.startswith(_CREDENTIAL)
 
 
@@ -47,7 +50,7 @@ def without_credentials(text: str) -> str:
 def has_secret_name(path: str) -> bool:
     """Return whether a file has a name that is typical of secrets: `.env`, `server.pem`, `id_rsa`, `credentials.json`.
 
-    `.env.example` and `id_rsa.pub` do not, and neither does code such as `secrets.py`.
+    The names `.env.example` and `id_rsa.pub` are not, and neither are those of code, such as `secrets.py`.
     """
     return _SECRET_NAMES.fullmatch(path.rpartition("/")[2]) is not None
 

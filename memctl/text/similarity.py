@@ -60,7 +60,7 @@ def similarity(one: str, other: str) -> float:
 
 
 def duplicates(texts: Sequence[str]) -> dict[int, int]:
-    """Return the index of each text that has a later duplicate, with the index of the duplicate to keep.
+    """Return the texts that have a later duplicate: their indexes, each with the index of the duplicate to keep.
 
     `texts` are in the order of time, the oldest first: ["a", "b", "a"] gives {0: 2}. Texts with different numbers in
     them are no duplicates.
@@ -68,7 +68,7 @@ def duplicates(texts: Sequence[str]) -> dict[int, int]:
     plain = [normalise(text) for text in texts]
     exact: dict[str, int] = {}
     by_sketch: dict[int, list[int]] = {}
-    found: dict[int, int] = {}
+    copies: dict[int, int] = {}
     for number in reversed(range(len(texts))):
         text = plain[number]
         if not text:
@@ -79,18 +79,18 @@ def duplicates(texts: Sequence[str]) -> dict[int, int]:
         if later < 0:
             later = next((other for other in candidates if _alike(text, plain[other])), -1)
         if later >= 0:
-            found[number] = later
+            copies[number] = later
             continue
         exact[text] = number
         for mark in sketch:
             by_sketch.setdefault(mark, []).append(number)
-    return found
+    return copies
 
 
 def consolidate(text: str) -> str:
-    """Return a text in which three or more lines in a row that differ only in times become one: "line (3 times)".
+    """Return a text with repeated lines merged into one, such as "line (3 times)".
 
-    The one line is the last of them.
+    Three or more lines in a row that differ only in times are repeated. The last of them stays.
     """
     lines = []
     for _, group in groupby(text.split("\n"), key=lambda line: normalise(line) or line):
@@ -113,7 +113,7 @@ def _sketch(text: str) -> tuple[int, ...]:
 
 
 def shingles(text: str) -> frozenset[int]:
-    """Return the hashes of all runs of three words of a text; none for a text of fewer words."""
+    """Return the hashes of all runs of three neighbouring words of a text; the result is empty for fewer words."""
     words = _WORD.findall(text.casefold())
     return frozenset(_runs(words)) if len(words) >= _SHORT else frozenset()
 
@@ -127,7 +127,7 @@ def _hash(text: str) -> int:
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the cosine of two vectors; 0 if one is zero or their dimensions differ."""
+    """Return the cosine of the angle between two vectors; 0 if one is zero or their dimensions differ."""
     if len(one) != len(other):
         return 0.0
     lengths = math.hypot(*one) * math.hypot(*other)
@@ -138,10 +138,10 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 def terms(text: str) -> set[str]:
     """Return the meaningful words of a text without their endings; camelCase and snake_case are split."""
-    found = (
+    terms_found = (
         part for word in _TERM.findall(text) for part in (_HUMP.findall(word) if word.isascii() else ()) or (word,)
     )
-    return {_stem(word) for word in map(str.lower, found) if len(word) > 1 and word not in _TASK_STOP_WORDS}
+    return {_stem(word) for word in map(str.lower, terms_found) if len(word) > 1 and word not in _TASK_STOP_WORDS}
 
 
 def _stem(word: str) -> str:

@@ -60,7 +60,7 @@ def days_between(earlier: str, later: str) -> float:
 
 
 def days_before(moment: str, days: float) -> str:
-    """Return the canonical time `days` before `moment`, but at least the beginning of the year 1."""
+    """Return the canonical time that is `days` before `moment`, or the beginning of the year 1 if it is earlier."""
     try:
         return shift(moment, timedelta(days=-days))
     except OverflowError:
@@ -68,7 +68,7 @@ def days_before(moment: str, days: float) -> str:
 
 
 def shift(moment: str, span: timedelta) -> str:
-    """Return the canonical time `span` after `moment`; raises OverflowError outside of the years 1 to 9999."""
+    """Return the canonical time that is `span` after `moment`; raises OverflowError outside of the years 1 to 9999."""
     return _text(_naive(moment) + span)
 
 

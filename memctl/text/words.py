@@ -41,7 +41,7 @@ def words_of(text: str) -> list[str]:
 
 
 def stems(text: str) -> frozenset[str]:
-    """Return the stems of a text's words, without stop words."""
+    """Return the stems of a text's words (the first letters of each word), without stop words such as "the"."""
     return frozenset(word[:_STEM] for word in words_of(text) if word not in STOP_WORDS)
 
 
@@ -51,7 +51,7 @@ def whole_words(text: str) -> list[str]:
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the beginning of a text up to `most` different words, without counting stop words.
+    """Return the beginning of a text that has at most `most` different words, not counting stop words such as "the".
 
     Parts of identifiers count as words.
     """
@@ -76,14 +76,14 @@ class InnerWords:
     def of(self, text: str) -> str:
         """Return the parts of each compound word of a text, joined by spaces."""
         words = set(text.encode().translate(_SPACED).split()) - self._plain
-        found = [self._parts.get(word) or self._split_word(word) for word in sorted(words)]
-        return " ".join(filter(None, found))
+        parts = [self._parts.get(word) or self._split_word(word) for word in sorted(words)]
+        return " ".join(filter(None, parts))
 
     def all_words(self) -> set[str]:
         """Return all words of the texts so far, and their parts, in lower case."""
         odd = [word for word in self._plain if not word.isascii()] + list(self._parts)
-        found = {each for word in odd for each in words_of(word.decode())}
-        return found.union(b" ".join(self._plain.difference(odd)).decode().lower().split())
+        words = {each for word in odd for each in words_of(word.decode())}
+        return words.union(b" ".join(self._plain.difference(odd)).decode().lower().split())
 
     def _split_word(self, word: bytes) -> str:
         """Return the parts of the words in a piece of UTF-8 text without ASCII separators, joined by spaces."""
@@ -98,6 +98,8 @@ class InnerWords:
 def parts_of(word: str) -> list[str]:
     """Return the parts of a compound word in lower case, without single letters; [] for a simple word."""
     if word.isascii():
+        if word.isalpha() and word[1:].islower():  # most words
+            return []
         parts = _ASCII_PART.findall(word)
         return [part.lower() for part in parts if len(part) > 1] if len(parts) > 1 else []
     if max(word) < _UNSPACED[0]:
@@ -115,8 +117,10 @@ def _without_marks(run: re.Match[str]) -> str:
     """Return a run of characters beyond ASCII without combining marks, except those that make another kana."""
     import unicodedata  # most texts are ASCII
 
-    kept = [c for c in unicodedata.normalize("NFD", run[0]) if not unicodedata.combining(c) or c in "\u3099\u309a"]
-    return unicodedata.normalize("NFC", "".join(kept))
+    characters = [
+        c for c in unicodedata.normalize("NFD", run[0]) if not unicodedata.combining(c) or c in "\u3099\u309a"
+    ]
+    return unicodedata.normalize("NFC", "".join(characters))
 
 
 @cache
@@ -138,19 +142,19 @@ _TWO_SLIPS = 8  # letters from which on two typing errors are allowed; on bench/
 
 
 def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]:
-    """Return the candidates with the fewest typing errors compared with a word; [] if all have too many.
+    """Return those of the candidates that differ from a word by the fewest typing errors; [] if all differ by too many.
 
     One error is allowed, or two if the word has 8 letters or more. A replaced letter counts as `changed` errors.
     """
     limit = 1 if len(word) < _TWO_SLIPS else 2
-    found: list[str] = []
+    result: list[str] = []
     for candidate in candidates:
         apart = distance(word, candidate, limit, changed)
         if apart < limit:
-            limit, found = apart, []
+            limit, result = apart, []
         if apart == limit:
-            found.append(candidate)
-    return found
+            result.append(candidate)
+    return result
 
 
 def distance(one: str, other: str, limit: int, changed: int = 1) -> int:

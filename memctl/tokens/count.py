@@ -71,7 +71,8 @@ class Count(msgspec.Struct, frozen=True):
 class Counter:
     """Counts the tokens of texts for one model or family, and keeps counts in a cache if it has one.
 
-    A count is from the first of these sources that is there for the text:
+    `calibration` is what is known of the model from texts whose tokens it reported, and `tokenizer` is the model's own
+    tokenizer; None if there is none. A count is from the first of these sources that the counter has for the text:
 
     1. the number that the model itself reported for the same text (in `calibration`)
     2. the model's own `tokenizer`
@@ -194,10 +195,12 @@ _BAND = 0.9  # of the observations are within the error band
 class Calibration(msgspec.Struct, frozen=True):
     """A correction of the family's factors for one model, learned from texts whose tokens the model reported.
 
-    `ratio` is the number of reported tokens divided by the number by the family's factors. `observations` is the number
-    of texts. Errors are fractions of the reported tokens: `error` is the error band, within which nine in ten
-    observations are; `before` and `after` are the medians of the absolute errors without the ratio and with it. `kinds`
-    are the kinds of the observed texts. `reported` has the tokens of whole texts by their `digest_of`.
+    `ratio` is a mean of reported tokens divided by the tokens that the family's factors give, by which later counts are
+    multiplied. `observations` is the number of texts, and `kinds` has the kinds of these texts.
+
+    Errors are fractions of the reported tokens. `error` is the error band, in which nine of ten observations are.
+    `before` and `after` are the medians of the absolute errors without the ratio and with it. `reported` maps the key
+    of a whole text (`digest_of`) to the tokens that the model reported for the text.
     """
 
     model: str
@@ -210,7 +213,10 @@ class Calibration(msgspec.Struct, frozen=True):
     reported: dict[bytes, int] = {}
 
     def error_of(self, kind: str, family: Family) -> float:
-        """Return the error band for texts of a kind; at least the family's band if no such text was observed."""
+        """Return the error band for texts of a kind, as a fraction: 0.05 for ±5 %.
+
+        If no text of this kind was observed, the band is at least the error band of the `family`.
+        """
         return self.error if kind in self.kinds else max(self.error, family.error)
 
 
@@ -229,33 +235,33 @@ def name_of(model: str) -> str:
     return re.sub(r"(?:[-@]20\d{6}|-latest)?(?:-v\d+(?::\d+)?)?$", "", name)
 
 
-def calibrate(model: str, found: Sequence[TokenSample], family: Family) -> Calibration | None:
-    """Return the calibration of a model from the observations `found`, oldest first; None if there are none.
+def calibrate(model: str, samples: Sequence[TokenSample], family: Family) -> Calibration | None:
+    """Return the calibration of a model from the observations `samples`, oldest first; None if there are none.
 
-    `family` is the model's family. While there are few observations, the error band is at least the family's.
+    `family` is the model's family. With fewer than ten observations the error band is at least that of the family.
     """
-    if not found:
+    if not samples:
         return None
     ratio = 1.0
-    for one in found:
-        ratio += RATE * (min(max(one.reported / one.estimate, LEAST), MOST) - ratio)
+    for sample in samples:
+        ratio += RATE * (min(max(sample.reported / sample.estimate, LEAST), MOST) - ratio)
     ratio = round(ratio, 4)
-    before, after = _errors(found, 1.0), _errors(found, ratio)
+    before, after = _errors(samples, 1.0), _errors(samples, ratio)
     band = max(after[math.ceil(_BAND * len(after)) - 1], 0.01)
     return Calibration(
         model=model,
         ratio=ratio,
-        observations=len(found),
-        error=round(band if len(found) >= _ENOUGH else max(band, family.error), 3),
+        observations=len(samples),
+        error=round(band if len(samples) >= _ENOUGH else max(band, family.error), 3),
         before=_median(before),
         after=_median(after),
-        kinds=frozenset(kind for one in found for kind in one.kinds.split()),
-        reported={one.digest: one.reported for one in found},
+        kinds=frozenset(kind for sample in samples for kind in sample.kinds.split()),
+        reported={sample.digest: sample.reported for sample in samples},
     )
 
 
-def _errors(found: Sequence[TokenSample], ratio: float) -> list[float]:
-    return sorted(abs(one.estimate * ratio / one.reported - 1) for one in found)
+def _errors(samples: Sequence[TokenSample], ratio: float) -> list[float]:
+    return sorted(abs(sample.estimate * ratio / sample.reported - 1) for sample in samples)
 
 
 def _median(errors: Sequence[float]) -> float:
@@ -266,7 +272,7 @@ def _median(errors: Sequence[float]) -> float:
 def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) -> Counter:
     """Return the counter of tokens for a model, with the memory's cache and the clone's calibration of the model.
 
-    `tokenizer` is the model's own, None if there is none. Raises MemctlError for an unknown model.
+    `tokenizer` is the model's own tokenizer, None if there is none. Raises MemctlError for an unknown model.
     """
     from memctl.store import load
 

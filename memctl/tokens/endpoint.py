@@ -1,5 +1,7 @@
-"""Ask Anthropic's endpoint to count tokens. It gives the model's own count, but the text leaves this machine, so it is
-asked only if the user requests it.
+"""Ask Anthropic's endpoint to count tokens.
+
+The endpoint gives the model's own count, but the text leaves this machine, so the endpoint is asked only if the user
+requests it.
 
 The request is `POST BASE/v1/messages/count_tokens` with a model and one message of the user. The answer's
 `input_tokens` counts the whole request, with a frame of 6 to 11 tokens.
@@ -33,7 +35,11 @@ class _CountAnswer(msgspec.Struct):
 
 
 class Endpoint:
-    """Counts texts by Anthropic's endpoint for one model, and keeps the answers in a cache if it has one."""
+    """Counts the tokens of texts for one Claude model by asking Anthropic's endpoint.
+
+    `environ` has the environment variable ANTHROPIC_API_KEY, and perhaps ANTHROPIC_BASE_URL. Answers are kept in the
+    `cache`, if there is one.
+    """
 
     def __init__(self, model: str, environ: Mapping[str, str], cache: Cache | None = None) -> None:
         """Read the key, and perhaps another base address, from `environ`; raises MemctlError if they can't be used."""

@@ -67,9 +67,10 @@ class Part(msgspec.Struct, frozen=True):
 class Conversation(msgspec.Struct, frozen=True):
     """The texts of a request, and what in it costs tokens beside them.
 
-    `model` is the name in the request or in its last answer, "" if there is none. `uncounted` has the number of
-    contents that are not text, by their type. `overhead` is the tokens beside those of the texts: of the frames of
-    messages, of tool calls, and of images whose size is known.
+    `model` is the name in the request or in its last answer, "" if there is none. `messages` and `tool_calls` are how
+    many of these the request has. `uncounted` has the number of contents whose tokens are not known, by their type,
+    such as {"document": 1}. `overhead` is the tokens beside those of the texts: of the frames of messages, of tool
+    calls, and of images whose size is known.
     """
 
     model: str
@@ -80,13 +81,13 @@ class Conversation(msgspec.Struct, frozen=True):
     overhead: int
 
 
-def parse(given: Any) -> Conversation | None:
-    """Return the texts of a request's body or of a list of messages; None if `given` is neither."""
+def parse(value: Any) -> Conversation | None:
+    """Return the texts of a request's body or of a list of messages; None if `value` is neither."""
     try:
-        held = messages_of(given)
+        held = messages_of(value)
     except MemctlError:
         return None
-    body = given if isinstance(given, dict) else {}
+    body = value if isinstance(value, dict) else {}
     reader = PartReader()
     for name in ("system", "instructions"):
         reader.read(0, "system", body.get(name) or "")
@@ -120,7 +121,10 @@ class PartReader:
 
     @property
     def overhead(self) -> int:
-        """The tokens of tool calls, empty results and images beside those of texts, without messages' frames."""
+        """The tokens that tool calls, empty results and images cost beside their texts.
+
+        The frames of messages are not included.
+        """
         several = sum(number > 1 for number in self._calls.values())
         beside = PER_TOOL_CALL * self.tool_calls + PER_PARAMETER * self._parameters + PER_SEVERAL_CALLS * several
         return beside + PER_EMPTY_RESULT * self._empty_results + self.images
@@ -158,19 +162,19 @@ def call_texts(name: str, arguments: Any) -> tuple[list[tuple[str, str]], int]:
     The texts are pairs (kind, text), with a kind of `families.KINDS`. `arguments` is an object or the JSON of an
     object; any other value is one text without parameters.
     """
-    given = decode_json(arguments) if isinstance(arguments, str) else arguments
-    if not isinstance(given, dict):
+    fields = decode_json(arguments) if isinstance(arguments, str) else arguments
+    if not isinstance(fields, dict):
         text = arguments if isinstance(arguments, str) else encode_json(arguments)
         return [("chat", name), ("json", text)], 0
-    path = next((given[key] for key in _PATHS if isinstance(given.get(key), str)), "")
-    texts = {"chat": [" ".join([name, *given])]}
-    for key, value in given.items():
+    path = next((fields[key] for key in _PATHS if isinstance(fields.get(key), str)), "")
+    texts = {"chat": [" ".join([name, *fields])]}
+    for key, value in fields.items():
         if not isinstance(value, str):
             texts.setdefault("json", []).append(encode_json(value, name))
         else:
             kind = kind_of_text(path, value) if key in _CONTENTS else kind_in_messages(value, CALL)
             texts.setdefault(kind, []).append(encodable(value))
-    return [(kind, "\n".join(found)) for kind, found in texts.items()], len(given)
+    return [(kind, "\n".join(texts_of_kind)) for kind, texts_of_kind in texts.items()], len(fields)
 
 
 def count_call(name: str, arguments: Any, tokens: Callable[[str, str], int]) -> int:
@@ -212,22 +216,22 @@ _ENCODED = 256 * 1024  # characters of base64 that have the size; what a camera 
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # the segments of a JPEG that have its size
 
 
-def image_tokens(given: Any) -> int | None:
+def image_tokens(value: Any) -> int | None:
     """Return the tokens of an image in the shape of Anthropic's or OpenAI's interface.
 
-    None if `given` is not an image, or if its size is not known, as for an image that is only a URL.
+    None if `value` is not an image, or if its size is not known, as for an image that is only a URL.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         return None
-    source, url = given.get("source"), given.get("image_url")
-    if given.get("type") == "image" and isinstance(source, Mapping):
+    source, url = value.get("source"), value.get("image_url")
+    if value.get("type") == "image" and isinstance(source, Mapping):
         size = image_size(source.get("data"))
         return None if size is None else _of_anthropic(*size)
-    if given.get("type") not in ("image_url", "input_image"):
+    if value.get("type") not in ("image_url", "input_image"):
         return None
     outer: Mapping[str, Any] = url if isinstance(url, Mapping) else {"url": url}
     url = outer.get("url")
-    if outer.get("detail", given.get("detail")) == "low":
+    if outer.get("detail", value.get("detail")) == "low":
         return _BASE
     head, _, data = url.partition(";base64,") if isinstance(url, str) else ("", "", "")
     size = image_size(data) if head.startswith("data:image/") else None

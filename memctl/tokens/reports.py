@@ -4,8 +4,9 @@ A line is JSON in one of these forms: `{"model", "text" | "file" | "messages", "
 its answer, `{"request", "response"}`, or with its `usage`, of Anthropic's or OpenAI's interface; a line of a Claude
 Code transcript.
 
-In a transcript the context grows from one request to the next, by the answer and by what the model was given after it.
-The transcript has both texts, and the difference of the reported tokens is what they cost.
+In a transcript the context grows from one request to the next: by the answer, and by the texts that the model was given
+after the answer. The transcript has all of these texts, and they cost the difference of the tokens that the model
+reported for the two requests.
 """
 
 from __future__ import annotations
@@ -109,7 +110,10 @@ class RejectedLine(msgspec.Struct, frozen=True):
 
 
 class Observations(msgspec.Struct):
-    """The observations in a file of reports, by the names of their models; `asides` are the lines that give none."""
+    """The observations in a file of reports: `by_model` has them by the name of their model.
+
+    `asides` are the lines of the file that give no observation.
+    """
 
     by_model: dict[str, list[TokenSample]]
     asides: list[RejectedLine]

@@ -1,6 +1,7 @@
 """Read Claude Code's transcripts: JSON Lines, with sub-agents and compactions in them.
 
-A long transcript is read in parts, from where the last reading ended, so memory is needed for one part only.
+A long transcript is read in parts, each from the offset where the last one ended, so that memory is needed for one part
+only.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class PromptQueue:
 
 
 class SessionReader:
-    """Builds a session from the lines of a transcript."""
+    """Builds a session from the lines of a Claude Code transcript: call `take` for each line, then `session`."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
@@ -183,8 +184,8 @@ def words_of_refusal(result: str) -> str:
 
     The text is "" if the user said nothing, or if the result is not that of a refused call.
     """
-    found = _REASON.search(result) if result.startswith(_REFUSED) else None
-    words = result[found.end() :].strip() if found else ""
+    match = _REASON.search(result) if result.startswith(_REFUSED) else None
+    words = result[match.end() :].strip() if match else ""
     return "" if words.startswith(_CLARIFIES) else words
 
 
@@ -204,22 +205,22 @@ def slug(folder: Path) -> str:
     return re.sub("[^A-Za-z0-9]", "-", str(folder))
 
 
-def newest_transcript(folder: Path, kept: Path) -> Path:
+def newest_transcript(folder: Path, own: Path) -> Path:
     """Return the newest transcript of a session that ran in `folder`, or else in the nearest folder above it.
 
-    `kept` is the folder of all projects' transcripts. Only plain files count, since a link may lead anywhere. Raises
+    `own` is the folder of all projects' transcripts. Only plain files count, since a link may lead anywhere. Raises
     MemctlError if there is no transcript.
     """
     for above in (folder, *folder.parents):
-        found = [
+        result = [
             (status.st_mtime_ns, file.name, file)
-            for file in (kept / slug(above)).glob("*.jsonl")
+            for file in (own / slug(above)).glob("*.jsonl")
             if not file.name.startswith("agent-") and stat.S_ISREG((status := file.lstat()).st_mode) and status.st_size
         ]
-        if found:
-            return max(found)[2]
+        if result:
+            return max(result)[2]
     raise MemctlError(
-        f"there is no transcript of Claude Code for {folder}", f"name a FILE; the search was below {kept}", USAGE
+        f"there is no transcript of Claude Code for {folder}", f"name a FILE; the search was below {own}", USAGE
     )
 
 
@@ -234,16 +235,16 @@ def earlier_transcripts(transcript: str, most_files: int = 12, most_bytes: int =
         beside = [(file.lstat(), file) for file in Path(transcript).parent.glob("*.jsonl")]
     except OSError:
         return []
-    kept = [
+    parts = [
         (status.st_mtime_ns, status.st_size, file)
         for status, file in beside
         if stat.S_ISREG(status.st_mode) and status.st_mtime_ns < before and not file.name.startswith("agent-")
     ]
-    found, read = [], 0
-    for _, size, file in sorted(kept, reverse=True)[:most_files]:
+    result, read = [], 0
+    for _, size, file in sorted(parts, reverse=True)[:most_files]:
         read += size
-        found += [file] if read <= most_bytes else []
-    return found
+        result += [file] if read <= most_bytes else []
+    return result
 
 
 def sub_agent_transcripts(transcript: str) -> list[str]:
@@ -291,9 +292,9 @@ def read_parts(
 ) -> Iterator[TranscriptPart]:
     """Yield the unread parts of a session's transcripts: those of the main agent, then those of its sub-agents.
 
-    `transcript` is the path of the main agent's. Reading begins at `offsets` and `waiting`, which are those fields of
-    the part that was read last. An answer whose tool call has no result yet is left for the next reading, since the
-    call may still fail. With `is_over` (the session has ended) such an answer is included.
+    `transcript` is the path of the main agent's transcript. `offsets` and `waiting` are fields of the TranscriptPart
+    that was read last; {} and "" to read from the beginning. An answer whose tool call has no result yet is left for
+    the next reading, since the call may still fail. With `is_over` (the session has ended) such an answer is included.
     """
     reading = _PartBuilder(dict(offsets), waiting)
     for path in (transcript, *sub_agent_transcripts(transcript)):
@@ -346,15 +347,15 @@ class _PartBuilder:
 
     def _waits(self) -> bool:
         """Return whether a call has no result yet."""
-        return any(one.calls.ids for one in self._open.values())
+        return any(part.calls.ids for part in self._open.values())
 
     def without_open_calls(self) -> _PartBuilder:
         """Return the part up to the first answer with a call that has no result yet; the part itself without such."""
         if not self._waits():
             return self
         made = _PartBuilder(*self._begun)
-        for path, one in self._open.items():
-            end = one.settled if one.calls.ids else self.offsets[path]
+        for path, part in self._open.items():
+            end = part.settled if part.calls.ids else self.offsets[path]
             for offset, line in lines_after(path, made.offsets.get(path, 0)):
                 if offset > end:
                     break
@@ -370,10 +371,10 @@ class _PartBuilder:
             return
         if not line.is_sidechain:
             self._look_for_compactions(line)
-        one = self._open.setdefault(path, _Open())
-        one.begin(line, offset - len(row) - 1)
+        open_part = self._open.setdefault(path, _Open())
+        open_part.begin(line, offset - len(row) - 1)
         for event in self._session.take(line):
-            one.calls.take(event)
+            open_part.calls.take(event)
 
     def _look_for_compactions(self, line: Line) -> None:
         if line.is_boundary:

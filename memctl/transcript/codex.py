@@ -1,4 +1,7 @@
-"""Read Codex's transcripts ("rollouts"): JSON Lines with items of OpenAI's responses, and events. Seen with 0.169.0."""
+"""Read Codex's transcripts ("rollouts"): JSON Lines with items of OpenAI's responses, and events.
+
+The format is that of Codex 0.169.0.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ _NO_PATCH = "apply_patch verification failed"
 
 
 def is_rollout(fields: Mapping[str, Any]) -> bool:
-    """Return whether a file is a Codex transcript, by the JSON object in its first line."""
+    """Return whether a file is a Codex transcript; `fields` is the JSON object in the file's first line."""
     return fields.get("type") == "session_meta"
 
 

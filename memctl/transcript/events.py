@@ -55,8 +55,8 @@ class Usage(msgspec.Struct, frozen=True):
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
         """Return the sum of several usages."""
-        found = [(one.read, one.written) for one in usages]
-        return cls(sum(read for read, _ in found), sum(written for _, written in found))
+        totals = [(usage.read, usage.written) for usage in usages]
+        return cls(sum(read for read, _ in totals), sum(written for _, written in totals))
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -129,9 +129,9 @@ def pending_calls(events: Iterable[Event]) -> frozenset[str]:
 
 
 def session_of(form: str, events: Sequence[Event], **facts: Any) -> Session:
-    """Return a session with some events, which started and ended at the earliest and the latest time of an event.
+    """Return a session with `events`, which begins and ends at the earliest and the latest time of an event.
 
-    `form` and `facts` are the other fields of `Session`.
+    `form` and `facts` are the other fields of `Session`, such as `model`.
     """
     times = [event.moment for event in events if event.moment]
     return Session(form, tuple(events), started=min(times, default=""), ended=max(times, default=""), **facts)
@@ -169,9 +169,9 @@ def join_sessions(sessions: list[Session]) -> Session:
 
 
 def event_of(block: Block, origin: Mapping[str, Any] = {}) -> Event | None:
-    """Return the event for a block of a message, with LF line ends; None for a block that is no event, as an image.
+    """Return the event for a block of a message; None for a block that is no event, such as an image.
 
-    `origin` has further fields of the event, such as its `moment`.
+    The line ends in the event's text are LF. `origin` has further fields of the event, such as its `moment`.
     """
     if block.type == messages.CALL:
         return Event(CALL, tool=block.name, arguments=arguments_of(block), call=block.call_id, **origin)
@@ -185,5 +185,5 @@ def event_of(block: Block, origin: Mapping[str, Any] = {}) -> Event | None:
 
 def arguments_of(block: Block) -> dict[str, Any]:
     """Return the arguments of a tool call by name; arguments that are not a JSON object are under the name `input`."""
-    given = decode_json(block.arguments) if isinstance(block.arguments, str) else block.arguments
-    return given if isinstance(given, dict) else {"input": block.arguments}
+    arguments = decode_json(block.arguments) if isinstance(block.arguments, str) else block.arguments
+    return arguments if isinstance(arguments, dict) else {"input": block.arguments}

@@ -1,8 +1,8 @@
-"""Read Gemini CLI's transcripts ("chats"): JSON Lines, or one JSON document of older versions. Seen with 0.61.0.
+"""Read Gemini CLI's transcripts ("chats"): JSON Lines, or one JSON document in older versions.
 
-A line is a message, written again with the same `id` when it grows, or it sets fields of the chat. If it sets
-`messages`, after a compression or a resumption, they repeat earlier lines in another form; only the summary of a
-compression is new in them.
+The format is that of Gemini CLI 0.61.0. A line is a message, or it sets fields of the chat. A message that has grown is
+written again with the same `id`. After a compression or a resumption a line sets the field `messages`; these messages
+repeat earlier lines in another form, and only the summary of a compression is new.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ _FRAME = re.compile(r"</?untrusted_context>\n?|^Process Group PGID: \d+$", re.MU
 
 
 def is_chat(fields: Mapping[str, Any]) -> bool:
-    """Return whether a file is a Gemini CLI transcript, by its JSON document or the one in its first line."""
+    """Return whether a file is a Gemini CLI transcript.
+
+    `fields` is the JSON object in the file's first line, or the object that is the whole file.
+    """
     return "sessionId" in fields and "projectHash" in fields
 
 
@@ -50,8 +53,8 @@ def read(lines: Iterable[Line]) -> Session:
             restated = _dicts(changes.get("messages"))
             if (place := summary_place(restated)) and (text := text_of(restated[place - 1])) not in summaries:
                 summaries.append(text)
-                said = {"type": _SUMMARY, "content": text, "timestamp": changes.get("lastUpdated")}
-                messages[f"summary {len(summaries)}"] = said
+                fields = {"type": _SUMMARY, "content": text, "timestamp": changes.get("lastUpdated")}
+                messages[f"summary {len(summaries)}"] = fields
             continue
         for message in _dicts(line.fields["messages"]) if "messages" in line.fields else [line.fields]:
             messages[text_in(message, "id") or str(len(messages))] = message
@@ -77,7 +80,10 @@ def summary_place(messages: list[Any]) -> int:
 
 
 def text_of(message: Any) -> str:
-    """Return the text of a message's last part, "" if it has none."""
+    """Return the text of a message: its content if that is a text, else the text of the content's last part.
+
+    The result is "" if there is no such text, or if `message` is no JSON object.
+    """
     content = message.get("content") if isinstance(message, dict) else None
     part = content[-1] if isinstance(content, list) and content else None
     text = part.get("text") if isinstance(part, dict) else content
@@ -105,11 +111,15 @@ def _call(call: dict[str, Any], origin: dict[str, Any]) -> Iterator[Event]:
     yield Event(CALL, tool=text_in(call, "name"), arguments=arguments, call=identifier, **origin)
     parts = [part.get("functionResponse") for part in _dicts(call.get("result"))]
     responses = [part.get("response") for part in parts if isinstance(part, dict)]
-    texts = [text_in(one, "error") or text_in(one, "output") for one in responses if isinstance(one, dict)]
+    texts = [
+        text_in(response, "error") or text_in(response, "output")
+        for response in responses
+        if isinstance(response, dict)
+    ]
     if texts:
         text = _OF_HOST.sub("", _FRAME.sub("", "\n".join(texts))).strip().removeprefix("Output: ")
         yield Event(RESULT, text, call=identifier, is_error=call.get("status") == "error", **origin)
 
 
-def _dicts(given: Any) -> list[dict[str, Any]]:
-    return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+def _dicts(values: Any) -> list[dict[str, Any]]:
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []

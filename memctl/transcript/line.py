@@ -71,8 +71,8 @@ class Line:
 
         The keys are `trigger`, `preTokens` and `postTokens`, each if it is known.
         """
-        found = self.fields.get("compactMetadata")
-        return found if isinstance(found, dict) else {}
+        metadata = self.fields.get("compactMetadata")
+        return metadata if isinstance(metadata, dict) else {}
 
     @property
     def compacted_by_itself(self) -> int:
@@ -125,12 +125,12 @@ def without_host_tags(text: str) -> str:
         if not is_end and (after := following.get(name)) and after[1]:
             ends[number] = after.end()
         following[name] = tags[number]
-    kept, place = [], 0
+    texts, place = [], 0
     for tag, end in zip(tags, ends, strict=True):
         if end and tag.start() >= place:
-            kept.append(text[place : tag.start()])
+            texts.append(text[place : tag.start()])
             place = end
-    return "".join([*kept, text[place:]])
+    return "".join([*texts, text[place:]])
 
 
 LONGEST_LINE = 32 * 1024 * 1024  # bytes or characters; the longest seen have pictures in them, and about 5 million
@@ -156,8 +156,8 @@ def open_plain(path: str) -> int | None:
 def lines_after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
     """Yield the complete lines of a file after an offset, as pairs of the offset of the line's end and the line.
 
-    A line that is too long comes as b"". If the file is shorter than the offset, it was replaced, and is read from its
-    beginning.
+    Offsets are in bytes. A line that is too long is yielded as b"". If the file is shorter than the offset, it was
+    replaced, and is read from its beginning.
     """
     descriptor = open_plain(path)
     if descriptor is None:
@@ -169,7 +169,8 @@ def lines_after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
 def whole_lines(stream: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
     """Yield the complete lines of a stream after an offset, as pairs of the offset of the line's end and the line.
 
-    A line that is too long comes as b"". A last line without a line end is still being written, and is left out.
+    Offsets are in bytes. A line that is too long is yielded as b"". A last line without a line end is still being
+    written, and is left out.
     """
     stream.seek(offset)
     rest: list[bytes] = []
@@ -190,7 +191,10 @@ def whole_lines(stream: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
 
 
 def main_lines_backwards(path: str, most: int, marks: tuple[bytes, ...]) -> Iterator[Line]:
-    """Yield the main agent's lines with one of `marks` in the last `most` bytes of a file, last line first."""
+    """Yield the main agent's lines that contain one of `marks`, last line first.
+
+    `path` is the path of a Claude Code transcript, of which only the last `most` bytes are read.
+    """
     for raw in lines_backwards(path, most):
         if not any(mark in raw for mark in marks):
             continue
@@ -203,7 +207,7 @@ def main_lines_backwards(path: str, most: int, marks: tuple[bytes, ...]) -> Iter
 
 
 def lines_backwards(path: str, most: int) -> Iterator[bytes]:
-    """Yield the lines of a file, last line first, from its last `most` bytes."""
+    """Yield the lines in about the last `most` bytes of a file, last line first."""
     descriptor = open_plain(path)
     if descriptor is None:
         return

@@ -64,15 +64,15 @@ class Element(msgspec.Struct, frozen=True):
         return "\n".join(block.text for block in self.blocks if block.type != OTHER and block.text)
 
 
-def body_key(given: Any) -> str | None:
+def body_key(value: Any) -> str | None:
     """Return the key of the messages in a request's body, `messages` or `input`; None for a bare list of messages.
 
-    Raises MemctlError if `given` is neither.
+    Raises MemctlError if `value` is neither.
     """
-    if _are_messages(given):
+    if _are_messages(value):
         return None
-    for key in ("messages", "input") if isinstance(given, dict) else ():
-        held = given.get(key)
+    for key in ("messages", "input") if isinstance(value, dict) else ():
+        held = value.get(key)
         if _are_messages(held) or (key == "input" and isinstance(held, str)):
             return key
     raise MemctlError(
@@ -80,13 +80,13 @@ def body_key(given: Any) -> str | None:
     )
 
 
-def messages_of(given: Any) -> list[dict[str, Any]]:
+def messages_of(body: Any) -> list[dict[str, Any]]:
     """Return the messages of a conversation as they came; an `input` that is a text becomes a message of the user.
 
-    Raises MemctlError if `given` is neither a request's body nor a list of messages.
+    Raises MemctlError if `body` is neither a request's body nor a list of messages.
     """
-    key = body_key(given)
-    held = given if key is None else given[key]
+    key = body_key(body)
+    held = body if key is None else body[key]
     return [{"role": "user", "content": held}] if isinstance(held, str) else list(held)
 
 
@@ -132,19 +132,19 @@ def elements(message: Mapping[str, Any], where: str = "message") -> Iterator[Ele
     for index, call in enumerate(calls if isinstance(calls, list) else ()):
         place = f"{where}, tool_calls {index}"
         check_json(call, place)
-        given = call if isinstance(call, dict) else {}
-        block = _call(given.get("function"), text_in(given, "id"), place)
-        yield Element(("tool_calls", index), CALL if given else OTHER, [block], call)
+        fields = call if isinstance(call, dict) else {}
+        block = _call(fields.get("function"), text_in(fields, "id"), place)
+        yield Element(("tool_calls", index), CALL if fields else OTHER, [block], call)
 
 
-def _element(path: Path, given: Any, around: Block, where: str) -> Element:
-    blocks = list(_blocks(given, around, where))
-    name = given.get("type") if isinstance(given, Mapping) else None
+def _element(path: Path, value: Any, around: Block, where: str) -> Element:
+    blocks = list(_blocks(value, around, where))
+    name = value.get("type") if isinstance(value, Mapping) else None
     if name in _THINKING_TYPES:
-        return Element(path, THINKING, blocks, given)
+        return Element(path, THINKING, blocks, value)
     if name in _RESULT_TYPES:
-        return Element(path, RESULT, blocks, given)
-    return Element(path, blocks[0].type if blocks else OTHER, blocks, given)
+        return Element(path, RESULT, blocks, value)
+    return Element(path, blocks[0].type if blocks else OTHER, blocks, value)
 
 
 def blocks_of(role: str, content: Any, around: Block | None = None, where: str = "content") -> Iterator[Block]:
@@ -165,36 +165,36 @@ def blocks_of(role: str, content: Any, around: Block | None = None, where: str =
 
 def _blocks(part: Any, around: Block, where: str) -> Iterator[Block]:
     check_json(part, where)
-    given = part if isinstance(part, dict) else {}
-    name, role = given.get("type"), around.role
+    fields = part if isinstance(part, dict) else {}
+    name, role = fields.get("type"), around.role
     if name in _TEXT_TYPES:
-        yield from blocks_of(role, str(given.get("text") or ""), around)
+        yield from blocks_of(role, str(fields.get("text") or ""), around)
     elif name in _CALL_TYPES:
-        yield _call(given, text_in(given, "call_id") or text_in(given, "id"), where)
+        yield _call(fields, text_in(fields, "call_id") or text_in(fields, "id"), where)
     elif name == "tool_result":
-        is_error = given.get("is_error") is True
-        result = Block(RESULT, role, call_id=text_in(given, "tool_use_id"), is_error=is_error)
-        yield from blocks_of(role, given.get("content") or "", result, where)
+        is_error = fields.get("is_error") is True
+        result = Block(RESULT, role, call_id=text_in(fields, "tool_use_id"), is_error=is_error)
+        yield from blocks_of(role, fields.get("content") or "", result, where)
     elif name == "function_call_output":
-        result = Block(RESULT, "tool", call_id=text_in(given, "call_id"))
-        yield from blocks_of("tool", given.get("output") or "", result, where)
+        result = Block(RESULT, "tool", call_id=text_in(fields, "call_id"))
+        yield from blocks_of("tool", fields.get("output") or "", result, where)
     else:
-        named = name if isinstance(name, str) else "unknown content"
-        yield Block(OTHER, role, name=named, arguments=part, call_id=around.call_id, is_error=around.is_error)
+        kind = name if isinstance(name, str) else "unknown content"
+        yield Block(OTHER, role, name=kind, arguments=part, call_id=around.call_id, is_error=around.is_error)
 
 
 def _call(function: Any, call_id: str, where: str) -> Block:
     check_json(function, where)
-    given = function if isinstance(function, dict) else {}
-    arguments = given.get("input", given.get("arguments", ""))
+    fields = function if isinstance(function, dict) else {}
+    arguments = fields.get("input", fields.get("arguments", ""))
     text = encodable(arguments) if isinstance(arguments, str) else encode_json(arguments, where)
-    return Block(CALL, "assistant", text, encodable(str(given.get("name", ""))), arguments, call_id)
+    return Block(CALL, "assistant", text, encodable(str(fields.get("name", ""))), arguments, call_id)
 
 
-def _thinking_text(given: Mapping[str, Any]) -> str:
-    if isinstance(text := given.get("thinking"), str):
+def _thinking_text(fields: Mapping[str, Any]) -> str:
+    if isinstance(text := fields.get("thinking"), str):
         return encodable(text)
-    summary = given.get("summary")
+    summary = fields.get("summary")
     parts = [part.get("text") for part in summary if isinstance(part, dict)] if isinstance(summary, list) else []
     return "\n".join(encodable(part) for part in parts if isinstance(part, str))
 
@@ -218,28 +218,28 @@ def _has_item_part(content: Any) -> bool:
     return any(isinstance(part, dict) and part.get("type") in _ITEM_PARTS for part in parts)
 
 
-def check_json(given: object, where: str = "") -> None:
+def check_json(value: object, where: str = "") -> None:
     """Raise MemctlError for a value that is not JSON: a tuple, bytes, or an object of a client's library.
 
     `where` names the value's place in the error, "" if that is not known.
     """
-    if not isinstance(given, _JSON):
+    if not isinstance(value, _JSON):
         what = f"{where}: " if where else ""
         hint = "give dicts, lists and texts; objects of a client's library have model_dump()"
-        raise MemctlError(f"{what}{type(given).__name__} is not JSON", hint, USAGE)
+        raise MemctlError(f"{what}{type(value).__name__} is not JSON", hint, USAGE)
 
 
-def encode_json(given: Any, where: str = "") -> str:
+def encode_json(value: Any, where: str = "") -> str:
     """Return a value as JSON text that UTF-8 can encode.
 
     Raises MemctlError if the value can't be JSON or is nested too deep; `where` names the value in the error.
     """
     try:
-        return msgspec.json.encode(given).decode()
+        return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
         import json
 
-        return encodable(json.dumps(given, ensure_ascii=False, separators=(",", ":"), default=str))
+        return encodable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
     except RecursionError:
         raise MemctlError(f"{where or 'the value'} is nested too deep", exit_code=USAGE) from None
     except TypeError as error:

@@ -1,8 +1,8 @@
 """Read a conversation in plain text: who speaks, and the tool calls that a copied terminal or a report shows.
 
-A text does not name its tool calls. Three things count as one, since they name a file or a command exactly: the line in
-which an agent's program shows a call (`● Update(src/a.py)`), what stands after a shell's prompt (`$ …`), and a sentence
-in the past tense about a file (`Created src/a.py`). Talking about a file does not count.
+A text does not mark its tool calls. Three things count as a tool call, since they name a file or a command exactly: the
+line in which an agent's program shows a call (`● Update(src/a.py)`), the text after a shell's prompt (`$ …`), and a
+sentence in the past tense about a file (`Created src/a.py`). Other mentions of a file do not count.
 """
 
 from __future__ import annotations
@@ -101,14 +101,14 @@ def _turns(text: str) -> Iterator[tuple[str, str]]:
     """Yield the turns of a conversation: PROMPT or ANSWER, and its text; nothing if the text names no speakers."""
     marks = list(_SPEAKER.finditer(text))
     for mark, end in _to_the_next(marks, text):
-        said = text[mark.end() : end].strip("\n")
+        spoken = text[mark.end() : end].strip("\n")
         if mark[1].lower() not in _ASKING:
-            yield ANSWER, said
+            yield ANSWER, spoken
             continue
-        shown = _MARKED.search(said)  # an agent is at work by then, though nobody says so
-        until = shown.start() if shown else len(said)
-        yield PROMPT, said[:until].strip("\n")
-        yield ANSWER, said[until:]
+        shown = _MARKED.search(spoken)  # an agent is at work by then, though nobody says so
+        until = shown.start() if shown else len(spoken)
+        yield PROMPT, spoken[:until].strip("\n")
+        yield ANSWER, spoken[until:]
     if marks or not _ANSWERED.search(text):
         return
     asked = list(_ASKED.finditer(text))
@@ -159,8 +159,8 @@ def _calls_in(lines: list[str]) -> Iterator[_Call]:
             tool = _TOOLS.get(call["tool"], call["tool"])
             key = "command" if tool == "Bash" else "file_path" if tool in _PATH_TOOLS else ""
             if key:
-                given = call["given"].removeprefix(f"{key}: ").strip("\"'") if tool != "Bash" else call["given"]
-                yield _Call(offset, tool, {key: given}, _below(lines, number + 1, _NO_OUTPUT))
+                value = call["given"].removeprefix(f"{key}: ").strip("\"'") if tool != "Bash" else call["given"]
+                yield _Call(offset, tool, {key: value}, _below(lines, number + 1, _NO_OUTPUT))
         offset += len(line) + 1
 
 
@@ -191,9 +191,9 @@ def _is_doubted(text: str, offset: int) -> bool:
     return _DOUBTED.search(before[-1]) is not None
 
 
-def _is_path(given: str) -> bool:
+def _is_path(text: str) -> bool:
     """Return whether a word is certainly a file's path; a word in quotes, or one such as `client/server`, is not."""
-    name = given.strip('`"')
+    name = text.strip('`"')
     folder, _, last = name.rpartition("/")
     ending = last.rpartition(".")[2] if "." in last else ""
     if " " in name or "://" in name or _NO_FILES.fullmatch(name):

@@ -22,9 +22,10 @@ _LOOKED_AT = 8000  # bytes for a zero; Git takes a file for binary by as many
 
 
 def read(data: bytes) -> Session:
-    """Return the session in a transcript: of an agent's program, messages as JSON, or plain text.
+    """Return the session in a transcript of an agent's program, in messages as JSON, or in plain text.
 
-    It has no events if the data are not a transcript, such as a binary file or other JSON.
+    `data` is the content of the file. The session has no events if the data are something else, such as a binary file
+    or other JSON.
     """
     if b"\0" in data[:_LOOKED_AT]:
         return Session("", ())
@@ -54,13 +55,13 @@ def _of_lines(data: bytes) -> Session:
     first = next(lines, None)
     lines = chain([first] if first is not None else [], lines)
     fields = first.fields if first is not None else {}
-    found: Session | None = None
+    result: Session | None = None
     if "role" in fields or "call_id" in fields:
-        found = of_messages([line.fields for line in lines])
+        result = of_messages([line.fields for line in lines])
     elif (read_host := _reader_of(fields)) is not None:
-        found = read_host(lines)
-    if found is not None:
-        return msgspec.structs.replace(found, broken=reader.broken)
+        result = read_host(lines)
+    if result is not None:
+        return msgspec.structs.replace(result, broken=reader.broken)
     is_transcript = False
     for line in lines:
         is_transcript = is_transcript or isinstance(line.fields.get("type"), str) or bool(line.message)
@@ -71,10 +72,10 @@ def _of_lines(data: bytes) -> Session:
 
 
 def tool_calls(path: str) -> list[Event]:
-    """Return the events of the tool calls with a result, and of these results, in a Codex or Gemini CLI transcript.
+    """Return the events of the tool calls that have a result, and of these results, in a transcript.
 
-    The list is empty for any other file. The results say what failed, which Git does not show. Only the last `_REACH`
-    bytes of a long transcript are read.
+    `path` is the path of a Codex or Gemini CLI transcript; the list is empty for any other file. The results tell which
+    calls failed, which Git does not show. Only the last 16 MiB of a longer transcript are read.
     """
     first = decode_json(next((row for _, row in lines_after(path, 0)), b""))
     read_host = _reader_of(first) if isinstance(first, dict) else None

@@ -1,9 +1,9 @@
 """Read the context window at the end of a Claude Code transcript: its messages, ready to be sent, and its usage.
 
 The messages are those after the last compaction, the summary first. Sub-agents have windows of their own; if a
-transcript has only a sub-agent's lines, its window is read. Lines with single blocks are joined to messages again. Tool
-calls without a result, and results without a call, can't be sent and are left out. A prompt that was queued while the
-agent worked is where the agent got it.
+transcript has only a sub-agent's lines, the sub-agent's window is read. A transcript has a line for each block of a
+message, and these blocks are joined to messages again. Tool calls without a result, and results without a call, can't
+be sent and are left out. A prompt that was queued while the agent worked is placed where the agent got the prompt.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ _THINKING = ("thinking", "redacted_thinking")
 
 
 class Compaction(msgspec.Struct, frozen=True):
-    """A compaction: where it is in the transcript, its trigger, and the tokens before and after it (0: unknown).
+    """A compaction of a context: its place in the transcript, its trigger, and the tokens around it.
 
-    `at` is the number of requests before it, `line` the number of its line.
+    `at` is the number of requests before the compaction, and `line` the number of its line. `trigger` is the host's
+    word, such as "auto" or "manual", "" if it is not known. `before` and `after` are the tokens in the context before
+    and after the compaction, 0 if they are not known.
     """
 
     at: int
@@ -71,9 +73,10 @@ class Window(msgspec.Struct, frozen=True):
 
 
 def read(rows: Iterable[str | bytes], *, whole: bool = False) -> Window:
-    """Return the window of a transcript's lines; anything unexpected in them is ignored.
+    """Return the context window at the end of a transcript, from the transcript's lines `rows`.
 
-    With `whole` it has all messages of the session, as if the host had never compacted, and no summaries.
+    With `whole` the window has all messages of the session, as if the host had never compacted, and no summaries.
+    Anything unexpected in the lines is ignored.
     """
     reader = WindowReader(whole)
     for row in rows:
@@ -93,7 +96,7 @@ class _Group(msgspec.Struct):
 
 
 class WindowReader:
-    """Builds the window of a transcript line by line. `window` can be called at any time.
+    """Builds the context window of a transcript: call `read` for each line, and `window` at any time.
 
     With `whole` the window has all messages of the session, as if the host had never compacted.
     """
@@ -119,7 +122,7 @@ class WindowReader:
         self._beginning: list[str] = []
 
     def read(self, row: str | bytes) -> None:
-        """Take the next line of the transcript, as it is in the file."""
+        """Take the next line of the transcript; `row` is the line as it is in the file, which is JSON."""
         line = self._lines.read(row)
         if line is None:
             return
@@ -177,16 +180,16 @@ class WindowReader:
                     self._outcomes[-1] = (results + 1, failed + (block.get("is_error") is True))
                 continue
             answer = text_in(line.message, "id")
-            told = next((group for group in reversed(self._groups) if group.id != _QUEUED), None)
-            is_going_on = told is not None and answer and told.id == answer
-            last = told if is_going_on else self._groups[-1] if self._groups else None
+            group = next((group for group in reversed(self._groups) if group.id != _QUEUED), None)
+            is_going_on = group is not None and answer and group.id == answer
+            last = group if is_going_on else self._groups[-1] if self._groups else None
             if last is None or last.role != line.role or last.id != answer:
                 last = _Group(line.role, answer, [])
                 self._groups.append(last)
             last.blocks.append((block, line.number))
 
     def window(self) -> Window:
-        """Return the window of the lines so far."""
+        """Return the context window at the end of the lines that were read so far."""
         messages, lines, left_out = self._paired()
         return Window(
             messages,

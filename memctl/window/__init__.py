@@ -1,8 +1,8 @@
 """A library that manages a context window; each part of it can be used alone (rules.md#window-manager).
 
 Each folder here is one part, and `tests/test_architecture.py` lists which part may import which. `orchestrator` has the
-manager, whose five methods an agent's loop calls, and which calls the parts; `config` has the settings, `subsystems`
-makes the parts from the settings, and `audit` logs every decision.
+manager, which calls the parts; an agent's loop calls the manager's five methods `on_…`. `config` has the settings,
+`subsystems` makes the parts from the settings, and `audit` logs every decision of the manager.
 
 Commands and hooks import only the names that `__init__.pyi` lists; no other module outside imports from here.
 """

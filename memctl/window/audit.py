@@ -30,10 +30,13 @@ _PATIENCE = 10.0  # seconds; to append takes a few milliseconds
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One decision of a window's manager: its time, turn and window, what it was, why, and figures before and after it.
 
-    `event` is the subject, such as `step`, `tool_result`, `budget` or `status`. A decision on a step has `wanted`, the
-    tokens that were to be freed when the step began; `target`, the tokens that were to be left; and `blocks`, the
-    blocks that it changed, each with its id, type, tool, turn, tokens before and after, and its score under `policy`,
-    the eviction policy. `details` has values that only some subjects have.
+    `event` is the subject, such as `step`, `tool_result`, `budget` or `status`, and `decision` is what was decided on
+    it: for `step` the step's name, such as `eviction`. `before` and `after` map the names of figures to their values,
+    such as `{"tokens": 91_000}`. `details` has values that only some subjects have.
+
+    A decision on a step has four more fields. `wanted` is the number of tokens that were to be freed when the step
+    began, and `target` the number that were to be left. `blocks` has a mapping for each block that the step changed:
+    id, type, tool, turn, tokens before and after, and score. `policy` is the eviction policy that gave these scores.
     """
 
     timestamp: str
@@ -52,7 +55,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AuditSink:
-    """Passes decisions to the function `take`.
+    """Passes each decision that is recorded to the function `take`, which may store it.
 
     `now` returns the timestamp of a new decision as a text, such as `2025-11-04T09:00:00Z`.
     """
@@ -64,9 +67,10 @@ class AuditSink:
         self._why_missed = ""
 
     def record(self, event: str, decision: str, **more: Any) -> Decision:
-        """Write a decision on the subject `event`, and return it as written; `more` are other fields of Decision.
+        """Make a Decision on the subject `event`, write it to the log, and return it as it was written.
 
-        Raises MemctlError for a field with a wrong type, and if the log can't be written.
+        `more` are further fields of Decision, such as `reason="orange zone"`. Credentials in texts are redacted, and
+        long texts are cut. Raises MemctlError for a field with a wrong type, and if the log can't be written.
         """
         given = {"timestamp": self._now(), "event": event, "decision": decision, **more}
         try:
@@ -78,9 +82,9 @@ class AuditSink:
         return made
 
     def attempt(self, event: str, decision: str, **more: Any) -> None:
-        """Write a decision, and raise no error if that fails: a full disk does not end an agent's run.
+        """Write a decision as `record` does, but raise no error if that fails: a full disk does not end an agent's run.
 
-        Decisions that could not be written are counted in `missed`; the count is written before the next decision.
+        The attribute `missed` counts the decisions that could not be written. The next call writes this count first.
         """
         try:
             if self.missed:
@@ -157,7 +161,8 @@ def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
     """Return a sink for decisions: a given sink, or one that writes to a file, a function or a logger.
 
     A path becomes an AuditLog; a logger of the standard library gets each decision as JSON, at level INFO. `now`
-    returns the time that decisions are stamped with. Raises MemctlError for any other value.
+    returns the timestamp of a new decision, such as `2025-11-04T09:00:00Z`; a sink that is given keeps its own. Raises
+    MemctlError for any other value.
     """
     if isinstance(given, AuditSink):
         return given

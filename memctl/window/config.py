@@ -45,7 +45,7 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The settings of the pressure monitor: where zones begin (`thresholds`), and how growth is measured.
 
     `velocity_window` is the number of last turns over which the velocity (tokens a turn) is averaged. `usual_growth` is
-    how many tokens a turn usually adds, which the forecast of turns until red takes into account; 0 is unknown.
+    how many tokens a turn usually adds, which the forecast of turns until red takes into account; 0 if not known.
     """
 
     thresholds: Thresholds = Thresholds()

@@ -80,8 +80,9 @@ _COMPARE = (
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A question about a context, with the facts or the sentence by which its answer is recognised.
 
-    Each of `facts` must be in the context literally; `said` is a sentence that may be there in other words. A question
-    with neither can only be judged by a model.
+    `ask` is the question itself, and `category` is what it asks about, such as "decision"; "" for none. A context
+    answers the question if it has each text of `facts` literally, and the sentence `said` at least in other words. A
+    question without facts and without such a sentence can only be judged by a model.
     """
 
     ask: str
@@ -102,9 +103,9 @@ class GradedQuestion(msgspec.Struct, frozen=True):
     """A question with its verdict: whether the compressed context answers it as the original does.
 
     `kept` is the verdict. It is None, and the question does not count, if the original does not answer the question, or
-    if only a judge could tell and there is none. `note` says why the verdict is None, or why a judge's is False. `lost`
-    are the facts that the compressed context lacks; `original` and `compressed` are the answers that a judge gave from
-    each context.
+    if only a judge could tell and there is none. `note` says why the verdict is None, or why a judge decided on False.
+    `lost` has the facts and sentences that the compressed context lacks. `original` and `compressed` are the answers
+    that a judge gave from the two contexts, "" without a judge.
     """
 
     question: Question
@@ -135,10 +136,11 @@ class Fidelity(msgspec.Struct, frozen=True):
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """What a model reads of a file: the session in its last window, all of that window's text, and a checklist.
+    """What a model reads of a file: the last context window in the file, as a session and as text.
 
-    `entries` lists what a compressed context must still contain. `since` is the line of the transcript's last
-    compaction, after which its last window begins; 0 if there is none.
+    `session` has the events of this window, and `text` is all of its text. `entries` lists what a compression of the
+    text must still contain. `since` is the number of the line with the transcript's last compaction, after which the
+    window begins; 0 if the file has no compaction.
     """
 
     session: Session
@@ -198,7 +200,10 @@ def evaluate(
 
 
 def judge_by(provider: Answering) -> Ask:
-    """Return a judge for `evaluate` that asks a provider, with system prompt and prompt joined to one text."""
+    """Return a judge for `evaluate` that asks `provider`.
+
+    A provider takes one text, so the judge's system prompt and prompt are joined, with an empty line between them.
+    """
     return lambda system, prompt: provider.answer(f"{system}\n\n{prompt}")
 
 
@@ -354,11 +359,12 @@ def _question(given: object, name: str) -> Question:
 
 
 def generate_questions(session: Session) -> list[Question]:
-    """Return questions about what a compression of a session must not lose, at most the last ten of each kind.
+    """Return questions about what a compression of a session must not lose.
 
-    There is no question about a fact that was put together from several places of the session, because no single text
-    has it. The events of sub-agents are left out, because each sub-agent has its own window. A plain text does not say
-    who speaks, so all of it counts as the user's words.
+    Each question is about one thing in the session, such as a decision, an error or a path; of each kind of thing at
+    most the last ten are asked for. There is no question about a fact that was put together from several places of the
+    session, because no single text has this fact. The events of sub-agents are left out, because each sub-agent has its
+    own window. In a plain text nobody knows who speaks, so all of the text counts as the user's words.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []

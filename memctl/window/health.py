@@ -103,10 +103,11 @@ class HealthMetric(msgspec.Struct, frozen=True):
     says what to do about a value that left the healthy range and does not alarm yet; "" stands for `action`. `kind` is
     what an alarm indicates: `capacity`, `degradation`, or `anomaly`, which may be a fault in the agent.
 
-    `limit` is the name of the field of AlertThresholds that has the metric's limit; with "" the metric alarms at a
-    spike. The metric alarms if its values of the last `turns` turns are all above the limit, or all below it where
-    `is_above` is False; with `of_measured` turns without a value are skipped. `says` is the message of the alarm, with
-    places for `{value}` and `{limit}`.
+    `limit` is the name of the field of AlertThresholds that has the metric's limit. The metric alarms if its values of
+    the last `turns` turns are all above the limit, or all below it if `is_above` is False. A turn without a value
+    prevents the alarm; if `of_measured` is True, only the last turn does, and earlier ones without a value are skipped.
+    With "" for `limit` the metric alarms at a spike, which is a value above 3 times the average before it. `says` is
+    the message of the alarm, with places for `{value}` and `{limit}`.
     """
 
     name: str
@@ -124,11 +125,17 @@ class HealthMetric(msgspec.Struct, frozen=True):
     of_measured: bool = False
 
     def alert(self, level: AlertLevel, says: str, value: float, limit: float) -> Alert:
-        """Return an alarm of this metric; `says` is its message, with places for `{value}` and `{limit}`."""
+        """Return an alarm of this metric, whose `value` is beyond the `limit`.
+
+        `says` is the message, with places for `{value}` and `{limit}`.
+        """
         return Alert(level, self.name, says.format(value=value, limit=limit), value, limit, self.kind, self.action)
 
     def judge(self, history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
-        """Return the alarm that this metric raises by `limits` at the last snapshot of a history, None for none."""
+        """Return the alarm that this metric raises at the last snapshot of `history`; None if it raises none.
+
+        `history` has the snapshots of one window, oldest first and at least one.
+        """
         if not self.limit:
             return self._spike(history)
         values = [snapshot.value(self.name) for snapshot in history]
@@ -205,9 +212,10 @@ METRICS = {
 def alerts(
     history: Sequence[HealthSnapshot], limits: AlertThresholds | None = None, metrics: Sequence[str] = tuple(METRICS)
 ) -> list[Alert]:
-    """Return the alarms at the last snapshot of a history, the most serious first.
+    """Return the alarms at the last snapshot of `history`, the most serious first.
 
-    `limits` are the limits of the metrics, None for the defaults; `metrics` are the names of those that may alarm.
+    `history` has snapshots, oldest first. `limits` are the limits of the metrics, None for the defaults. `metrics` are
+    the names of the metrics that may alarm, by default all.
     """
     if not history:
         return []
@@ -222,9 +230,10 @@ def watch(snapshot: HealthSnapshot) -> list[Alert]:
 
 
 class Trend(msgspec.Struct, frozen=True):
-    """The course of a metric: RISING, FALLING, STABLE or INSUFFICIENT, its slope per turn, and its mean.
+    """The course of a metric over some turns: its direction, its slope per turn, and its mean.
 
-    `samples` is the number of values; without values the mean is None.
+    `direction` is RISING, FALLING, STABLE or INSUFFICIENT (too few values to tell). `samples` is the number of values;
+    without values the mean is None.
     """
 
     direction: str
@@ -258,7 +267,7 @@ class ContextHealthMonitor:
 
     `now` returns the time for a snapshot. `on_alert` is called when an alarm begins, and not again while it lasts.
     `thresholds` are the limits of alarms, and `metrics` the names of the metrics that may alarm, keys of METRICS. The
-    last `max_history` snapshots are kept. `questions` are those that `evaluate_fidelity` asks.
+    last `max_history` snapshots are kept. `questions` are the questions that `evaluate_fidelity` asks.
     """
 
     def __init__(
@@ -316,7 +325,8 @@ class ContextHealthMonitor:
     def evaluate_fidelity(self, original: str, compressed: str, judge: Ask | None = None) -> Fidelity:
         """Return how much a compressed context keeps of the original, and record the score for this turn.
 
-        The monitor's questions are asked; `judge` is a model, None to search the facts (see `fidelity.evaluate`).
+        The monitor's `questions` are asked. `judge` is a function that asks a model; with None the facts of the
+        questions are searched in both texts (see `fidelity.evaluate`).
         """
         from memctl.window import fidelity
 
@@ -374,7 +384,7 @@ class ContextHealthMonitor:
     def trend_report(self) -> dict[str, Trend]:
         """Return the course of each metric in the last ten snapshots, by the metric's name.
 
-        The course is INSUFFICIENT if fewer than five of them have a value of the metric.
+        The course is INSUFFICIENT if fewer than five of these snapshots have a value of the metric.
         """
         recent = self.history[-RECENT:]
         return {

@@ -58,9 +58,9 @@ class ContextWindowManager:
 
     The six subsystems are `pressure_monitor`, `eviction_engine`, `compression_engine`, `budget_manager`,
     `state_manager` and `health_monitor`. `now` returns the time, for the audit and for snapshots. `task_goal` and
-    `task_success_criteria` are saved with the state and go into what a model is asked to sum up.
-    `on_status_change` is called with the status before and after, `on_overflow_detected` with the state that was saved
-    before the conversation is left.
+    `task_success_criteria` are saved with the state of the task; a model that sums something up is told the goal.
+    `on_status_change` is called with the window's status before and after a change. `on_overflow_detected` is called
+    when the conversation can't go on in its window, with the task's state that was saved for the next window.
     """
 
     def __init__(
@@ -147,11 +147,11 @@ class ContextWindowManager:
         return self._succession.window
 
     def on_turn_start(self, messages: Any, model_reported_tokens: int | None = None) -> TurnStart:
-        """Prepare a request: measure the pressure, free tokens if the pressure calls for it, and return the messages to
-        send.
+        """Free tokens if the window is too full for the next request, and return a TurnStart with the messages to send.
 
-        Call it before each request. `model_reported_tokens` is the size of `messages` by the model's own count, such as
-        the last usage that it reported and what was added since; it replaces the client's count.
+        Call it before each request. `messages` is a list of messages or the body of a request; it is not changed.
+        `model_reported_tokens` is the size of `messages` by the model's own count: the usage that the model reported
+        last, and the tokens that were added since. It replaces the client's count.
         """
         self.turn_count += 1
         conversation = self._parse(messages)
@@ -183,17 +183,19 @@ class ContextWindowManager:
     def set_progress(
         self, *, done: Sequence[str] = (), current: str = "", planned: Sequence[str] | None = None
     ) -> None:
-        """Set how far the task is: steps done, the current step, and steps planned besides.
+        """Set how far the task is: the steps that are done, the current step, and the other planned steps.
 
-        A step once done stays done. Planned steps that `planned` does not name are dropped; None keeps them all. This
-        progress becomes part of the next saved state, and of the text with which the next window begins.
+        A step that was done before stays done. Planned steps that `planned` does not name are dropped; with None all
+        planned steps stay. The progress becomes part of the next saved state, and of the text with which the next
+        window begins.
         """
         self._succession.set_progress(done, current, planned)
 
     def on_turn_end(self, response_tokens: int) -> HealthSnapshot:
-        """Count the tokens of an answer, and return a snapshot of the window's health, which may raise alarms.
+        """Count the tokens of an answer, and return a snapshot of the window's health at the end of the turn.
 
-        Call it after each request.
+        Call it after each request; `response_tokens` is the size of the answer. Alarms of the health monitor that begin
+        at this snapshot are raised.
         """
         self.budget_manager.track(BudgetComponent.MESSAGE_HISTORY, response_tokens)
         current = {part: budget.used for part, budget in self.budget_manager.budgets.items()}
@@ -208,9 +210,10 @@ class ContextWindowManager:
     def on_tool_result(self, tool_name: str, result: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         """Return the text to put into the window for a tool's result.
 
-        Call it after each call of a tool. The whole result is returned if the window can hold it; if it does not fit
-        beside older results, those are taken out at the start of the next turn. A result that the window can't hold is
-        summed up, and its text says how to get the rest.
+        Call it after each call of a tool; `arguments` are the arguments of this call, by name. The whole result is
+        returned if the window can hold it. If it does not fit beside older results, the older results are taken out at
+        the start of the next turn. A result that the window can't hold is summed up, and the text then says how to get
+        the rest.
         """
         expect_result(tool_name, result, arguments)
         tokens, budget = self.counter.tokens(result, "log"), self.budget_manager
@@ -256,8 +259,9 @@ class ContextWindowManager:
         return self._leave(conversation, TurnStart(Action.NONE, messages, reading, utilization, utilization))
 
     def on_task_end(self, messages: Any) -> TaskEnd:
-        """Save and archive the state of a finished task, and return its summary with the trends of the window's
-        health.
+        """Save and archive the state of a finished task, and return the task's summary and the window's health.
+
+        Call it when the task is done. `messages` is the conversation, in a shape that `on_turn_start` takes.
         """
         from memctl.task import resume
 

@@ -61,11 +61,11 @@ def make_plan(
     `reading` has the tokens of the whole request, `thresholds` the zones, and `budgets` the room that is kept for the
     answer; `engine` says which steps a zone allows.
 
-    The plan's target is usually 60 % of the window, and at least `clear_at_least` tokens below the present size. If
-    results that the model has not read have more tokens than lie between 60 % and the orange zone, the target is their
-    tokens and 60 % of the rest of the window. Otherwise 39,000 unread tokens in a window of 64,000 would leave no room
-    for anything else. In the yellow zone, the turns until red are forecast from the reading's velocity (tokens a turn),
-    because it shows a sudden rise at once.
+    The plan's target is usually 60 % of the window, and at least `clear_at_least` tokens below the present size. It is
+    higher if the results that the model has not read yet take more than 15 % of the window: then it is the tokens of
+    these results and 60 % of the rest of the window. Otherwise 39,000 unread tokens in a window of 64,000 would leave
+    no room for anything else. In the yellow zone, the turns until red are forecast from the reading's velocity (tokens
+    a turn), because the velocity shows a sudden rise at once.
     """
     utilization = reading.current_tokens / reading.max_tokens
     managed = token_budget.managed_window(conversation, utilization, budgets)
@@ -117,16 +117,19 @@ class Room(msgspec.Struct):
         return cls(window, conversation.overhead + sum(b.token_count for b in conversation.blocks if b.is_fixed))
 
     def holds(self, tokens: int, *, is_again: bool = False) -> bool:
-        """Return whether a result of some tokens has room.
+        """Return whether a result of `tokens` tokens fits into the room that is left.
 
-        A reserve of 3 % of the window stays free, unless the result is that of a repeated call (`is_again`).
+        A reserve of 3 % of the window stays free, except for the result of a repeated call (`is_again`).
         """
         reserve = 0 if is_again else int(_RESERVE * self.window)
         return tokens <= self.free - self.taken - reserve
 
     @property
     def free(self) -> int:
-        """The tokens of results that the window can hold beside `frame`, before any new result."""
+        """The tokens that are left for results beside the blocks that can never be taken out.
+
+        Results that came since the last request (`taken`) are not subtracted.
+        """
         return self.window - self.frame
 
 
@@ -183,7 +186,11 @@ STATUS_OF = {
 
 
 class Action(Enum):
-    """What the manager did at the start of a turn."""
+    """What the manager did at the start of a turn.
+
+    NONE and EVALUATE leave the messages as they are; EVALUATE is for the yellow zone. MANAGE freed tokens, and
+    EMERGENCY_COMPACTION freed them in an emergency. CROSS_WINDOW_SAVE saved the state, because a new window must begin.
+    """
 
     NONE = "none"
     EVALUATE = "evaluate"
@@ -231,7 +238,7 @@ class ToolResult(msgspec.Struct, frozen=True):
 class TaskEnd(msgspec.Struct, frozen=True):
     """The result of `on_task_end`: a summary, the id of the checkpoint, the last health snapshot, and trends by metric.
 
-    `checkpoint` is "" if the state was not saved; `reason` says why.
+    `checkpoint` is "" if the state was not saved; `reason` then says why not.
     """
 
     summary: str

@@ -113,7 +113,8 @@ def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter])
 def usual_growth(file: str) -> float:
     """Return the tokens that a request usually adds: the median of the user's earlier Claude Code sessions.
 
-    `file` is the path of a transcript; earlier sessions are those before it. Fewer than five sessions give 850.
+    `file` is the path of a transcript; the earlier sessions are the sessions of its project that ended before it. If
+    fewer than five of them are long enough to measure, the result is 850.
     """
     sessions = []
     for path in claude_code.earlier_transcripts(file):
@@ -123,10 +124,11 @@ def usual_growth(file: str) -> float:
 
 
 def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: float = 0) -> Status:
-    """Return the state of the window of a conversation, which can be filled with `limit.usable` tokens.
+    """Return the state of the window in which a conversation is.
 
-    `usual` is the number of tokens that a request usually adds, 0 if unknown; a setting `usual_growth` replaces it.
-    Raises MemctlError if the window is too small for its budget.
+    `limit` has the size of the window, and `config` the settings for its zones and its budget. `usual` is the number of
+    tokens that a request usually adds, 0 if it is not known; the setting `usual_growth` replaces it. Raises MemctlError
+    if the window is too small for its budget.
     """
     pressure = config.pressure
     monitor = ContextPressureMonitor(

@@ -63,10 +63,9 @@ def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -
 
 
 def keep_rules(config: WindowConfig) -> Keep | None:
-    """Return which blocks must stay, by `protected_types`, `exclude_tools` and `keep_last`; None if the settings name
-    none.
+    """Return which blocks must stay by the settings; None if the settings name none.
 
-    The system prompt stays in any case.
+    The settings are `protected_types`, `exclude_tools` and `keep_last`. The system prompt stays in any case.
     """
     given = config.eviction
     types = frozenset(given.protected_types) - {ContentType.SYSTEM_PROMPT}
@@ -81,7 +80,10 @@ def monitor(config: WindowConfig) -> ContextPressureMonitor:
 
 
 def eviction(config: WindowConfig, counter: TokenCounter, embed: Embed | None = None) -> EvictionEngine:
-    """Return the eviction engine that the settings describe; `embed` returns the vectors of texts."""
+    """Return the eviction engine that the settings describe.
+
+    `embed` is a function that returns the vectors of texts, which the policy `semantic_merge` compares.
+    """
     given = config.eviction
     numbers = Scoring(hybrid_weights=given.weights, type_ttl=msgspec.structs.asdict(given.type_ttl))
     types = given.protected_types
@@ -113,10 +115,11 @@ def compression(
 
 
 def budget(config: WindowConfig) -> TokenBudgetManager:
-    """Return the budget that the settings describe: components warn, and only the whole window refuses tokens.
+    """Return the budget manager that the settings describe.
 
-    If components refused (see rules.md#window-budget), results beyond their 12 % would be summed up before the model
-    reads them, even in an empty window. Raises MemctlError for a window that is too small.
+    Tokens are refused only if the whole window has no room for them; a component that exceeds its own limit only warns.
+    If components refused tokens (see rules.md#window-budget), tools' results beyond their 12 % would be summed up
+    before the model reads them, even in an empty window. Raises MemctlError for a window that is too small.
     """
     given, size = config.budget, config.max_context_tokens
     how: dict[str, Any] = {"soft_limit_pct": given.soft_limit_pct, "enforce_components": False}

@@ -25,17 +25,20 @@ _SHOWN = 3  # files that a remark names
 
 
 def base(memory: Memory) -> str:
-    """Return the commit on which the batch of the next change is based: the open batch's base, or else HEAD's."""
+    """Return the id of the commit on which the batch of the next change is based.
+
+    This is the base of the open batch; without one it is HEAD's commit, on which the next change starts a batch.
+    """
     branch, head = memory.repository.branch()
     batch = batches.open_batch(memory, branch)
     return batch.base if batch else head
 
 
 def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepared: Preparation) -> str:
-    """Commit files as the next change of the open batch, or as the first of a new one; return the commit's id.
+    """Commit files as the next change of the open batch, or as the first change of a new batch; return the commit's id.
 
-    `contents` are bytes by path relative to the worktree's top, None for a deletion. `text` is the commit's message, to
-    which the batch's base is added; `prepared` has the Git commands started for the commit. Raises CommitPending.
+    `contents` are bytes by path relative to the worktree's top, None for a deletion. `text` is the commit's message.
+    `prepared` has the Git commands started for the commit. Raises CommitPending.
     """
     repository = memory.repository
     branch, head = repository.branch()
@@ -60,9 +63,10 @@ def _start(memory: Memory, head: str, tip: str) -> str:
 
 
 def close(memory: Memory, batch: Batch, squash: str) -> None:
-    """Close a batch whose changes are on the branch: in the commit `squash`, or with "" in the user's own commits.
+    """Close a batch whose changes are on the branch by now, so that the next change starts a new batch.
 
-    Raises MemctlError if another process has moved the batch's ref.
+    `squash` is the id of the commit that brought them there, "" if the user committed them. Raises MemctlError if
+    another process has moved the batch's ref.
     """
     repository = memory.repository
     if squash:
@@ -83,7 +87,7 @@ def compose(memory: Memory, batch: Batch) -> str:
     """Return the message of the commit that squashes a batch."""
     changes = batches.changes(memory, batch.base, batch.tip)[::-1]
     return commit_message.compose_squash(
-        [one.subject for one in changes], [one.trailers for one in changes], batch.base, batch.tip
+        [change.subject for change in changes], [change.trailers for change in changes], batch.base, batch.tip
     )
 
 
@@ -96,7 +100,9 @@ def restore_files(memory: Memory, batch: Batch) -> None:
     repository = memory.repository
     clean = sorted(set(batches.paths(memory, batch)) - set(pending_state.differing_from_head(memory, ignored=True)))
     tracked = [memory.tracked(path) for path in clean]
-    sides = [trees.blob_ids(repository, one, tracked) for one in (batch.base, "HEAD", batch.tip)] if clean else []
+    sides = (
+        [trees.blob_ids(repository, revision, tracked) for revision in (batch.base, "HEAD", batch.tip)] if clean else []
+    )
     writes, deletes, stuck = [], [], []
     for path in clean:
         before, now, wanted = (side.get(memory.tracked(path), "") for side in sides)
@@ -146,10 +152,10 @@ def unstage(memory: Memory) -> None:
         return
     staged = {entry.path: entry.blob for entry in index.entries(repository, memory.prefix)}
     tracked = [memory.tracked(path) for path in batches.paths(memory, batch)]
-    wanted, there = (trees.blob_ids(repository, one, tracked) for one in (batch.tip, "HEAD"))
-    ours = [path for path in tracked if staged.get(path) == wanted.get(path) != there.get(path)]
+    wanted, base = (trees.blob_ids(repository, revision, tracked) for revision in (batch.tip, "HEAD"))
+    ours = [path for path in tracked if staged.get(path) == wanted.get(path) != base.get(path)]
     if ours and set(differences.changed_below(repository, ".", "HEAD", staged=True)) - set(ours):
-        index.stage_blobs(repository, {path: there.get(path, "") for path in ours})
+        index.stage_blobs(repository, {path: base.get(path, "") for path in ours})
 
 
 def leave_branch(memory: Memory, branch: str) -> None:
@@ -224,17 +230,17 @@ def _reset_files(memory: Memory, batch: Batch) -> None:
     """Set the files of a batch back to HEAD, except those that were edited or staged since."""
     repository = memory.repository
     tracked = {memory.tracked(path): path for path in batches.paths(memory, batch)}
-    wanted, there = (trees.blob_ids(repository, one, tracked) for one in (batch.tip, "HEAD"))
+    wanted, base = (trees.blob_ids(repository, revision, tracked) for revision in (batch.tip, "HEAD"))
     staged = {entry.path: entry.blob for entry in index.entries(repository, memory.prefix)}
-    found = [name for name in tracked if os.path.isfile(repository.top / name)]
-    here = trees.worktree_blob_ids(repository, found)
+    names = [name for name in tracked if os.path.isfile(repository.top / name)]
+    here = trees.worktree_blob_ids(repository, names)
     writes, deletes = [], []
     for name, path in tracked.items():
-        if here.get(name) != wanted.get(name) or staged.get(name) != there.get(name):
+        if here.get(name) != wanted.get(name) or staged.get(name) != base.get(name):
             continue
-        text = _text(memory, there.get(name, ""))
+        text = _text(memory, base.get(name, ""))
         if text is not None:
             writes.append(Write(path, text))
-        elif name in here and name not in there:
+        elif name in here and name not in base:
             deletes.append(path)
     files.replace_all(memory.folder, files.prepare(memory.folder, writes), deletes)

@@ -1,7 +1,7 @@
 """The log of a move of the worktree to another commit: written before the move, so that a later write can finish it.
 
-By then the new commit is in Git. Without the log, the files of a checkout that was killed half-way would be taken for
-the user's edits.
+The new commit is in Git before the move begins. If a checkout is killed half-way and there is no log, memctl takes the
+files that were written for the user's edits.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def begin(memory: Memory, move: Move) -> None:
 
 
 def drop(memory: Memory) -> None:
-    """Delete the log of a move that is done, or of which no step was made."""
+    """Delete the log of a move that is done, or that made no step."""
     _file(memory).unlink(missing_ok=True)
 
 
@@ -64,8 +64,8 @@ def finish(memory: Memory) -> None:
     if move is None:
         return
     if repository.branch() == (move.branch, move.old):  # otherwise it is done, or the user has switched branches
-        if found := locks.existing(repository.git_dir, repository.common_dir, move.branch):
-            raise MemctlError(*locks.describe(found[0]))
+        if lock := locks.existing(repository.git_dir, repository.common_dir, move.branch):
+            raise MemctlError(*locks.describe(lock[0]))
         if operation := repository.under_way():
             raise MemctlError(f"{move.why} was interrupted, and {operation} is under way", "finish that one first")
         checkout.finish_interrupted(repository, move.old, move.new)
@@ -88,13 +88,13 @@ def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
     if conflicts := index.conflicting_paths(memory.repository):
         _refuse(f"{what}: these files are in conflict", conflicts, "`git add` those that are resolved, and commit them")
     try:
-        found = checkout.blocking_files(memory.repository, move.old, move.new)
+        blocking = checkout.blocking_files(memory.repository, move.old, move.new)
     except git.GitFailed as error:
         raise _git_error(memory, move, error) from None
-    if found:
+    if blocking:
         _refuse(
             f"{what}: these files have uncommitted changes",
-            found,
+            blocking,
             "`memctl commit` commits those of the memory; commit or `git stash` the others",
         )
 

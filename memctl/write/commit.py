@@ -34,8 +34,8 @@ class Outcome(msgspec.Struct, frozen=True):
     `commit` is the commit's id. Without one `pending` is the reason, and `hint` says what to do; `all_pending` says
     that no other change can be committed either. `by_hand` are files of the commit that `change` does not write: edits
     made without memctl, or the files of a squashed batch. `documents` were rendered and are in the commit. `warning`
-    names a failure after which the change still counts. `advice` has a line for each written record that lacks
-    something.
+    names a failure after which the change still counts. `advice` has a line for each written record or page in which
+    `memctl check` would find a new fault, such as a missing rationale.
     """
 
     change: Change
@@ -76,7 +76,7 @@ def commit_all(
 
     - if it changes the text of an accepted decision, unless `allow_accepted`
     - if it has what looks like a credential, unless `allow_secret`
-    - with `strict`, if it is of a record that lacks something
+    - with `strict`, if it is of a record or page, and `memctl check` would find a new fault in that
     - if it is of a file that belongs to an undone change
 
     With `dry_run` nothing is committed.
@@ -99,26 +99,26 @@ def commit_all(
                 outcomes.append(outcome)
         is_stuck = any(outcome.pending for outcome in outcomes) and not dry_run
         undone = [entry for entry in entries if entry.undone]
-        outcomes += [Outcome(one.change, pending=pending_state.WHY, hint=pending_state.AGAIN) for one in undone]
+        outcomes += [Outcome(entry.change, pending=pending_state.WHY, hint=pending_state.AGAIN) for entry in undone]
         if is_stuck:
             return outcomes
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
         differing = pending_state.uncommitted(memory).items()
         edited = [path for path, code in differing if path not in handled and manual_edits.is_ours(path, code)]
-        odd = {path: found for path in edited if (found := manual_edits.objection(memory, path, **allowed))}
+        odd = {path: why for path in edited if (why := manual_edits.objection(memory, path, **allowed))}
         rest = [path for path in edited if path not in odd]
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
         # Rendered documents may be equal to HEAD's.
         outcomes += [made] if made and (made.commit or made.pending) else []
         squashed = squash(memory, dry_run=dry_run, **allowed)
         outcomes += [squashed] if squashed else []
-        return [*outcomes, *(_left_alone(memory, path, *found) for path, found in odd.items())]
+        return [*outcomes, *(_left_alone(memory, path, *pair) for path, pair in odd.items())]
 
 
 def commit_waiting(
     memory: Memory, waiting: Sequence[PendingEntry], newest: PendingEntry, variables: Variables | None = None
 ) -> Outcome:
-    """Commit the pending changes `waiting`, the newest last, and return the outcome of the `newest`.
+    """Commit the pending changes `waiting`, the newest last, and return the outcome of `newest`, one of these changes.
 
     A change that somebody asked not to commit (`--no-commit`) is committed only if it shares a file with another.
     `variables` are Git's settings, if the caller has started to read them.
@@ -259,8 +259,8 @@ def _prepare(memory: Memory, paths: Iterable[str], variables: Variables | None =
     present = [path for path in paths if (memory.folder / path).exists()]
     rendered = [f"{FOLDER}/{INDEX}"] if documents.belong_here(memory, memory.config) else []
     tracked = [memory.tracked(path) for path in (*present, *rendered)]
-    asked = variables or Variables(memory.repository, memory.commit_moment)
-    return Preparation(memory.repository, tracked, asked)
+    process = variables or Variables(memory.repository, memory.commit_moment)
+    return Preparation(memory.repository, tracked, process)
 
 
 def commit_paths(
@@ -274,10 +274,11 @@ def commit_paths(
 ) -> str:
     """Commit some paths as they are on disk to the branch or its batch, and return the commit's id.
 
-    `changes` are the changes that wrote the paths; the message is made of them. `least` are the paths (none: all) of
-    which at least one must differ for a commit to be made: the others are rendered documents, which need no commit of
-    their own. Returns "" if none of them differs. `is_fresh` says that all paths differ from HEAD, so that Git is not
-    asked; `prepared` are Git commands already started for the commit. Raises CommitPending.
+    `paths` has the paths, below `.memory/`, as keys in order. `changes` are the changes that wrote the paths; the
+    commit's message is made of them. At least one of the paths `least` (none: of all paths) must have an uncommitted
+    change; otherwise no commit is made, and the result is "". The other paths are those of rendered documents, which
+    need no commit of their own. `is_fresh` says that all paths differ from HEAD, so that Git is not asked. `prepared`
+    has the Git commands started for the commit. Raises CommitPending.
     """
     if not batches.is_wanted(memory):
         return _commit_on_branch(
@@ -334,7 +335,7 @@ def _commit_on_branch(
 
 
 def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
-    """Bring worktree and batch in step before a write; return the outcome of a squash, None if no squash was due.
+    """Bring the worktree in step with its batch before a write; return the outcome of a squash, None without a squash.
 
     Files that Git set back to HEAD get the batch's contents again. The batch is squashed if HEAD has moved since it
     began, or if the settings now ask for a commit of the branch for each change. `allowed` are the keyword arguments of
@@ -364,9 +365,10 @@ def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
 def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome | None:
     """Commit the open batch on the branch, in one commit, and return the outcome; None if no batch is open.
 
-    If HEAD has all of the batch already, since somebody committed its files, the batch is closed and the result is
-    None, too. With `dry_run` nothing is committed. `allowed` are the options of `manual_edits.objection`, for files
-    edited since the batch's changes. The caller has finished interrupted writes.
+    If somebody has committed all files of the batch, the batch is closed without a commit, and the result is None. With
+    `dry_run` nothing is committed. `allowed` are the keyword arguments of `manual_edits.objection`, such as
+    `strict=True`, which decides about files edited since the batch's changes. The caller has finished interrupted
+    writes.
     """
     open_batch = batches.current(memory)
     if open_batch is None:
@@ -407,8 +409,8 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
 def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
     """Squash the worktree's batch, as at a session's end, and return the outcome; None if nothing was squashed.
 
-    With `only_if_moved` it is squashed only if HEAD has moved since the batch began; and while a commit of the user's
-    is being made, the batch's files are removed from the commit's index instead.
+    With `only_if_moved` the batch is squashed only if HEAD has moved since the batch began. With it, and inside the Git
+    hook of a commit that the user is making, the batch is not squashed: its files are removed from that commit.
     """
     if not batches.branch_here(memory):
         return None
@@ -427,8 +429,8 @@ def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
 def _refuse_edited(memory: Memory, open_batch: Batch, paths: Sequence[str], **allowed: bool) -> None:
     """Raise CommitPending if a file of a batch was edited by hand since, and must not be committed so."""
     for path in set(paths) & batches.differing_from_tip(memory, open_batch, {}).keys():
-        if found := manual_edits.objection(memory, path, **allowed):
-            raise commits.CommitPending(*found)
+        if why := manual_edits.objection(memory, path, **allowed):
+            raise commits.CommitPending(*why)
 
 
 def _is_unsafe(memory: Memory) -> bool:
@@ -481,7 +483,7 @@ def _what_happened(memory: Memory, paths: Iterable[str]) -> str:
 
 def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     """Commit files that were changed by hand, with all documents, in one commit; return the outcome."""
-    identifiers = tuple(sorted({found for path in paths if (found := ids.id_in_path(path))}))
+    identifiers = tuple(sorted({identifier for path in paths if (identifier := ids.id_in_path(path))}))
     title = ", ".join(identifiers) or ", ".join(paths)
     change = with_author(memory, Change(op="commit", title=f"{title} {_what_happened(memory, paths)}", ids=identifiers))
     advice = tuple(line for path in paths if (line := manual_edits.advice(memory, path)))

@@ -30,8 +30,9 @@ TASK_ID = "task_id"  # in the front matter of a state: what a program calls the 
 class Draft(msgspec.Struct, kw_only=True):
     """The values for a new record: its type, front matter values, content fields, and a body.
 
-    `values` and `content` are by field name. Content fields are set in the `body`, a Markdown text; without a body they
-    are the whole text.
+    `values` are the front matter values by key, such as {"severity": "high"}. `content` are the content fields by name,
+    such as {"rationale": "…"}. They are set in the `body`, a Markdown text; without a body the record's text consists
+    of the content fields alone.
     """
 
     kind: Kind
@@ -40,7 +41,7 @@ class Draft(msgspec.Struct, kw_only=True):
     body: str = ""
 
     def take(self, values: Mapping[str, Any]) -> None:
-        """Set front matter values and content fields by name; None and () leave a field unchanged."""
+        """Set front matter values and content fields of this draft, by name; None and () leave a field unchanged."""
         fields = {field.name for field in self.kind.fields}
         for name, value in values.items():
             if value is not None and value != ():
@@ -71,9 +72,12 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     values = complete_values(memory, draft)
     if snapshot is not None:
         if values.get(TASK_ID):
-            given = values.get("supersedes") or []
-            if isinstance(given, list | tuple):
-                values["supersedes"] = [*given, *(one for one in _states_of_task(snapshot, values) if one not in given)]
+            replaced = values.get("supersedes") or []
+            if isinstance(replaced, list | tuple):
+                values["supersedes"] = [
+                    *replaced,
+                    *(identifier for identifier in _states_of_task(snapshot, values) if identifier not in replaced),
+                ]
         from memctl.write import links  # most records refer to none
 
         links.resolve_references(snapshot, values)

@@ -89,13 +89,13 @@ def affected_by(
     are_in_step = memory.config.docs != DEFAULT_BRANCH and (memory.folder / FOLDER / INDEX).exists()
     if places is not None and are_in_step:
         names = touched(snapshot, places)
-        found = documents.compare(making, names)
+        comparison = documents.compare(making, names)
     else:
         names = (*making.names(), SOURCES)
-        found = documents.compare(making)
-    texts, found = render_differing(memory, making, found)
-    done = (*up_to_date(names, found), *_orphaned_documents(snapshot, changes))
-    return RenderedDocuments(texts, done, warning=_warning(memory, snapshot, places or (), found))
+        comparison = documents.compare(making)
+    texts, comparison = render_differing(memory, making, comparison)
+    done = (*up_to_date(names, comparison), *_orphaned_documents(snapshot, changes))
+    return RenderedDocuments(texts, done, warning=_warning(memory, snapshot, places or (), comparison))
 
 
 def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
@@ -107,16 +107,20 @@ def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Compa
     """
     if why := unused_templates(memory, snapshot):
         raise MemctlError(f"the documents can't be compared: {why}", TRUST_HINT)
-    found = documents.compare(renderer(memory, snapshot), force=force)
+    comparison = documents.compare(renderer(memory, snapshot), force=force)
     if belong_here(memory, snapshot.config):
-        return found
+        return comparison
     if snapshot.config.docs:
-        return replace(found, stale={}, orphans=(), sources_stale=False)
-    there = {
-        path for path in (*found.stale, f"{FOLDER}/{SOURCES}") if documents.current_text(snapshot, path) is not None
+        return replace(comparison, stale={}, orphans=(), sources_stale=False)
+    existing = {
+        path
+        for path in (*comparison.stale, f"{FOLDER}/{SOURCES}")
+        if documents.current_text(snapshot, path) is not None
     }
-    stale = {path: text for path, text in found.stale.items() if path in there}
-    return replace(found, stale=stale, sources_stale=found.sources_stale and f"{FOLDER}/{SOURCES}" in there)
+    stale = {path: text for path, text in comparison.stale.items() if path in existing}
+    return replace(
+        comparison, stale=stale, sources_stale=comparison.sources_stale and f"{FOLDER}/{SOURCES}" in existing
+    )
 
 
 def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
@@ -130,11 +134,11 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
     if not belong_here(memory, snapshot.config):
         return ()
     making = renderer(memory, snapshot)
-    found = documents.compare(making)
-    for error in found.broken.values():
+    comparison = documents.compare(making)
+    for error in comparison.broken.values():
         raise error
-    texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
-    if found.sources_stale:
+    texts: dict[str, str | None] = {**comparison.stale, **dict.fromkeys(comparison.orphans)}
+    if comparison.sources_stale:
         texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, counter(memory).tokens_of)
     untouched = [path for path in texts if documents.current_text(snapshot, path) == on_disk(memory, path)]
     if stage:
@@ -146,7 +150,7 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
 
 
 def attributes() -> str:
-    """Return the text of a memory's `.gitattributes`: rendered files, and the merge driver of each kind of file."""
+    """Return the text of a memory's `.gitattributes`, which marks rendered files and sets the files' merge drivers."""
     first, documents, *others = (files.templates() / "gitattributes").read_text(encoding="utf-8").splitlines()
     records = [f"{_merged_files(kind)} merge=memctl-record" for kind in KINDS.values()]
     return "\n".join([first, documents, *records, *others, ""])
@@ -183,23 +187,24 @@ def counter(memory: Memory) -> Counter:
 
 
 def render_differing(
-    memory: Memory, making: Renderer, found: Comparison, *, facts: bool = False
+    memory: Memory, making: Renderer, comparison: Comparison, *, facts: bool = False
 ) -> tuple[dict[str, str | None], Comparison]:
-    """Return the texts of the documents that the comparison `found` calls stale, and an updated comparison.
+    """Return the texts of the documents that the comparison `comparison` calls stale, and an updated comparison.
 
-    The texts are by path, None for a document to delete. The renderer `making` is needed for the document of source
-    files only. It is rendered here if it is stale, and with `facts` also if it is not, because its figures may be old,
-    unless a person edited it. If its template fails, the returned comparison lists it as broken.
+    The texts are by path, None for a document to delete. `comparison` has all texts but that of the document of source
+    files, which this function renders with the renderer `making` if the document is stale. With `facts` it renders the
+    document in any case, since its figures may be old, unless a person has edited it. If the document's template fails,
+    the returned comparison lists the document as broken.
     """
-    texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
+    texts: dict[str, str | None] = {**comparison.stale, **dict.fromkeys(comparison.orphans)}
     path = f"{FOLDER}/{SOURCES}"
-    if found.sources_stale or (facts and path not in found.by_hand):
+    if comparison.sources_stale or (facts and path not in comparison.by_hand):
         try:
             text = making.sources(memory.repository, counter(memory).tokens_of)
             texts |= {path: text} if text != documents.current_text(making.snapshot, path) else {}
         except BrokenTemplate as error:
-            found = replace(found, broken={**found.broken, path: error})
-    return texts, found
+            comparison = replace(comparison, broken={**comparison.broken, path: error})
+    return texts, comparison
 
 
 def on_disk(memory: Memory, path: str) -> str | None:
@@ -210,42 +215,44 @@ def on_disk(memory: Memory, path: str) -> str | None:
         return None
 
 
-def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: Comparison) -> str:
+def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], comparison: Comparison) -> str:
     """Return a warning for the writer about markers that lead nowhere and documents that are not updated."""
     outline = snapshot.outline
     markers = [place for place in sorted(places) if place.startswith(("§2.", "§3."))] if outline.pages else []
     nowhere = [marker for marker in markers if outline.find(marker) is None and outline.fault_of(marker) is None]
     words = [f"there is no {' and no '.join(nowhere)}; `memctl index` shows the markers"] if nowhere else []
-    words += unreadable_remarks(memory, snapshot, found)
-    if found.by_hand:
-        names = ", ".join(memory.tracked(path) for path in found.by_hand)
-        is_one = len(found.by_hand) == 1
+    words += unreadable_remarks(memory, snapshot, comparison)
+    if comparison.by_hand:
+        names = ", ".join(memory.tracked(path) for path in comparison.by_hand)
+        is_one = len(comparison.by_hand) == 1
         left = "was edited by hand, and is left as it is" if is_one else "were edited by hand, and are left as they are"
         words.append(f"{names} {left}; `memctl render --force` overwrites the edits")
-    words += [f"some documents are not rendered: {why}" for why in found.faults]
+    words += [f"some documents are not rendered: {why}" for why in comparison.faults]
     return "; ".join(words)
 
 
-def unreadable_remarks(memory: Memory, snapshot: Snapshot, found: Comparison) -> list[str]:
+def unreadable_remarks(memory: Memory, snapshot: Snapshot, comparison: Comparison) -> list[str]:
     """Return warnings about records and pages that can't be read, and about documents not rendered because of them.
 
-    `found` is the comparison that names those documents.
+    `comparison` has the names of these documents.
     """
     faults = (*snapshot.catalogue.faults(), *snapshot.outline.faults)
     words = [errors.summary(memory.prefix, faults)] if faults else []
-    if found.showing_unreadable:
-        names = ", ".join(memory.tracked(path) for path in found.showing_unreadable)
+    if comparison.showing_unreadable:
+        names = ", ".join(memory.tracked(path) for path in comparison.showing_unreadable)
         words.append(f"these documents are not rendered until that is fixed, since they show it: {names}")
     return words
 
 
-def up_to_date(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
-    """Return the paths of the documents called `names` that are up to date once all stale ones are written.
+def up_to_date(names: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
+    """Return the paths of the documents called `names` that are up to date once all stale documents are written.
 
-    `names` are file names, and `found` is the comparison of the documents with the rendered ones.
+    `names` are file names. `comparison` says how the documents on the disk differ from newly rendered ones.
     """
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
-    return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable, *found.broken))
+    return tuple(
+        path for path in paths if path not in (*comparison.by_hand, *comparison.showing_unreadable, *comparison.broken)
+    )
 
 
 def _orphaned_documents(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
@@ -294,9 +301,9 @@ def refresh(
 ) -> tuple[tuple[str, ...], str]:
     """Write the documents that some changes affect to the disk; return the paths to commit with them, and a warning.
 
-    `instead` are texts of files that the documents show in place of those on the disk (`committed_texts`), for a
-    commit. A broken template or a folder that can't be written only gives a warning, since documents can be rendered
-    later.
+    `instead` are texts by path that the documents show in place of the texts on the disk: documents in a commit must
+    show the committed texts (`committed_texts`). A broken template or a folder that can't be written only gives a
+    warning, since documents can be rendered later.
     """
     written = [path for change in changes for path in change.paths]
     if all(path.startswith(NEVER_SHOWN) for path in written):
@@ -306,21 +313,21 @@ def refresh(
     kept_out = not memory.config.docs
     if kept_out and not (memory.folder / UNTRACKED).is_file():
         return (), _known_unreadable(memory)  # no document was rendered here
-    asked = memory.ask()
-    memory.asked = asked
+    status = memory.ask()
+    memory.asked = status
     try:
-        found = affected_by(memory, changes, written, instead or {})
-        write_documents(memory, found.texts)
+        documents = affected_by(memory, changes, written, instead or {})
+        write_documents(memory, documents.texts)
     except MemctlError as error:
         return (), f"the documents are not rendered: {error.message}"
     except OSError as error:
         return (), f"the documents are not rendered: {error.filename}: {error.strerror}"
     if kept_out:
-        return (), found.warning
+        return (), documents.warning
     remove_ignore_rule(memory)
-    differing = set(asked.differing())
-    waiting = [path for path in found.settled if memory.tracked(path) in differing]
-    return tuple(dict.fromkeys((*found.texts, *waiting))), found.warning
+    differing = set(status.differing())
+    waiting = [path for path in documents.settled if memory.tracked(path) in differing]
+    return tuple(dict.fromkeys((*documents.texts, *waiting))), documents.warning
 
 
 def committed_texts(memory: Memory, committed: Collection[str]) -> dict[str, str | None]:
@@ -329,9 +336,9 @@ def committed_texts(memory: Memory, committed: Collection[str]) -> dict[str, str
     A text is that of HEAD or of the open batch, None for a new file. `committed` are the paths below `.memory/` that
     are about to be committed. These files are left out, and so are those that no document shows.
     """
-    memory.asked = asked = memory.ask()
+    memory.asked = status = memory.ask()
     start = len(memory.prefix) + 1
-    if not any(_is_shown(path[start:]) and path[start:] not in committed for path in asked.differing()):
+    if not any(_is_shown(path[start:]) and path[start:] not in committed for path in status.differing()):
         return {}
     if not memory.config.docs or memory.repository.under_way():  # a merge will commit what it has brought
         return {}

@@ -132,7 +132,7 @@ def rewrite(
 
 
 def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -> Change:
-    """Return the Change that resolves issues, or marks states as done.
+    """Return the Change that resolves issue records, or marks state records as done.
 
     `references` are the records' ids, as a person typed them. `resolution` says what came of them: it goes into records
     that have a content field for it, and into the commit's message. Raises MemctlError for a record of another type.
@@ -164,7 +164,10 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
 
 
 def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
-    """Return the Change that opens resolved issues, or states that are done, again."""
+    """Return the Change that reopens resolved issue records, and state records that are done.
+
+    `references` are the records' ids, as a person typed them. Raises MemctlError for a record of another type.
+    """
     records = [snapshot.resolve(reference) for reference in references]
     for record in records:
         if not record.kind.resolved:
@@ -224,9 +227,10 @@ def _change_of_all(op: str, records: Sequence[Record], writes: Sequence[Write], 
 
 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
-    """Raise MemctlError if one of some records is a handoff that is still offered and has sections.
+    """Raise MemctlError if one of `records` is a handoff that hands over sections and is not answered yet.
 
-    Once such a record has changed, nobody could answer the handoff, and its sections would be the taker's for good.
+    The caller is about to archive or delete the records. After that nobody could answer the handoff, so its sections
+    would be the taker's for good.
     """
     for record in records:
         if record.memory_type == "handoff" and record.is_open:

@@ -51,9 +51,9 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool
     if everywhere and ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
         folder = memory.tracked(f"{HANDOFF.folder}/{wanted[4:11]}")
         paths = history.paths_ever(memory.repository, folder, everywhere=True)
-        there = git_source.newest_with(memory, [path for path in paths if ids.id_in_path(path) == wanted])
-        if there and (record := there.find(wanted)):
-            return there, handoff.from_record(there, record)
+        former = git_source.newest_with(memory, [path for path in paths if ids.id_in_path(path) == wanted])
+        if former and (record := former.find(wanted)):
+            return former, handoff.from_record(former, record)
     return snapshot, handoff.from_record(snapshot, snapshot.resolve(reference))
 
 
@@ -76,38 +76,38 @@ def answer(
     already.
     """
     ownership_transaction.recover(memory, transaction.write, ask_remote=bool(remote))
-    where, one = find(memory, load.disk(memory), reference)
-    who = one.parties
-    _refuse(memory, one, status, options, force, declined)
-    given = handoffs.transfer_of(one, memory.now)
+    where, item = find(memory, load.disk(memory), reference)
+    who = item.parties
+    _refuse(memory, item, status, options, force, declined)
+    transfer = handoffs.transfer_of(item, memory.now)
     if status == ACCEPTED:
         task = printable_line(who.task)[:LONGEST_LINE]  # perhaps written by hand
-        plan = partial(handoffs.accept, given=given, task=task or one.record.title, declined=declined)
+        plan = partial(handoffs.accept, transfer=transfer, task=task or item.record.title, declined=declined)
     else:
-        plan = partial(handoffs.release, given=given, op=_OPS[status])
+        plan = partial(handoffs.release, transfer=transfer, op=_OPS[status])
     values: dict[str, Any] = {"status": status, "answered_by": memory.actor, "answered_at": memory.now}
     values |= {"declined": list(declined)} if declined else {}
 
     def make(_: object) -> Change:
         here = load.disk(memory)
-        is_here = here.find(one.record.id) is not None
+        is_here = here.find(item.record.id) is not None
         if is_here:
-            _refuse_answered(handoff.from_record(here, here.resolve(one.record.id)))
-        writes = [edit.rewrite(here if is_here else where, one.record, values, {"answer": note} if note else {})]
+            _refuse_answered(handoff.from_record(here, here.resolve(item.record.id)))
+        writes = [edit.rewrite(here if is_here else where, item.record, values, {"answer": note} if note else {})]
         if not is_here:
-            package = package_path(one.record.path)
+            package = package_path(item.record.path)
             writes = [Write(writes[0].path, writes[0].text), Write(package, where.read(package))]
-        title = f"{one.record.id} {one.record.title}" + (f" without {', '.join(declined)}" if declined else "")
-        return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=tuple(writes))
+        title = f"{item.record.id} {item.record.title}" + (f" without {', '.join(declined)}" if declined else "")
+        return Change(op=_OPS[status], title=title, ids=(item.record.id,), writes=tuple(writes))
 
     done = ownership_transaction.carry_out(memory, transaction.write, plan, make, options, remote)
     back = declined if status == ACCEPTED else who.sections
-    stays = handoffs.moved_elsewhere(done.agreed.before, given, back)
-    return HandoffAnswer(done, one, where, tuple(held.description for held in stays))
+    stays = handoffs.moved_elsewhere(done.agreed.before, transfer, back)
+    return HandoffAnswer(done, item, where, tuple(held.description for held in stays))
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """The result of settling handoffs: a line for each step that was done.
+    """The result of `settle`: a line for each change of ownership or work.
 
     `lost` describes entries of this clone's coordination state that the remote's state replaced.
     """
@@ -117,7 +117,11 @@ class Settlement(msgspec.Struct, frozen=True):
 
 
 def settle(memory: Memory, remote: str = "") -> Settlement:
-    """Set the owners of sections by the answers in the worktree's handoffs, in this clone and at `remote` if given."""
+    """Correct the owners of sections by the answers in the worktree's handoffs, and return what has changed.
+
+    The owners are corrected in this clone's coordination state and, if `remote` is given, in that of the remote. Raises
+    MemctlError.
+    """
     found = handoff.read_all(load.disk(memory))[0]
     plan = partial(handoffs.settle, handoffs=found, now=memory.now)
     outcome = remote_state.update(memory, remote or None, plan, Terms())
@@ -125,27 +129,27 @@ def settle(memory: Memory, remote: str = "") -> Settlement:
 
 
 def _refuse(
-    memory: Memory, one: Handoff, status: str, options: WriteOptions, force: bool, declined: Sequence[str]
+    memory: Memory, item: Handoff, status: str, options: WriteOptions, force: bool, declined: Sequence[str]
 ) -> None:
-    _refuse_answered(one)
-    who = one.parties
+    _refuse_answered(item)
+    who = item.parties
     allowed = who.from_agent_id if status == WITHDRAWN else who.to_agent_id
     if memory.actor != allowed and not force:
         raise MemctlError(
-            f"{one.record.id} is for {allowed} to {_OPS[status]}, not for you ({memory.actor})",
+            f"{item.record.id} is for {allowed} to {_OPS[status]}, not for you ({memory.actor})",
             f"set MEMCTL_AGENT if you are {allowed}, or act for {allowed} with --force --reason WHY",
         )
     if memory.actor != allowed and not is_meaningful(options.reason):
         raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
     if strange := [section for section in declined if section not in who.sections]:
         known = ", ".join(who.sections) or "no section"
-        raise MemctlError(f"{one.record.id} does not hand over {', '.join(strange)}", f"it hands over {known}", USAGE)
+        raise MemctlError(f"{item.record.id} does not hand over {', '.join(strange)}", f"it hands over {known}", USAGE)
 
 
-def _refuse_answered(one: Handoff) -> None:
-    name, who = one.record.id, one.parties
-    if one.record.status != OFFERED:
+def _refuse_answered(item: Handoff) -> None:
+    name, who = item.record.id, item.parties
+    if item.record.status != OFFERED:
         by = f" by {who.answered_by}, {who.answered_at}" if who.answered_by else ""
-        raise MemctlError(f"{name} is {one.record.status}{by}", f"`memctl handoff show {name}`")
-    if not one.is_offered:
+        raise MemctlError(f"{name} is {item.record.status}{by}", f"`memctl handoff show {name}`")
+    if not item.is_offered:
         raise MemctlError(f"{name} is archived", f"`memctl unarchive {name}` brings it back")

@@ -28,8 +28,8 @@ def hints_for(memory: Memory, change: Change, *, with_advice: bool = True) -> tu
 
     With `with_advice` each line says what to do, too. Only the first 5 files of a change are looked at.
     """
-    found = (_of_write(memory, write, with_advice) for write in change.writes[:_MOST])
-    return tuple(filter(None, found))
+    pairs = (_of_write(memory, write, with_advice) for write in change.writes[:_MOST])
+    return tuple(filter(None, pairs))
 
 
 def _of_write(memory: Memory, write: Write, with_advice: bool) -> str:
@@ -41,8 +41,8 @@ def _of_write(memory: Memory, write: Write, with_advice: bool) -> str:
     else:
         return ""
     before = {what for what, _ in look(memory, write.old, write.path)} if write.old else ()
-    found = [(what, advice) for what, advice in look(memory, write.text, write.path) if what not in before]
-    return "; ".join(f"{what}: {advice}" if advice and with_advice else what for what, advice in found)
+    hints = [(what, advice) for what, advice in look(memory, write.text, write.path) if what not in before]
+    return "; ".join(f"{what}: {advice}" if advice and with_advice else what for what, advice in hints)
 
 
 def _of_page(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]]:
@@ -91,13 +91,13 @@ def _same_title(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
     """
     snapshot = load.disk(memory)
     if record.memory_type == STATE.name:
-        found = [one for one in snapshot.open_records if one.memory_type == STATE.name and _is_same_task(one, record)]
+        states = [one for one in snapshot.open_records if one.memory_type == STATE.name and _is_same_task(one, record)]
     else:
         conditions = [("memory_type", "is", record.memory_type), ("title", "is", record.title)]
-        found = [one for one in snapshot.catalogue.select(conditions, "id")[0] if one.is_open]
+        states = [record for record in snapshot.catalogue.select(conditions, "id")[0] if record.is_open]
     linked = (record.id, *record.supersedes, *record.relates_to, *record.blocks, *record.blocked_by)
-    if new := [one for one in found if one.id not in linked]:
-        other = max(new, key=lambda one: one.id)
+    if new := [record for record in states if record.id not in linked]:
+        other = max(new, key=lambda record: record.id)
         same = "is the same task" if record.memory_type == STATE.name else "says the same"
         command = f"supersede {other.id} {record.id}"
         if "superseded" not in record.kind.statuses:
@@ -120,7 +120,7 @@ def _tokens(memory: Memory, text: str) -> int:
 
 def _dangling(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, str]]:
     """Yield the § markers and ids in the text of a record that lead nowhere."""
-    names = list(dict.fromkeys(found.text for found in mentions.in_text(body) if found.text != record.id))
+    names = list(dict.fromkeys(mention.text for mention in mentions.in_text(body) if mention.text != record.id))
     if not names:
         return
     from memctl.pages import repository_paths
@@ -177,10 +177,10 @@ def _near(memory: Memory, path: str) -> str:
 
     folder, _, name = path.rpartition("/")
     try:
-        names = sorted(one.name for one in (memory.repository.top / folder).iterdir())
+        names = sorted(entry.name for entry in (memory.repository.top / folder).iterdir())
     except OSError:
         return ""
     if repository_paths.in_other_form(names, name):
         return repository_paths.OTHER_FORM
-    found = nearest(name, names)
-    return f"did you mean {f'{folder}/{found[0]}'.lstrip('/')}?" if found else ""
+    matches = nearest(name, names)
+    return f"did you mean {f'{folder}/{matches[0]}'.lstrip('/')}?" if matches else ""

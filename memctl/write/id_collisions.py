@@ -47,11 +47,14 @@ class MemoryFile(msgspec.Struct, frozen=True):
 class Holder(msgspec.Struct, frozen=True):
     """A record, page or heading (a "thing") that shares the name `name` with another, or shared it before.
 
-    `now` is the thing's new name, equal to `name` if it keeps that, and `path` is its file. `origin` is the file or
-    line with which the thing got `name`: a writer whose history has `origin` can mean this thing by `name`. `until` is
-    the origin of the name that the thing got after `name`, None for none: a writer whose history has `until` means
-    another thing. `memory_id` is the record's after the renumbering, "" for a page or heading. `is_new` is False if an
-    earlier renumbering has resolved the collision.
+    `now` is the thing's new name, equal to `name` if the thing keeps its name, and `path` is its file.
+
+    `origin` is the file or line with which the thing got `name`. A reference to `name` can mean this thing only if the
+    history already had `origin` when the reference was committed. `until` is the origin of the name that the thing got
+    after `name`, None if it got none. If the history already had `until`, too, the reference means another thing.
+
+    `memory_id` is the record's after the renumbering, "" for a page or heading. `is_new` is False if an earlier
+    renumbering has resolved the collision.
     """
 
     name: str
@@ -66,7 +69,7 @@ class Holder(msgspec.Struct, frozen=True):
 
     @property
     def moves(self) -> bool:
-        """Whether the thing gets a new name now, and did not get it in an earlier renumbering."""
+        """Whether the record, page or heading gets a new name in this renumbering, not in an earlier one."""
         return self.is_new and self.now != self.name
 
 
@@ -76,8 +79,10 @@ def packages(holders: Sequence[Holder]) -> dict[str, str]:
     A package is the file with the text that a handoff's taker was given. It is renamed with the handoff's record, which
     is one of `holders`.
     """
-    moving = [one for one in holders if one.moves and one.record and one.record.memory_type == HANDOFF.name]
-    return {package_path(one.path): package_path(new_path(one)) for one in moving}
+    moving = [
+        holder for holder in holders if holder.moves and holder.record and holder.record.memory_type == HANDOFF.name
+    ]
+    return {package_path(holder.path): package_path(new_path(holder)) for holder in moving}
 
 
 def of_records(records: Sequence[Record]) -> list[Holder]:
@@ -94,8 +99,8 @@ def of_records(records: Sequence[Record]) -> list[Holder]:
     for record in records:
         holder = by_path.get((record.path, record.memory_id))
         holders += _former_holders(record, holder.now if holder else record.id, by_id)
-    named = {holder.name for holder in holders}
-    settled = named - {holder.name for holder in holders if holder.is_new}
+    old_names = {holder.name for holder in holders}
+    settled = old_names - {holder.name for holder in holders if holder.is_new}
     return [*holders, *(_keeping_holder(by_id[name][0]) for name in sorted(settled))]
 
 
@@ -130,14 +135,16 @@ def copy_memory_id(record: Record) -> str:
 
 def _former_holders(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> list[Holder]:
     """Return a record's former ids that other records have now, as holders; `now` is its present or new id."""
-    found = []
+    former = []
     names = (*record.aliases, record.id)
     for alias, following in pairwise(names):
         if any(other.path != record.path for other in by_id.get(alias, ())):
             origin, until = (Origin(former_path(record, n), mark=record.memory_id) for n in (alias, following))
-            one = Holder(alias, now, record.path, origin, record.title, record, record.memory_id, until, is_new=False)
-            found.append(one)
-    return found
+            holder = Holder(
+                alias, now, record.path, origin, record.title, record, record.memory_id, until, is_new=False
+            )
+            former.append(holder)
+    return former
 
 
 def _keeping_holder(record: Record) -> Holder:
@@ -155,8 +162,8 @@ def former_paths(snapshot: Snapshot, path: str) -> list[str]:
     """Return the paths of the record at `path` under its former ids, except those that another record has now."""
     taken = {record.path for record in snapshot.records}
     own = [record for record in snapshot.records if record.path == path]
-    found = [former_path(record, alias) for record in own for alias in record.aliases]
-    return [one for one in found if one not in taken]
+    paths = [former_path(record, alias) for record in own for alias in record.aliases]
+    return [path for path in paths if path not in taken]
 
 
 def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
@@ -226,7 +233,7 @@ def of_headings(snapshot: Snapshot, history: History) -> list[Holder]:
 
     Pages that share a number themselves are left out; their headings are renumbered after them.
     """
-    found: list[Holder] = []
+    holders: list[Holder] = []
     outline = snapshot.outline
     for page in outline.details:
         if sum(other.id == page.id for other in outline.details) > 1:
@@ -242,5 +249,5 @@ def of_headings(snapshot: Snapshot, history: History) -> list[Holder]:
                 order = sorted(sharing, key=lambda o: (added.get(o, _NEVER), sharing[o].title, o.line))
                 for origin in order:
                     now = name if origin == order[0] else f"{page.id}.{next(free)}"
-                    found.append(Holder(name, now, page.path, origin, sharing[origin].title))
-    return found
+                    holders.append(Holder(name, now, page.path, origin, sharing[origin].title))
+    return holders

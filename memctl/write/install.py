@@ -139,10 +139,10 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
         return [*steps, *_set_drivers(repository, program)]
     if os.path.lexists(place) and not place.is_dir():
         raise MemctlError(f"{place} is not a folder, and Git looks for hooks in it", "move it away first")
-    found = [_hook_to_replace(place, name) for name in hooks.HOOKS]
-    made = not place.exists() or any(hook.made_its_folder for hook in found)
+    files = [_hook_to_replace(place, name) for name in hooks.HOOKS]
+    made = not place.exists() or any(hook.made_its_folder for hook in files)
     steps = []
-    for name, hook in zip(hooks.HOOKS, found, strict=True):
+    for name, hook in zip(hooks.HOOKS, files, strict=True):
         text = hooks.script(name, sorted({where, *hook.memories}), program, made)
         if hook.whose == "the user's" and hook.asks_for_its_name:
             why = "the existing hook depends on the name of its file, so it can't be kept under another name"
@@ -344,7 +344,7 @@ def _is_ours(present: dict[str, str], what: str) -> bool:
 
 
 def plan_refspec(repository: Repository) -> list[InstallStep]:
-    """Return the steps that make the clone fetch memctl's refs from the branch's remote; none without a remote."""
+    """Return the steps after which `git fetch` of the clone fetches memctl's refs, too; none without a remote."""
     remote = fetched_remote(repository)
     if not remote:
         return []
@@ -354,13 +354,16 @@ def plan_refspec(repository: Repository) -> list[InstallStep]:
 
 
 def plan_refspec_removal(repository: Repository) -> list[InstallStep]:
-    """Return the steps that stop fetching memctl's refs, for all remotes that have that setting."""
+    """Return the steps after which `git fetch` no longer fetches memctl's refs, from whatever remote."""
     gone = tuple(_setting(remote) for remote in repository.remotes() if fetches_refs(repository, remote))
     return [InstallStep(PART, "removed", taken=gone)] if gone else []
 
 
 def fetched_remote(repository: Repository) -> str:
-    """Return the remote of the branch's upstream, else origin, else the only remote; "" if there is none of these."""
+    """Return the name of the remote from which memctl's refs are fetched; "" if none can be chosen.
+
+    It is the remote of the branch's upstream, else origin, else the only remote.
+    """
     branch = repository.branch()[0].removeprefix("refs/heads/")
     names = repository.remotes()
     followed = repository.branch_settings.get(f"branch.{branch}.remote", "")
@@ -370,7 +373,7 @@ def fetched_remote(repository: Repository) -> str:
 
 
 def fetches_refs(repository: Repository, remote: str) -> bool:
-    """Return whether the clone fetches all of memctl's refs from a remote."""
+    """Return whether `git fetch` of the clone is set to fetch all of memctl's refs from a remote."""
     key, value = _setting(remote)
     return value in remotes.settings(repository, key)
 
@@ -398,10 +401,10 @@ def schedule(memory: Memory, target: str, program: str) -> str:
     origin = _origin()
     if target == "github":
         # Without a known address it is a variable in the settings of the repository or project, as the comment says.
-        named = json.dumps(origin) if origin else "${{ vars.MEMCTL }}"
-        return _GITHUB.replace("MINUTE", minute).replace("MAINTAIN", command).replace("ORIGIN", named)
-    named = json.dumps(origin) if origin else "$MEMCTL_ORIGIN"
-    return _GITLAB.replace("MAINTAIN", json.dumps(command, ensure_ascii=False)).replace("ORIGIN", named)
+        url = json.dumps(origin) if origin else "${{ vars.MEMCTL }}"
+        return _GITHUB.replace("MINUTE", minute).replace("MAINTAIN", command).replace("ORIGIN", url)
+    url = json.dumps(origin) if origin else "$MEMCTL_ORIGIN"
+    return _GITLAB.replace("MAINTAIN", json.dumps(command, ensure_ascii=False)).replace("ORIGIN", url)
 
 
 def _origin() -> str:

@@ -76,9 +76,10 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
 
 
 def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
-    """Replace the references in the link fields of `values`, a draft's front matter, by full ids, in place.
+    """Replace, in place, the references in the link fields of `values`, a draft's front matter, by full ids.
 
-    A field that is not a list stays, for the check of all fields to refuse it. Raises MemctlError for an unknown or
+    For example "iss" becomes "ISS-2025-11-04-001"; the link to a parent becomes the parent's memory_id. A link field
+    that is not a list is left unchanged: the later check of all fields refuses it. Raises MemctlError for an unknown or
     ambiguous reference.
     """
     for name in OTHER_END:
@@ -89,7 +90,7 @@ def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
 
 
 def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:
-    """Return the Writes that add the other ends of a new record's links."""
+    """Return the Writes that add the other ends of a new record's links, in the files of the linked records."""
     targets: dict[str, dict[str, Any]] = {}
     for relation, other_end in OTHER_END.items():
         for identifier in getattr(record, relation):

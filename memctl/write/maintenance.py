@@ -90,14 +90,18 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
         gone = {verdict.record.path for verdict in judged.due if verdict.action == "delete"}
         folding = _fold(memory, snapshot, gone | untouchable.keys(), dry_run=options.dry_run)
         old = old_checkpoints(snapshot, memory.now, untouchable)
-        return change(snapshot, judged, memory.now, folding.values, [one for one in old if not one.kept])
+        return change(
+            snapshot, judged, memory.now, folding.values, [checkpoint for checkpoint in old if not checkpoint.kept]
+        )
 
     outcome = transaction.carry_out(memory, plan, options)
     if folding.counts and not options.dry_run:
         retrieval_folding.finish(memory.repository.shared, folding.totals)
     if outcome.change.is_empty and _has_pending_change(memory):
         outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` makes it")
-    return MaintenanceResult(outcome, judged, len(folding.counts), tuple(one for one in old if one.kept))
+    return MaintenanceResult(
+        outcome, judged, len(folding.counts), tuple(checkpoint for checkpoint in old if checkpoint.kept)
+    )
 
 
 def _has_pending_change(memory: Memory) -> bool:
@@ -125,16 +129,16 @@ def change(
     the new values by key. Links to deleted records are removed from all other records.
     """
     checkpoints = list(old)
-    values: Values = {path: dict(found) for path, found in more.items()}
+    values: Values = {path: dict(fields) for path, fields in more.items()}
     gone = [verdict.record for verdict in judged.due if verdict.action == "delete"]
     for verdict in judged.due:
         if verdict.action != "delete":
             values.setdefault(verdict.record.path, {}).update({"is_archived": True, "archived_at": now})
     deeds = [RecordAction(verdict.action, verdict.record.id, verdict.reason) for verdict in judged.due]
     deeds += _unlink(snapshot, gone, values)
-    deeds += [RecordAction("delete", one.id, one.reason) for one in checkpoints]
+    deeds += [RecordAction("delete", checkpoint.id, checkpoint.reason) for checkpoint in checkpoints]
     records = {record.path: record for record in snapshot.records if record.path in values}
-    paths = [*(record.path for record in gone), *(path for one in checkpoints for path in one.paths)]
+    paths = [*(record.path for record in gone), *(path for checkpoint in checkpoints for path in checkpoint.paths)]
     return Change(
         op="maintain",
         title=_title(judged, len(more), len(checkpoints)),
@@ -256,11 +260,11 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     """
     rules, records = snapshot.config.lifecycle, snapshot.records
     untouchable = untouchable or {}
-    found = [verdict for record in records if (verdict := verdict_of(record, rules, now)) is not None]
+    result = [verdict for record in records if (verdict := verdict_of(record, rules, now)) is not None]
     latest = latest_states(records)
     twice = {identifier for identifier, count in Counter(record.id for record in records).items() if count > 1}
     spared, verdicts = dict[str, SparedRecord](), list[RetentionVerdict]()
-    for verdict in found:
+    for verdict in result:
         why = _protection(verdict.record, rules, latest, verdict.action)
         if verdict.record.path in untouchable:
             why = untouchable[verdict.record.path]
@@ -300,7 +304,7 @@ def latest_states(records: Sequence[Record]) -> set[str]:
     """Return the paths of at most two records of type `state`: the latest, and the latest that is open."""
     states = sorted((r for r in records if r.memory_type == "state"), key=lambda r: (r.timestamp, r.id))
     still_open = [state for state in states if state.is_open]
-    return {found[-1].path for found in (states, still_open) if found}
+    return {records[-1].path for records in (states, still_open) if records}
 
 
 def _archive_reason(record: Record, rules: Lifecycle, now: str) -> str:
@@ -432,14 +436,14 @@ def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]
     for path in names:
         if version := checkpoint.version_at(path):
             workflows.setdefault(version.workflow, []).append(version)
-    found = []
+    result = []
     for _, versions in sorted(workflows.items()):
         newest = max(versions)
         last = _read(snapshot, newest)
         is_finished = last is not None and last.is_finished
         most = 1 if is_finished else rules.keep_checkpoints
-        kept = sorted({version.version for version in versions}, reverse=True)[:most]
-        for version in sorted(version for version in versions if version.version not in kept):
+        kept_versions = sorted({version.version for version in versions}, reverse=True)[:most]
+        for version in sorted(version for version in versions if version.version not in kept_versions):
             one = _read(snapshot, version)
             age = timestamps.days_between(one.saved_at, now) if one else 0
             if one is not None and age > rules.delete_checkpoint_days:
@@ -447,8 +451,8 @@ def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]
                 state = "the task is finished" if is_finished else f"{newest.id} is the newest"
                 why = f"{state}, {quantity(int(age), 'day')} old"
                 spared = next((untouchable[path] for path in paths if path in untouchable), "")
-                found.append(OldCheckpoint(version.id, paths, why, spared))
-    return found
+                result.append(OldCheckpoint(version.id, paths, why, spared))
+    return result
 
 
 def _read(snapshot: Snapshot, version: Version) -> Checkpoint | None:

@@ -40,7 +40,7 @@ def objection(
 
     Reasons are: the file is invalid or no regular file; it is a rendered document; it has what looks like a credential,
     unless `allow_secret`; it changes the text of an accepted decision, unless `allow_accepted`; it is in a section of
-    another agent's; with `strict` it lacks something.
+    another agent's; with `strict` there is advice about it (`advice`).
     """
     why, hint = "", "fix the file first"
     try:
@@ -84,7 +84,10 @@ def _is_edited_document(path: str, text: str, before: str | None) -> bool:
 
 
 def advice(memory: Memory, path: str) -> str:
-    """Return what a record or page lacks since it was changed by hand, "" if nothing."""
+    """Return what `memctl check` would find wrong in a record or page since it was changed by hand, "" if nothing.
+
+    An example is a missing rationale. `path` is below `.memory/`.
+    """
     from memctl.write import hints
 
     try:

@@ -87,10 +87,10 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
     conflicts = (*in_head, *in_body)
     if (prefer or not conflicts) and _side(text) is None:
         return _merge_as_lines(base_text, ours_text, theirs_text, prefer)
-    notes = tuple(f"{one.key} is {one.kept}, no longer {one.lost}" for one in by_order)
+    notes = tuple(f"{value.key} is {value.kept}, no longer {value.lost}" for value in by_order)
     if prefer:
         return MergeResult(text, (), notes, (*by_order, *conflicts))
-    return MergeResult(text, tuple(one.key for one in conflicts), notes, tuple(by_order))
+    return MergeResult(text, tuple(key.key for key in conflicts), notes, tuple(by_order))
 
 
 def _side(text: str) -> _Side | None:
@@ -223,10 +223,10 @@ def merge_bodies(
 def _lost_value(name: str, base: str, ours: str, theirs: str, result: str, prefer: Preference) -> LostValue:
     """Return the lines of the losing side under a heading that the result lacks, and what stands there instead."""
     loser, winner = (ours, theirs) if prefer == "theirs" else (theirs, ours)
-    known, there = base.split("\n"), result.split("\n")
-    gone = [line for line in loser.split("\n") if line.strip() and line not in there and line not in known]
-    kept = [line for line in winner.split("\n") if line.strip() and line in there and line not in known]
-    return LostValue(name, "\n".join(gone), "\n".join(kept))
+    known, merged_lines = base.split("\n"), result.split("\n")
+    gone = [line for line in loser.split("\n") if line.strip() and line not in merged_lines and line not in known]
+    lines = [line for line in winner.split("\n") if line.strip() and line in merged_lines and line not in known]
+    return LostValue(name, "\n".join(gone), "\n".join(lines))
 
 
 def _sections(rest: str) -> dict[str, str]:
@@ -333,12 +333,12 @@ def _stamps(base: Values, ours: Values, theirs: Values) -> list[str]:
     """
     was, *sides = ({str(item).rsplit(" ", 1)[0]: item for item in v.get("reviewed", ())} for v in (base, ours, theirs))
     is_later = _latest_time("timestamp", base, ours, theirs) == theirs.get("timestamp") != ours.get("timestamp")
-    found = []
+    all_stamps = []
     for path in {**sides[0], **sides[1]}:
         stamps = [side.get(path) for side in (reversed(sides) if is_later else sides)]
         changed = [stamp for stamp in stamps if stamp != was.get(path)] or stamps
-        found += [stamp for stamp in changed if stamp is not None][:1]
-    return found
+        all_stamps += [stamp for stamp in changed if stamp is not None][:1]
+    return all_stamps
 
 
 def _sum_of_counts(key: str, base: Values, ours: Values, theirs: Values) -> Any:
@@ -349,16 +349,16 @@ def _sum_of_counts(key: str, base: Values, ours: Values, theirs: Values) -> Any:
 
 
 def _latest_time(key: str, _: Values, ours: Values, theirs: Values) -> Any:
-    found = [values[key] for values in (ours, theirs) if key in values]
+    times = [values[key] for values in (ours, theirs) if key in values]
     try:
-        return max(found, key=lambda value: timestamps.parse(str(value)))
+        return max(times, key=lambda value: timestamps.parse(str(value)))
     except ValueError:
         return CONFLICT
 
 
 def _any_true(key: str, _: Values, ours: Values, theirs: Values) -> Any:
-    found = [values.get(key, False) for values in (ours, theirs)]
-    return any(found) if all(isinstance(value, bool) for value in found) else CONFLICT
+    flags = [values.get(key, False) for values in (ours, theirs)]
+    return any(flags) if all(isinstance(value, bool) for value in flags) else CONFLICT
 
 
 def _furthest_status(key: str, _: Values, ours: Values, theirs: Values) -> Any:
@@ -371,8 +371,8 @@ def _furthest_status(key: str, _: Values, ours: Values, theirs: Values) -> Any:
 
 def _latest_agent(key: str, base: Values, ours: Values, theirs: Values) -> Any:
     last = _latest_time("timestamp", base, ours, theirs) if "timestamp" in ours and "timestamp" in theirs else CONFLICT
-    found = [values.get(key) for values in (ours, theirs) if values.get("timestamp") == last]
-    return found[0] if len(found) == 1 else CONFLICT
+    agents = [values.get(key) for values in (ours, theirs) if values.get("timestamp") == last]
+    return agents[0] if len(agents) == 1 else CONFLICT
 
 
 _Rule = Callable[[str, Values, Values, Values], Any]

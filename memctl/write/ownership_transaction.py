@@ -110,9 +110,9 @@ def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list
 def interrupted_steps(memory: Memory) -> list[str]:
     """Return a line for each step that is not finished."""
     lines = []
-    for _, one in unfinished_steps(memory):
-        how = f"`memctl handoff recover` asks {one.remote}" if one.remote else "the next write finishes it"
-        lines.append(f"{one.change.op} {one.change.title} (interrupted, {how})")
+    for _, step in unfinished_steps(memory):
+        how = f"`memctl handoff recover` asks {step.remote}" if step.remote else "the next write finishes it"
+        lines.append(f"{step.change.op} {step.change.title} (interrupted, {how})")
     return lines
 
 

@@ -39,7 +39,8 @@ class Author(msgspec.Struct, frozen=True):
 def set_project(snapshot: Snapshot, text: PageText, author: Author) -> Change:
     """Return the Change that writes `project.md` with the values and texts in `text`.
 
-    If the page exists, what `text` does not name stays. `author` is who writes it, and when.
+    If the page exists, values and content fields that `text` does not name stay as they are. `author` says who writes
+    the page, and when.
     """
     refuse_broken(snapshot, PROJECT_ID)
     page = snapshot.outline.project
@@ -87,7 +88,10 @@ def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, form
 
 
 def edit(snapshot: Snapshot, marker: str, kind: PageKind, text: PageText, author: Author) -> Change:
-    """Return the Change that edits a section or a page of details; what is not given is unchanged."""
+    """Return the Change that edits the section or page of details with the marker `marker`.
+
+    Values and content fields that `text` does not name stay as they are. Raises MemctlError if there is no such page.
+    """
     page = find(snapshot, marker, kind)
     if "section" in text.values:
         _refuse_unknown_section(snapshot, text.values["section"])
@@ -115,10 +119,13 @@ def remove(snapshot: Snapshot, marker: str, kind: PageKind) -> Change:
 
 
 def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change:
-    """Return the Change that marks pages as agreeing with the present contents of the files they refer to."""
-    found = list({page.path: page for page in (find(snapshot, marker) for marker in markers)}.values())
+    """Return the Change that marks pages as agreeing with the present contents of the files they refer to.
+
+    Raises MemctlError if a page refers to a missing or ambiguous file.
+    """
+    chosen = list({page.path: page for page in (find(snapshot, marker) for marker in markers)}.values())
     writes = []
-    for page in found:
+    for page in chosen:
         broken = [ref.reference for ref in freshness.references(snapshot, page) if ref.state != freshness.FOUND]
         if broken:
             raise MemctlError(
@@ -130,7 +137,7 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
         if values["reviewed"] != page.reviewed or is_overview:
             old, values = snapshot.read(page.path), {**values, "timestamp": author.now, "agent_id": author.name}
             writes.append(Write(page.path, frontmatter_edit.replace(old, values, pages.ORDER), old))
-    named = tuple(page.id for page in found)
+    named = tuple(page.id for page in chosen)
     return Change(op="review", title=" ".join(named), ids=named, writes=tuple(writes))
 
 
@@ -143,8 +150,8 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
     wanted = "§" + marker.strip().removeprefix("§")
     pages_of_kind = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
     refuse_duplicate(snapshot, wanted)
-    if found := [page for page in pages_of_kind if page.id == wanted]:
-        return found[0]
+    if matching := [page for page in pages_of_kind if page.id == wanted]:
+        return matching[0]
     what = kind.name if kind else "page"
     if kind is None or wanted.startswith(f"§{kind.level}."):
         refuse_broken(snapshot, wanted)

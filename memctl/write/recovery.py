@@ -42,10 +42,10 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
 
 
 def drop_replaced(entries: list[PendingEntry]) -> list[PendingEntry]:
-    """Delete undone entries that a later written change replaces; return the rest."""
+    """Delete the journal's entries of undone changes that a later change replaces; return all other entries."""
     rest = []
     for number, entry in enumerate(entries):
-        later = (one.change for one in entries[number + 1 :] if not one.undone)
+        later = (entry.change for entry in entries[number + 1 :] if not entry.undone)
         if entry.undone and any(pending_state.is_replaced(entry, change) for change in later):
             journal.drop(entry)
         else:

@@ -72,23 +72,23 @@ class _Plan(msgspec.Struct):
 def redact(
     memory: Memory,
     references: Sequence[str],
-    given: Sequence[str],
+    secrets: Sequence[str],
     options: WriteOptions,
     *,
     start: Path = Path(),
     folders: Iterable[Path] = (),
 ) -> Redaction:
-    """Redact secrets in the files of `references`, and the `given` texts wherever this clone has them, in one commit.
+    """Redact secrets in the files of `references`, and the `secrets` texts wherever this clone has them, in one commit.
 
     `references` name records, pages, checkpoints, sessions or files below `.memory/`, as a person typed them; paths are
-    relative to `start` or to the memory. In these files rules find the secrets. `given` are the secrets that a person
+    relative to `start` or to the memory. In these files rules find the secrets. `secrets` are the secrets that a person
     typed. `folders` are searched besides memctl's own folders in the Git directory. Raises MemctlError if a text in
-    `given` is too short, or if a file would be unreadable without its secret.
+    `secrets` is too short, or if a file would be unreadable without its secret.
     """
-    for text in given:
+    for text in secrets:
         if len(text) < _SHORTEST:
             raise MemctlError(f"a text to be redacted must have at least {_SHORTEST} characters", exit_code=USAGE)
-    plan = _Plan(references, start, dict.fromkeys(given, GIVEN), [*_folders(memory), *folders])
+    plan = _Plan(references, start, dict.fromkeys(secrets, GIVEN), [*_folders(memory), *folders])
     options = msgspec.structs.replace(options, reason=options.reason or _REASON, allow_owned=True)
     outcome = transaction.carry_out(memory, lambda _: _change(memory, plan, options), options)
     if not options.dry_run:
@@ -104,19 +104,19 @@ def redact(
     erased = Erasure(gone, erased.failed)
     writes = (*plan.writes.values(), *plan.loose.values())
     counts = {write.path: _count(write.old or "", plan.secrets) for write in writes}
-    named = tuple(path for path in load.disk(memory).names("") if redact_file.is_in_name(path, plan.secrets))
+    paths = tuple(path for path in load.disk(memory).names("") if redact_file.is_in_name(path, plan.secrets))
     staged = _staged_files(memory, plan, dry_run=options.dry_run)
-    return Redaction(plan.secrets, outcome, counts, tuple(plan.loose), named, erased, staged, agreed, failed)
+    return Redaction(plan.secrets, outcome, counts, tuple(plan.loose), paths, erased, staged, agreed, failed)
 
 
 def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
     """Find the secrets and return the Change that replaces them; raises MemctlError. The caller holds the lock."""
     snapshot = load.disk(memory)
-    named = [path for reference in plan.references for path in paths_of(memory, snapshot, reference, plan.start)]
+    paths = [path for reference in plan.references for path in paths_of(memory, snapshot, reference, plan.start)]
     texts = _texts(snapshot)
     codes = pending_state.uncommitted(memory, ignored=True)
-    _find_staged(memory, plan, [path for path in named if codes.get(path, " ")[0] in "MA"])
-    _find(plan, named, texts)
+    _find_staged(memory, plan, [path for path in paths if codes.get(path, " ")[0] in "MA"])
+    _find(plan, paths, texts)
     if any(
         redact_file.redact_text(text, plan.secrets) != text for text in (options.reason, memory.actor, memory.session)
     ):
@@ -136,7 +136,7 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
     if not options.dry_run:  # before the write: after a kill the file still shows what to redact
         _redact_pending(memory, plan.secrets)
         plan.erased = _erase(plan, memory.repository.shared / "lock", options)
-    named_ids = [ids.id_in_path(path) or path for path in plan.writes if path in named or not named]
+    named_ids = [ids.id_in_path(path) or path for path in plan.writes if path in paths or not paths]
     title = ", ".join(dict.fromkeys(named_ids or plan.writes))
     concerned = tuple(dict.fromkeys(name for path in plan.writes if (name := ids.id_in_path(path))))
     return Change(
@@ -188,18 +188,18 @@ def _below(memory: Memory, start: Path, name: str) -> str:
 
 def _texts(snapshot: Snapshot) -> dict[str, str]:
     """Return the text of each file of the memory that can be read."""
-    found = {}
+    texts = {}
     for path in snapshot.names(""):
         try:
-            found[path] = snapshot.read(path)
+            texts[path] = snapshot.read(path)
         except (InvalidRecord, OSError):
             continue
-    return found
+    return texts
 
 
-def _find(plan: _Plan, named: Iterable[str], texts: dict[str, str]) -> None:
+def _find(plan: _Plan, paths: Iterable[str], texts: dict[str, str]) -> None:
     """Find the secrets in the named files, and in all files that share one of them, except in rendered documents."""
-    ahead, seen = list(named), set[str]()
+    ahead, seen = list(paths), set[str]()
     while True:
         for path in ahead:
             seen.add(path)
@@ -219,9 +219,9 @@ def _find(plan: _Plan, named: Iterable[str], texts: dict[str, str]) -> None:
             return
 
 
-def _find_staged(memory: Memory, plan: _Plan, named: Sequence[str]) -> None:
+def _find_staged(memory: Memory, plan: _Plan, paths: Sequence[str]) -> None:
     """Find the secrets in the staged texts of files, which the disk may no longer have."""
-    entries = index.entries(memory.repository, *map(memory.tracked, named)) if named else []
+    entries = index.entries(memory.repository, *map(memory.tracked, paths)) if paths else []
     contents = trees.blobs(memory.repository, [entry.blob for entry in entries if entry.is_regular], files.MAX_BYTES)
     for entry in entries:
         path, content = entry.path.removeprefix(f"{memory.prefix}/"), contents.get(entry.blob)

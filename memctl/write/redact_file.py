@@ -42,12 +42,12 @@ def find(path: str, text: str) -> Secrets:
             texts = [*_strings(json.loads(text))]
         except (ValueError, RecursionError):
             strict = False  # a file that is not JSON is shown to nobody as a checkpoint
-    found = {one[span.start : span.end]: span.rule for one in texts for span in credentials.find(one, strict=strict)}
-    return {bare: rule for secret, rule in found.items() if (bare := secret.strip(_AROUND))}
+    rules = {text[span.start : span.end]: span.rule for text in texts for span in credentials.find(text, strict=strict)}
+    return {bare: rule for secret, rule in rules.items() if (bare := secret.strip(_AROUND))}
 
 
 def redact(path: str, text: str, secrets: Secrets) -> str:
-    """Return a file's text with each of `secrets` replaced. In front matter it stays YAML, in a checkpoint JSON.
+    """Return a file's text with each of `secrets` replaced; front matter stays valid YAML, a checkpoint valid JSON.
 
     `path` is relative to `.memory/` and tells what kind of file it is. A document that was not edited by hand gets a
     header that fits its new text.
@@ -61,7 +61,7 @@ def redact(path: str, text: str, secrets: Secrets) -> str:
     if text.startswith(f"{frontmatter.FENCE}\n"):
         text = _redact_head(text, secrets)
     if checkpoint.is_json(path) and any(map(is_common, secrets)) and is_readable(path, text):
-        text = _with_values(text, lambda one: redact_text(one, secrets))
+        text = _with_values(text, lambda value: redact_text(value, secrets))
     return redact_text(text, secrets)
 
 
@@ -126,7 +126,9 @@ def redact_change(change: Change, secrets: Secrets) -> Change:
         )
         for write in change.writes
     )
-    deletes = tuple(msgspec.structs.replace(one, old=redact(one.path, one.old, secrets)) for one in change.deletes)
+    deletes = tuple(
+        msgspec.structs.replace(delete, old=redact(delete.path, delete.old, secrets)) for delete in change.deletes
+    )
     return msgspec.structs.replace(msgspec.convert(plain, Change), writes=writes, deletes=deletes)
 
 
@@ -171,19 +173,19 @@ def _without_credentials(write: Write) -> str:
 
 def _new_secrets(write: Write, text: str) -> Secrets:
     """Return the secrets of a text that the file did not have before, without those in its name."""
-    found = find(write.path, text)
-    before = find(write.path, write.old) if found and write.old else {}
+    secrets = find(write.path, text)
+    before = find(write.path, write.old) if secrets and write.old else {}
     known = f"{write.old or ''}\n{write.path.replace('/', '-')}"
     return {
         secret: rule
-        for secret, rule in found.items()
+        for secret, rule in secrets.items()
         if secret not in before and (is_common(secret) or secret not in known)
     }
 
 
 def _redact_to_size(text: str, secrets: Secrets) -> str:
     """Redact the values of a checkpoint, cutting a mark that would make its value longer."""
-    return _with_values(text, lambda one: redact_text(one, secrets)[: len(one)])
+    return _with_values(text, lambda value: redact_text(value, secrets)[: len(value)])
 
 
 def _with_values(text: str, changed: Callable[[str], str]) -> str:
@@ -215,12 +217,12 @@ def _redact_head(text: str, secrets: Secrets) -> str:
         values, _ = frontmatter.read(text)
     except FrontMatterError:
         return text
-    redacted = {key: map_texts(value, lambda one: redact_text(one, secrets)) for key, value in values.items()}
+    redacted = {key: map_texts(value, lambda value: redact_text(value, secrets)) for key, value in values.items()}
     changed = {key: value for key, value in redacted.items() if value != values[key]}
     return frontmatter_edit.replace(text, changed, tuple(values)) if changed else text
 
 
 def _strings(value: Any) -> list[str]:
-    found: list[str] = []
-    map_texts(value, lambda text: found.append(text) or text)  # type: ignore[func-returns-value]
-    return found
+    strings: list[str] = []
+    map_texts(value, lambda text: strings.append(text) or text)  # type: ignore[func-returns-value]
+    return strings

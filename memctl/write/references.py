@@ -49,10 +49,11 @@ class UnclearReference(msgspec.Struct, frozen=True):
 
 
 class Rewriting:
-    """Finds references to shared names, and rewrites those whose target gets a new name.
+    """A search for references to shared names, which rewrites the references whose target gets a new name.
 
-    `holders` are the records, pages and headings that share names, `files` the files that are searched; `history` says
-    which holders a writer knew. `unclear` lists the references whose target is uncertain.
+    `holders` are the records, pages and headings that share names. `files` are the files that are searched. `history`
+    says which holders were in the history when a file or line was written, so that a reference in it can mean them.
+    `unclear` lists the references whose target is uncertain.
     """
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:
@@ -78,14 +79,16 @@ class Rewriting:
         written before it was given: then they are the holders whose own history has the writer's text.
         """
         uses = {
-            (_writer(file, found), found.name) for file in self._files for found in self._found[file.path, file.mark]
+            (_writer(file, reference), reference.name)
+            for file in self._files
+            for reference in self._found[file.path, file.mark]
         }
         if not uses:
             return {}
         holders = [holder for sharing in self._by_name.values() for holder in sharing]
         things = [holder.origin for holder in holders]
         knew = history.visible_to(
-            {writer for writer, _ in uses}, {*things, *(one.until for one in holders if one.until)}
+            {writer for writer, _ in uses}, {*things, *(holder.until for holder in holders if holder.until)}
         )
         near = {
             (w, n): [h for h in self._by_name[n] if h.origin in knew[w] and h.until not in knew[w]] for w, n in uses
@@ -94,7 +97,7 @@ class Rewriting:
         if early:
             later = history.visible_to(things, early)
             for writer, name in (key for key, candidates in near.items() if not candidates):
-                near[writer, name] = [one for one in self._by_name[name] if writer in later[one.origin]]
+                near[writer, name] = [holder for holder in self._by_name[name] if writer in later[holder.origin]]
         return near
 
     def texts(self) -> Iterator[tuple[MemoryFile, Holder | None, str]]:
@@ -108,11 +111,11 @@ class Rewriting:
 
     def _references(self, file: MemoryFile) -> Iterator[Reference]:
         """Yield the references in a file to shared names."""
-        found = [(match, name) for match in REFERENCE.finditer(file.text) if (name := self._name(match[0]))]
-        if not found and not (file.record and self._is_linked(file.record)):
+        pairs = [(match, name) for match in REFERENCE.finditer(file.text) if (name := self._name(match[0]))]
+        if not pairs and not (file.record and self._is_linked(file.record)):
             return
         skipped = _skipped_spans(file)
-        for match, name in found:
+        for match, name in pairs:
             if not any(start <= match.start() < end for start, end in skipped):
                 line = file.text.count("\n", 0, match.start()) + 1
                 yield Reference(name, line, match.start(), match.start() + len(name))
@@ -154,9 +157,9 @@ class Rewriting:
     def _links(self, file: MemoryFile, key: str) -> list[str]:
         """Return the new ids in a link field of a record."""
         names: list[str] = []
-        found = {one.name: one for one in self._found[file.path, file.mark] if one.key == key}
+        by_name = {reference.name: reference for reference in self._found[file.path, file.mark] if reference.key == key}
         for name in getattr(file.record, key):
-            meant = self._holders_of(file, found[name]) if name in found else []
+            meant = self._holders_of(file, by_name[name]) if name in by_name else []
             names += [holder.now for holder in meant] or [name]
         return list(dict.fromkeys(names))
 
@@ -188,11 +191,11 @@ class Rewriting:
             given = [holder for holder in sharing if holder.path == handoff.record_path(file.path)]  # in its package
             meant = given if len(given) == 1 else known if len(known) == 1 else own
         if not meant and any(holder.is_new for holder in sharing):
-            kept = next(holder for holder in sharing if holder.now == holder.name)
+            first = next(holder for holder in sharing if holder.now == holder.name)
             moving = self._moving.get((file.path, file.mark))
             path = id_collisions.new_path(moving) if moving else file.path
-            one = UnclearReference(path, reference.line, reference.name, kept.title)
-            self.unclear += [one] if one not in self.unclear else []
+            unclear = UnclearReference(path, reference.line, reference.name, first.title)
+            self.unclear += [unclear] if unclear not in self.unclear else []
         return meant
 
     def _link_targets(self, file: MemoryFile, reference: Reference) -> list[Holder]:
@@ -216,7 +219,7 @@ class Rewriting:
         for reference in self._found[key_of_file]:
             if reference.key == key and not how:
                 near = self._possible[_writer(self._by_key[key_of_file], reference), reference.name]
-                meant = [(one.path, one.origin.mark) for one in near or self._by_name[reference.name]]
+                meant = [(holder.path, holder.origin.mark) for holder in near or self._by_name[reference.name]]
                 if (target.path, target.mark) in meant:
                     how = _SURELY if len(meant) == 1 else _PERHAPS
         return how

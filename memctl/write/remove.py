@@ -28,9 +28,10 @@ from memctl.write.edit import refuse_offered, rewrite
 
 
 def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:
-    """Return the Change that deletes records; Git keeps them.
+    """Return the Change that deletes records; they stay in Git's history.
 
-    Raises MemctlError for a record that others refer to, unless `unlink` removes those links.
+    `references` are the records' ids, as a person typed them. Raises MemctlError for a record that others refer to,
+    unless `unlink` removes their links to it.
     """
     records = [snapshot.resolve(reference) for reference in references]
     if len({record.id for record in records}) < len(records):
@@ -95,9 +96,9 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
         current = ""  # invalid on disk; the restored text replaces it
     if revision is None and current is not None:
         name = reference.strip().upper()
-        there = f"{name} is {identifier} now, and" if ids.kind_of(name) and name != identifier else identifier
+        state = f"{name} is {identifier} now, and" if ids.kind_of(name) and name != identifier else identifier
         raise MemctlError(
-            f"{there} still exists", "give --at REV to restore an earlier version; `memctl log ID` lists them"
+            f"{state} still exists", "give --at REV to restore an earlier version; `memctl log ID` lists them"
         )
     text = text_at(memory, path, revision)
     record, _ = parse(text, path)
@@ -114,13 +115,13 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
         raise MemctlError(f"{version.id} still exists", "a checkpoint is never changed")
     text = _file_at(memory, version.path, revision)
     try:
-        found = checkpoint.parse(text, version.path)
+        restored = checkpoint.parse(text, version.path)
     except InvalidRecord as error:
         raise MemctlError("that version is not a valid checkpoint:\n" + str(error)) from None
     writes = [Write(version.path, text)]
     with suppress(MemctlError):
         writes.append(Write(version.page, _file_at(memory, version.page, revision)))
-    title = f"{version.id} {found.goal}"
+    title = f"{version.id} {restored.goal}"
     return Change(op="restore", title=title, ids=(version.id,), writes=tuple(writes))
 
 
@@ -131,12 +132,12 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     """
     wanted = reference.strip().upper()
     kind = ids.kind_of(wanted)
-    found = snapshot.find(wanted)
+    target = snapshot.find(wanted)
     if kind is None and wanted[:3] in BY_PREFIX:
-        there = [*(record.path for record in snapshot.records), *(fault.path for fault in snapshot.faults)]
-        if not any((ids.id_in_path(path) or "").startswith(wanted) for path in there):
+        known = [*(record.path for record in snapshot.records), *(fault.path for fault in snapshot.faults)]
+        if not any((ids.id_in_path(path) or "").startswith(wanted) for path in known):
             return _deleted_path(memory, snapshot, wanted) or snapshot.resolve(reference).path
-    if kind is None or (found is not None and found.id == wanted):
+    if kind is None or (target is not None and target.id == wanted):
         return snapshot.resolve(reference).path
     for fault in snapshot.faults:
         if ids.id_in_path(fault.path) == wanted:
@@ -209,10 +210,10 @@ def _file_at(memory: Memory, path: str, revision: str | None) -> str:
     """Return the text of a file at a revision, or with None its last text in Git. Raises MemctlError."""
     tracked = memory.tracked(path)
     if revision is None:
-        found = history.last_version(memory.repository, tracked, _other_commit(memory, path))
-        if found is None:
+        version = history.last_version(memory.repository, tracked, _other_commit(memory, path))
+        if version is None:
             raise MemctlError(f"Git never had {tracked}", "it was deleted before it was committed")
-        blob = found[1]
+        blob = version[1]
     else:
         commits = [memory.repository.resolve(revision), _other_commit(memory, path, revision)]
         folder = tracked.rpartition("/")[0]
@@ -272,10 +273,14 @@ def _select_undone(memory: Memory, record_ids: Sequence[str], *, dry_run: bool) 
         if not dry_run:
             recovery.recover(memory, remark=False)
         undone = [entry for entry in pending_state.open_entries(memory) if entry.undone]
-    for one in record_ids:
-        if not any(_concerns(entry, one) for entry in undone):
-            raise MemctlError(f"no change of {one} was undone outside memctl", "`memctl status` lists those that were")
-    return [entry for entry in undone if not record_ids or any(_concerns(entry, one) for one in record_ids)]
+    for identifier in record_ids:
+        if not any(_concerns(entry, identifier) for entry in undone):
+            raise MemctlError(
+                f"no change of {identifier} was undone outside memctl", "`memctl status` lists those that were"
+            )
+    return [
+        entry for entry in undone if not record_ids or any(_concerns(entry, identifier) for identifier in record_ids)
+    ]
 
 
 def _concerns(entry: PendingEntry, prefix: str) -> bool:

@@ -41,16 +41,16 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         files.remove_leftovers(memory.folder)  # those of a killed rendering
         snapshot = load.disk(memory, whole=True)
         making = documents.renderer(memory, snapshot)
-        found = compare(making, force=force)
-        memory.remarks += [f"warning: {line}" for line in documents.unreadable_remarks(memory, snapshot, found)]
+        result = compare(making, force=force)
+        memory.remarks += [f"warning: {line}" for line in documents.unreadable_remarks(memory, snapshot, result)]
         change = commit.with_author(memory, Change(op="render", title="the documents"))
         if not memory.config.docs:
             outcome = _untrack_documents(memory, change, making, force=force)
-            texts, found = documents.render_differing(memory, making, compare(making, force=force), facts=True)
+            texts, result = documents.render_differing(memory, making, compare(making, force=force), facts=True)
             documents.write_documents(memory, texts)
             files.replace(files.locate(memory.folder, UNTRACKED), documents.IGNORE_ALL)
-            return outcome, found
-        texts, found = documents.render_differing(memory, making, found, facts=True)
+            return outcome, result
+        texts, result = documents.render_differing(memory, making, result, facts=True)
         documents.write_documents(memory, texts)
         documents.remove_ignore_rule(memory)
         changed = tuple(texts)
@@ -59,19 +59,19 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
             files.replace(files.locate(memory.folder, _ATTRIBUTES), text)
             changed = (*changed, _ATTRIBUTES)
             dirty = pending_state.uncommitted(memory)
-        waiting = [path for path in documents.up_to_date((*making.names(), SOURCES), found) if path in dirty]
+        waiting = [path for path in documents.up_to_date((*making.names(), SOURCES), result) if path in dirty]
         paths = tuple(dict.fromkeys((*changed, *waiting)))
         if no_commit and paths:
             why = "no commit was asked for"
-            return Outcome(change, pending=why, hint="`memctl commit` makes it", documents=paths), found
+            return Outcome(change, pending=why, hint="`memctl commit` makes it", documents=paths), result
         ours = [path for path, code in dirty.items() if manual_edits.is_ours(path, code) and path != _ATTRIBUTES]
         if operation := memory.repository.under_way():
             hint = f"`git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then go on with the {operation[2:]}"
-            return Outcome(change, pending=f"{operation} is under way", hint=hint, documents=paths), found
+            return Outcome(change, pending=f"{operation} is under way", hint=hint, documents=paths), result
         if any(not path.startswith(f"{FOLDER}/") for path in ours):
             why = "the documents show edits that are not committed"
-            return Outcome(change, pending=why, hint="`memctl commit` commits the edits, too", documents=paths), found
-        return _commit_documents(memory, change, paths), found
+            return Outcome(change, pending=why, hint="`memctl commit` commits the edits, too", documents=paths), result
+        return _commit_documents(memory, change, paths), result
 
 
 def complete_merge(memory: Memory) -> str:

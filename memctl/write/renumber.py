@@ -20,7 +20,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import commits, index, trees
-from memctl.git.first_commits import Authorship, History
+from memctl.git.first_commits import FirstCommits, History
 from memctl.git.index import Sides
 from memctl.record import checkpoint, handoff, session_page
 from memctl.record.change import RENUMBER, Change, Delete, RecordAction, Write, WriteOptions
@@ -88,12 +88,12 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
     holders += [*id_collisions.of_pages(snapshot, history), *id_collisions.of_headings(snapshot, history)]
     if not holders and not apart:
         return Renumbering(Change(op=RENUMBER, title="nothing"), returned=tuple(returned.items()))
-    given = _packages(apart, holders)
-    others = [file for file in _other_files(snapshot) if file.path not in given]
+    renamed_packages = _packages(apart, holders)
+    others = [file for file in _other_files(snapshot) if file.path not in renamed_packages]
     rewriting = Rewriting(holders, [*records, *others], history)
     packages = id_collisions.packages(holders)
     old: dict[str, str] = {}
-    new = dict(given)
+    new = dict(renamed_packages)
     for file, moving, text in rewriting.texts():
         path = id_collisions.new_path(moving) if moving else packages.get(file.path, file.path)
         if text != file.text or path != file.path or file.apart:
@@ -120,7 +120,7 @@ def _merge_strayed(
         path = paths[parse(item.text, item.path)[0].memory_id]
         merged = merge.merge(item.base or "", item.text, new.get(path) or snapshot.read(path), prefer="theirs")
         new[path] = merged.text
-        yield from ((path, one) for one in merged.lost)
+        yield from ((path, loss) for loss in merged.lost)
 
 
 def _returned_files(snapshot: Snapshot) -> dict[str, str]:
@@ -140,7 +140,7 @@ def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateReco
     unmerged = index.conflicting_files(memory.repository, memory.prefix)
     wanted = {blob for sides in unmerged.values() for blob in (sides.base, sides.ours, sides.theirs) if blob}
     contents = trees.blobs(memory.repository, wanted, files.MAX_BYTES)
-    found: list[SeparateRecord] = []
+    records: list[SeparateRecord] = []
     for tracked, sides in unmerged.items():
         path = tracked[len(memory.prefix) + 1 :]
         if not files.is_record_path(path, BY_FOLDER):
@@ -158,8 +158,8 @@ def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateReco
                 continue  # one side deleted it, and only a person can tell whether it is to stay
             packages = _packages_of_both(memory, unmerged, contents, path)
             for text, memory_id, package in zip(texts, memory_ids, packages, strict=True):
-                found.append(SeparateRecord(path, text or "", package, base if memory_id == before else None))
-    return found
+                records.append(SeparateRecord(path, text or "", package, base if memory_id == before else None))
+    return records
 
 
 def _packages_of_both(
@@ -182,16 +182,20 @@ def _packages_of_both(
 
 def _packages(apart: Sequence[SeparateRecord], holders: Sequence[Holder]) -> dict[str, str]:
     """Return the packages of handoffs that shared a path, by their new paths and with the new ids."""
-    found = {}
+    packages = {}
     for item in apart:
         record = parse(item.text, item.path)[0]
-        mine = [one for one in holders if (one.path, one.origin.mark) == (item.path, record.memory_id) and one.moves]
+        mine = [
+            holder
+            for holder in holders
+            if (holder.path, holder.origin.mark) == (item.path, record.memory_id) and holder.moves
+        ]
         if item.package is not None:
             text, path = item.package, id_collisions.new_path(mine[0]) if mine else item.path
-            for one in mine:
-                text = re.sub(rf"(?<![\w-]){re.escape(one.name)}(?![\w-])", one.now, text)
-            found[package_path(path)] = text
-    return found
+            for holder in mine:
+                text = re.sub(rf"(?<![\w-]){re.escape(holder.name)}(?![\w-])", holder.now, text)
+            packages[package_path(path)] = text
+    return packages
 
 
 def _records(snapshot: Snapshot, apart: Sequence[SeparateRecord]) -> Iterator[MemoryFile]:
@@ -223,14 +227,14 @@ def _text(snapshot: Snapshot, path: str) -> str | None:
 def _commit_change(holders: Sequence[Holder]) -> Change:
     """Return a Change without files that says what was renamed, and what keeps each name."""
     renamed = [holder for holder in holders if holder.moves]
-    kept = {holder.name: holder.title for holder in holders if holder.now == holder.name}
+    titles = {holder.name: holder.title for holder in holders if holder.now == holder.name}
     names = [f"{holder.name} -> {holder.now}" for holder in renamed[:_SHOWN]]
     title = ", ".join([*names, *(["…"] if len(renamed) > _SHOWN else [])])
     if not renamed:
         meant = ", ".join(dict.fromkeys(holder.now for holder in holders if holder.now != holder.name))
         title = f"references to {meant}" if meant else "records that a merge had put into one file"
     deeds = tuple(
-        RecordAction(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}, which is {kept[holder.name]!r} now")
+        RecordAction(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}, which is {titles[holder.name]!r} now")
         for holder in renamed
     )
     named = [*(holder.now for holder in renamed), *(holder.name for holder in renamed)]
@@ -251,10 +255,13 @@ class StagedMerge(msgspec.Struct, frozen=True):
 
 
 def stage_merge(memory: Memory) -> StagedMerge | None:
-    """Stage the files of pending renumberings during a merge; None if there is no merge or no such renumbering."""
+    """Stage the files of pending renumberings during a merge, and return the result.
+
+    The result is None if no merge is unfinished, or if no renumbering is pending.
+    """
     with lock.hold(memory.repository.shared / "lock"):
-        waiting = [one for one in pending_state.open_entries(memory) if one.stage == PENDING and not one.undone]
-        entries = [one for one in waiting if one.change.op == RENUMBER]
+        waiting = [entry for entry in pending_state.open_entries(memory) if entry.stage == PENDING and not entry.undone]
+        entries = [entry for entry in waiting if entry.change.op == RENUMBER]
         if not entries or not memory.repository.is_merging():
             return None
         paths = tuple(dict.fromkeys(path for entry in entries for path in entry.change.paths))
@@ -290,14 +297,14 @@ def _unstageable_files(memory: Memory, change: Change, held: Mapping[str, str | 
 
     They had other contents on the disk than in the index before the change, or have by now.
     """
-    old = {write.path: write.old for write in change.writes} | {one.path: one.old for one in change.deletes}
+    old = {write.path: write.old for write in change.writes} | {delete.path: delete.old for delete in change.deletes}
     new = {write.path: write.text for write in change.writes}
-    found = []
+    files = []
     for path, before in old.items():
         staged_now = path in held and held[path] in (None, before, new.get(path))
         if not (staged_now or (path not in held and before is None)) or _on_disk(memory, path) != new.get(path):
-            found.append(path)
-    return found
+            files.append(path)
+    return files
 
 
 def _on_disk(memory: Memory, path: str) -> str | None:
@@ -337,7 +344,7 @@ def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
     renumberings: list[Renumbering] = []
 
     def plan(_: object) -> Change:
-        history = Authorship(memory.repository, memory.prefix)
+        history = FirstCommits(memory.repository, memory.prefix)
         snapshot = load.disk(memory)
         renumberings.append(renumber(snapshot, history, conflicting_records(memory, snapshot)))
         return renumberings[0].change
@@ -350,7 +357,7 @@ def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
 
 def _settle_ownership(memory: Memory, renumbering: Renumbering) -> list[str]:
     """Write the new ids of handoffs into the reasons of ownerships; return a line for each."""
-    if not any(one.record and one.record.memory_type == HANDOFF.name for one in renumbering.renamed):
+    if not any(holder.record and holder.record.memory_type == HANDOFF.name for holder in renumbering.renamed):
         return []
     try:
         return [f"ownership: {line}" for line in handoffs.settle(memory).lines]

@@ -27,20 +27,20 @@ def split(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Chang
     paths = [path for path in change.paths if path.startswith(FOLDERS)]
     tip = sessions_ref.head(memory)
     items = memory.repository.objects.read([f"{tip}:{memory.tracked(path)}" for path in paths]) if tip else []
-    there = {path for path, item in zip(paths, items, strict=bool(tip)) if item is not None}
+    on_ref = {path for path, item in zip(paths, items, strict=bool(tip)) if item is not None}
     is_new_there = not keeps and hook_commits.mode(memory.repository) == hook_commits.RECORDS
 
     def goes_there(write: Write) -> bool:
         if write.path not in paths or os.path.lexists(memory.folder / write.path):
             return False
-        return write.path in there or is_new_there
+        return write.path in on_ref or is_new_there
 
     beside = tuple(write for write in change.writes if goes_there(write))
     here = tuple(write for write in change.writes if write not in beside)
     deletes = [
-        delete for delete in change.deletes if delete.path not in there or os.path.lexists(memory.folder / delete.path)
+        delete for delete in change.deletes if delete.path not in on_ref or os.path.lexists(memory.folder / delete.path)
     ]
-    gone = tuple(delete for delete in change.deletes if delete.path in there)
+    gone = tuple(delete for delete in change.deletes if delete.path in on_ref)
     return (
         msgspec.structs.replace(change, writes=here, deletes=tuple(deletes)),
         msgspec.structs.replace(change, writes=beside, deletes=gone),

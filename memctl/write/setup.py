@@ -52,8 +52,8 @@ def plan(
 def plan_documents(memory: Memory, value: str) -> Change:
     """Return the Change that sets `docs` in config.yaml to `value`."""
     text = files.read(memory.folder, CONFIG)
-    kept = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("docs:", "default_branch:")))
-    changed = kept + _documents_lines(memory.repository, value)
+    rest = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("docs:", "default_branch:")))
+    changed = rest + _documents_lines(memory.repository, value)
     return Change(op="edit", title=f"{CONFIG} (docs: {value})", writes=(Write(CONFIG, changed, text),))
 
 

@@ -50,9 +50,11 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
     `base` is the version or id of the checkpoint that the state continues, "" for the newest in this worktree. `window`
     is the number of the context window, None for the session's own. `is_whole` says that the new state replaces the
     earlier one, so that steps that it does not name are dropped unless they are done; otherwise the new state is added
-    to the earlier one. `dropped` are steps to remove. `knows_files` says that the state's list of files is complete;
-    otherwise files that Git knows to be changed are added. Sizes are in tokens: `scs_size` is that of what all agents
-    at work share, `aws_size` that of all that is in the window; None stands for the latest that is known.
+    to the earlier one. `dropped` are the texts of steps to remove. `knows_files` says that the state's list of files is
+    complete; otherwise the files that the work touched since the earlier checkpoint, as far as Git knows, are added.
+
+    `scs_size` and `aws_size` are sizes in tokens: of the part of the context window that all agents at work share, and
+    of everything in the window. None stands for the size in the workflow's latest event that has one.
     """
 
     workflow: str = ""
@@ -65,32 +67,33 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
     aws_size: int | None = None
 
 
-def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOptions) -> Change:
-    """Return the Change that saves a state as a checkpoint; raises MemctlError for a stale base or a wrong value.
+def change(memory: Memory, snapshot: Snapshot, new: TaskState, options: SaveOptions) -> Change:
+    """Return the Change that saves the state of a task as a checkpoint.
 
-    `given` is the state as its writer gives it.
+    `new` is the state as its writer gives it. Raises MemctlError for a wrong value, and if a newer checkpoint than the
+    one that `options` name as the base was saved meanwhile.
     """
-    given = progress.normalise(given)
-    if unfit := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in given.steps
+    new = progress.normalise(new)
+    if unfit := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in new.steps
                  if not 0 < len(step.text) <= LONGEST_LINE]:  # fmt: skip
         raise InvalidFields(_UNFIT, unfit, _FITTING)
-    workflow = options.workflow or checkpoints.workflow_for(memory, snapshot, given.goal)
-    found = checkpoints.read(snapshot, workflow)
-    checkpoints.refuse_broken(snapshot, found)
-    last = _last(memory, snapshot, workflow, found, options.base)
-    before = last if last and (not given.goal or given.goal == last.goal) else None  # else it is another task
-    goal = given.goal or (last.goal if last else "")
+    workflow = options.workflow or checkpoints.workflow_for(memory, snapshot, new.goal)
+    saved = checkpoints.read(snapshot, workflow)
+    checkpoints.refuse_broken(snapshot, saved)
+    last = _last(memory, snapshot, workflow, saved, options.base)
+    before = last if last and (not new.goal or new.goal == last.goal) else None  # else it is another task
+    goal = new.goal or (last.goal if last else "")
     if not is_meaningful(goal):
         missing = "is missing: the first checkpoint of a workflow needs it"
         wrong = f"{goal!r} is only a placeholder" if goal else missing
         hint, other = "say what the task is", checkpoints.workflow_to_resume(memory, snapshot)
         hint += f", or continue that of {other} with `--workflow {other}`" if not goal and other != workflow else ""
         raise InvalidFields("this checkpoint is incomplete:", [("goal", wrong)], hint, USAGE)
-    number = _number(memory, snapshot, workflow, options, last, found.checkpoints)
+    number = _number(memory, snapshot, workflow, options, last, saved.checkpoints)
     events = task_events.since_checkpoint(event_stream.read(memory).events, workflow)
-    if not given.phases and (named := next((event.phase for event in reversed(events) if event.phase), "")):
-        given = msgspec.structs.replace(given, phases=(*(before.phases if before else ()), named))
-    state = _state(memory, snapshot, given, before, last, options)
+    if not new.phases and (phase := next((event.phase for event in reversed(events) if event.phase), "")):
+        new = msgspec.structs.replace(new, phases=(*(before.phases if before else ()), phase))
+    state = _state(memory, snapshot, new, before, last, options)
     made = _checkpoint(
         memory, number, state, task_events.lines(events)[-_MOST_EVENTS:], _metrics(options, events, last)
     )
@@ -128,7 +131,7 @@ def update(
 def _state(
     memory: Memory,
     snapshot: Snapshot,
-    given: TaskState,
+    new: TaskState,
     before: TaskState | None,
     last: Checkpoint | None,
     options: SaveOptions,
@@ -140,12 +143,12 @@ def _state(
         msgspec.structs.replace(step, **{name: getattr(step, name) or value for name, value in stamp.items()})
         if step.status == DONE
         else step
-        for step in given.steps
+        for step in new.steps
     )
-    given = msgspec.structs.replace(given, steps=steps)
+    new = msgspec.structs.replace(new, steps=steps)
     dropped = tuple(map(one_line, options.dropped))
-    state = progress.take_whole(before, given) if options.is_whole else progress.add(before, given, dropped)
-    knows_files = options.knows_files or (options.is_whole and given.files)
+    state = progress.take_whole(before, new) if options.is_whole else progress.add(before, new, dropped)
+    knows_files = options.knows_files or (options.is_whole and new.files)
     return msgspec.structs.replace(
         state,
         files=state.files if knows_files else environment.touched_since(memory, now, last, state.files),
@@ -154,18 +157,18 @@ def _state(
     )
 
 
-def _last(memory: Memory, snapshot: Snapshot, workflow: str, found: Checkpoints, base: str) -> Checkpoint | None:
+def _last(memory: Memory, snapshot: Snapshot, workflow: str, saved: Checkpoints, base: str) -> Checkpoint | None:
     """Return the checkpoint to continue: the one that `base` names, here or on another branch, or else the newest.
 
     Raises MemctlError if two clones saved one each of the newest version, and `base` is the id of neither.
     """
-    named = next((one for one in found.checkpoints if one.checkpoint_id == base), None)
-    if named is None and found.twins:
+    wanted = next((candidate for candidate in saved.checkpoints if candidate.checkpoint_id == base), None)
+    if wanted is None and saved.twins:
         raise MemctlError(
-            f"{' and '.join(found.twins)} were saved at the same time",
+            f"{' and '.join(saved.twins)} were saved at the same time",
             "name the one to continue with --base ID, and add what the other has",
         )
-    last = named or next(iter(found.checkpoints), None)
+    last = wanted or next(iter(saved.checkpoints), None)
     if base and (last is None or base not in (last.checkpoint_id, str(last.version))):
         other = checkpoints.on_any_branch(memory, snapshot, "" if base.isdecimal() else base, workflow)
         last = other if other and base in (other.checkpoint_id, str(other.version)) else last
@@ -188,14 +191,14 @@ def _number(
     known = checkpoints.all_versions(memory, snapshot, workflow)
     newest = max(filter(Version(base, window).is_behind, known), default=None)
     if newest is not None:
-        one = next((one for one in here if one.checkpoint_id == newest.id), None)
-        where = f" by {one.saved_by}, {one.saved_at}" if one else ", which another branch or remote has"
+        own = next((candidate for candidate in here if candidate.checkpoint_id == newest.id), None)
+        where = f" by {own.saved_by}, {own.saved_at}" if own else ", which another branch or remote has"
         mine = f"this goes on from version {base} in window {window}"
         mine = mine if newest.version > base else f"window {window} is over"
         how = f"then save with --base {newest.version} --window {newest.window}"
         hint = f"read it with `memctl checkpoint show {newest.id}`, {how}"
         raise MemctlError(f"stale: {mine}: {newest.id} is newer{where}", hint)
-    highest = max((one.version for one in known), default=0)
+    highest = max((version.version for version in known), default=0)
     if base > highest:
         raise MemctlError(f"there is no version {base} of {workflow}", f"the newest is {highest}", USAGE)
     return Version(base + 1, window, workflow=workflow)
@@ -205,8 +208,8 @@ def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) ->
     """Return the number of the context window: the given one, or the session's own; for a new session the next one."""
     if options.window is not None or not here:
         return options.window or 1
-    newest = max(one.window_id for one in here)
-    own = [one.window_id for one in here if one.session == memory.session]
+    newest = max(candidate.window_id for candidate in here)
+    own = [candidate.window_id for candidate in here if candidate.session == memory.session]
     return max(own, default=newest + 1) if memory.session else newest
 
 
@@ -216,8 +219,8 @@ def _references(memory: Memory, snapshot: Snapshot) -> Iterator[RecordReference]
     Work is blocked by blockers of all agents, issues that block records, and blockers of states. The other records are
     important decisions, open issues by severity, and learnings.
     """
-    for one in ref_state.read(memory).state.global_blockers.values():
-        yield RecordReference(EVERYBODY, cut(one_line(one.text), LONGEST_LINE), f"noted by {one.agent_id}")
+    for blocker in ref_state.read(memory).state.global_blockers.values():
+        yield RecordReference(EVERYBODY, cut(one_line(blocker.text), LONGEST_LINE), f"noted by {blocker.agent_id}")
     for record in snapshot.open_records:
         if record.memory_type == ISSUE.name and record.blocks:
             yield _reference(record, f"{BLOCKS} {', '.join(record.blocks)}")
@@ -279,22 +282,22 @@ def _checkpoint(
 def note(memory: Memory, made: Checkpoint) -> None:
     """Add the event "a checkpoint was saved" to the events of the checkpoint's workflow.
 
-    Events before it count as part of the checkpoint from then on.
+    From then on all earlier events of the workflow count as part of the checkpoint.
     """
     name = made.checkpoint_id
     fields = {"event_type": "checkpoint", "action_taken": f"saved {name}", "checkpoint_id": name}
     task_events.emit(memory, made.workflow_id, fields)
 
 
-def save(memory: Memory, given: TaskState, how: SaveOptions, options: WriteOptions) -> tuple[Checkpoint, Outcome]:
+def save(memory: Memory, state: TaskState, how: SaveOptions, options: WriteOptions) -> tuple[Checkpoint, Outcome]:
     """Save the state of a task as a checkpoint, and return it with the outcome of the write.
 
-    `given` is the state as its writer gives it, `how` are options of the checkpoint, and `options` those of every
-    write. With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. Raises
-    MemctlError if the base is stale, or if a value is wrong. If the event can't be added to the stream, the outcome has
-    a warning.
+    `state` is the state as its writer gives it, `how` are options of the checkpoint, and `options` those of every
+    write. With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. If the event "a
+    checkpoint was saved" can't be added to the workflow's events, the outcome has a warning. Raises MemctlError as
+    `change` does.
     """
-    outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), given, how), options)
+    outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), state, how), options)
     write = outcome.change.writes[0]
     made = checkpoint.parse(write.text, write.path)
     if not options.dry_run:

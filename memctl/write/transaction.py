@@ -48,9 +48,9 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """Write and commit the Change that `plan` returns, without finishing interrupted handoffs first.
+    """Write and commit the Change that `plan` returns, as `carry_out` does, but finish no interrupted handoffs first.
 
-    `ownership_transaction`, which finishes handoffs, writes their records with it.
+    `ownership_transaction`, which finishes interrupted handoffs, calls this function to write their records.
     """
     with (
         lock.hold(memory.repository.shared / "lock") as last_held,
@@ -62,7 +62,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
         if not options.dry_run:
             waiting = recovery.recover(memory)
             _settle(memory)
-        asked = memory.asked
+        status = memory.asked
         sequence = Sequence(memory)
         change = commit.with_author(memory, plan(sequence), options.reason)
         if options.redact:
@@ -98,7 +98,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             files.replace_all(memory.folder, prepared, [delete.path for delete in change.deletes])
             entry = journal.advance(entry, entry.written)
             waiting = recovery.drop_replaced([*waiting, entry]) if waiting else [entry]
-            memory.asked = asked
+            memory.asked = status
             try:
                 outcome = replace(_committed(memory, waiting, options, variables), advice=advice)
                 done.append(outcome.description)
@@ -128,10 +128,10 @@ def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOption
 
 
 def check(memory: Memory, change: Change, options: WriteOptions) -> None:
-    """Raise MemctlError if a change would leave an unreadable record, lose text, or commit what must not be in history.
+    """Raise MemctlError if a change must not be written.
 
-    That is text with control characters or with what looks like a credential. `options` may allow a credential
-    (`allow_secret`), and the loss of text that no commit has (`discard`).
+    The reasons are: a file would be too large; a record would be invalid; a text has control characters, or what looks
+    like a credential (unless `options.allow_secret`); text that no commit has would be lost (unless `options.discard`).
     """
     for write in change.writes:
         # A credential is redacted even if the mark makes the record too large.
@@ -161,10 +161,10 @@ def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str,
         return ()
     from memctl.write import hints  # for a person who writes
 
-    found = hints.hints_for(memory, change, with_advice=not options.strict)
-    if found and options.strict:
-        raise MemctlError("\n".join(found), "nothing was written; correct that, or leave out --strict")
-    return found
+    all_hints = hints.hints_for(memory, change, with_advice=not options.strict)
+    if all_hints and options.strict:
+        raise MemctlError("\n".join(all_hints), "nothing was written; correct that, or leave out --strict")
+    return all_hints
 
 
 def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
@@ -193,8 +193,8 @@ def _refuse_controls(change: Change) -> None:
         if not files.is_record_path(write.path, BY_FOLDER) and kind_at(write.path) is None:
             continue
         for field, line in credentials.added_lines(write):
-            if found := characters.first_control_character(line):
+            if character := characters.first_control_character(line):
                 raise MemctlError(
-                    f"{write.path}: {field}: a line has the control character {found!r}",
+                    f"{write.path}: {field}: a line has the control character {character!r}",
                     "take it out; most programs print without colours if NO_COLOR is set",
                 )

@@ -111,8 +111,12 @@ def _current_id(memory: Memory, path: str, text: str) -> str:
         record = parse(text, path)[0]
     except InvalidRecord:
         return ""
-    found = load.disk(memory).catalogue.with_alias(record.id)
-    same = [one.id for one in found if record.memory_id == one.memory_id or record.title == one.title]
+    records = load.disk(memory).catalogue.with_alias(record.id)
+    same = [
+        candidate.id
+        for candidate in records
+        if record.memory_id == candidate.memory_id or record.title == candidate.title
+    ]
     return same[0] if same else ""
 
 

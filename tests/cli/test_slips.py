@@ -225,6 +225,7 @@ def test_link_takes_a_relation_as_options_write_it(memctl: Memctl) -> None:
     ("query", "note"),
     [
         ("++", "hint: the query has no words"),
+        ("what is The", "hint: every text may have these words"),
         ("C#", "note: signs are not searched: 'C#' finds 'C'"),
         ("use c++ here", "note: signs are not searched: 'c++' finds 'c'"),
         ("-x", "note: signs are not searched: '-x' finds 'x'"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.git.first_commits import Authorship, Origin
+from memctl.git.first_commits import FirstCommits, Origin
 from memctl.git.repository import open_repository
 from tests.conftest import git
 
@@ -34,8 +34,8 @@ def commit(repo: Path, name: str, text: str, second: int) -> None:
     git(repo, "commit", "-q", "-m", name, f"--date=2025-11-04T00:00:0{second}Z")
 
 
-def history(repo: Path, revision: str = "") -> Authorship:
-    return Authorship(open_repository(repo), ".memory", revision)
+def history(repo: Path, revision: str = "") -> FirstCommits:
+    return FirstCommits(open_repository(repo), ".memory", revision)
 
 
 @pytest.mark.parametrize("revision", ["", "main"])

@@ -17,7 +17,7 @@ import pytest
 from memctl.hooks.hosts import CLAUDE_CODE
 from memctl.pack.budget_fill import TOO_LARGE
 from memctl.text.fit import LIMIT, length
-from tests.conftest import Memctl, git, record_all, slow
+from tests.conftest import Memctl, Once, git, record_all, slow
 from tests.generated import COUNTERS
 from tests.hooks.session import Session
 
@@ -60,10 +60,13 @@ def lines_of(chance: random.Random, decisions: int, issues: int) -> str:
 
 
 @pytest.fixture
-def imported(memctl: Memctl, repo: Path) -> list[dict[str, Any]]:
-    memctl("import", "-", stdin=lines_of(random.Random(7), 36, 300))
-    found: list[dict[str, Any]] = memctl("list", "--limit", "0", "--json").data["records"]
-    return found
+def imported(memctl: Memctl, once: Once) -> list[dict[str, Any]]:
+    def make() -> list[dict[str, Any]]:
+        memctl("import", "-", stdin=lines_of(random.Random(7), 36, 300))
+        found: list[dict[str, Any]] = memctl("list", "--limit", "0", "--json").data["records"]
+        return found
+
+    return once(make)  # type: ignore[no-any-return]
 
 
 def places(records: list[dict[str, Any]], pack: str) -> tuple[set[str], set[str], int]:

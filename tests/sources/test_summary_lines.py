@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.sources.summary_lines import ViewRow, rows
+from memctl.sources.summary_lines import SummaryLine, rows
 
 PATHS = ["a.py", "a.ts", "a.go", "a.md", "a.json", "a.yaml", "a.toml", "a.log", "Makefile", "a.csv"]
 
 
-def lines(found: list[ViewRow]) -> list[str]:
+def lines(found: list[SummaryLine]) -> list[str]:
     """The lines as they stand, with what may follow in each."""
     told: list[str] = []
     for row in found:

@@ -78,6 +78,25 @@ def test_the_title_counts_more_than_the_body(repo: Path, memctl: Memctl) -> None
     assert numbers(snapshot(repo).texts, "lantern") == [2, 1]
 
 
+def test_a_known_word_without_its_first_letter_is_no_substitute(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "The old way", "--lesson", "is over")
+    substitutes = snapshot(repo).texts.substitutes
+    assert substitutes("told away") == {}
+    assert substitutes("voer") == {"voer": ("over",)}
+
+
+def test_numbers_and_times_of_other_tools_are_no_words_of_a_record(repo: Path, memctl: Memctl) -> None:
+    other = {
+        "source_id": "bd-xmf",
+        "priority": 2,
+        "closed_at": "2026-02-26T20:45:26Z",
+        "form": {"file": "x.md", "n": "a b"},
+    }
+    memctl("import", "-", stdin=json.dumps({"memory_type": "learning", "title": "One", **other}))
+    texts = snapshot(repo).texts
+    assert [numbers(texts, query) for query in ("xmf", "x.md", "45", "priority", "form")] == [[1], [1], [], [], []]
+
+
 def test_misspelt_word_has_its_substitutes(texts: Texts) -> None:
     assert texts.substitutes("conection of teh pool") == {"conection": ("connection",)}
     assert texts.substitutes("connection") == {}

@@ -42,7 +42,7 @@ def test_headings_agree_with_the_commonmark_parser(text: str) -> None:
         for opening, inline in pairwise(tokens)
         if opening.type == "heading_open" and opening.level == 0
     ]
-    found = headings.of(text)
+    found = headings.parse(text)
     lines = len(text.split("\n"))
     ends = [text.count("\n", 0, one.end) if one.end < len(text) or text.endswith("\n") else lines for one in found]
     placed = [(one.level, one.title, text.count("\n", 0, one.start), end) for one, end in zip(found, ends, strict=True)]
@@ -61,7 +61,7 @@ def test_parts_of_a_text_join_to_the_text(text: str) -> None:
 def test_text_after_a_closed_fence_is_outside_of_it(text: str) -> None:
     closed = headings.close_fence(text)
     assert closed.startswith(text)
-    assert headings.of(f"{closed}\n\n## Next\n")[-1].title == "Next"
+    assert headings.parse(f"{closed}\n\n## Next\n")[-1].title == "Next"
 
 
 @pytest.mark.parametrize("open_", ["```", "  ~~~", "<!-- a", "<pre>", "<?php", "<![CDATA[", "<!DOCTYPE"])

@@ -89,15 +89,26 @@ WRITES: list[tuple[str, ...]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive as it is; tests get copies."""
+    folder = tmp_path_factory.mktemp("unpacked")
+    with tarfile.open(ARCHIVE) as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """The archive, unpacked. What names the place where it was made names this one: a clone can't be moved about.
+def place(unpacked: Path, tmp_path: Path) -> Path:
+    """A copy of what is in the archive. What names the place where it was made names this one.
+
+    A clone can't be moved about otherwise.
 
     Git's hooks and merge drivers stay as they are, to the byte: the program that they name for want of one on the
     PATH is gone, as it is after an upgrade into another environment.
     """
-    with tarfile.open(ARCHIVE) as tar:
-        tar.extractall(tmp_path, filter="data")
+    for folder in unpacked.iterdir():
+        copied(folder, tmp_path / folder.name)
     move(PLACE, tmp_path)
     return tmp_path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ BLOCKER = "Blocked by: the staging database refuses more than 17 clients"
 FAILS = "FAILED tests/test_pool.py::test_size - AssertionError: assert 3 == 4"
 
 
+@functools.cache  # conversations have much in common, and what is read of the checkout stays as it is
 def shell(command: str) -> str:
     return subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT, check=False).stdout
 

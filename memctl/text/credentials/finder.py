@@ -1,9 +1,10 @@
 """Find credentials in a text, and redact them.
 
-A text is searched in windows, and each window only with those rules of which a word occurs in it. The search runs on a
-copy of the same length in which every character that is not ASCII is a question mark, so that offsets agree.
+A text is searched in parts, which `windows` yields. In each part a rule is tried only if one of the rule's words occurs
+there. The search runs on a copy of the same length in which every character that is not ASCII is a question mark, so
+that offsets agree.
 
-Credentials of several lines, or longer than a window, are found separately: private keys and signed tokens.
+Private keys and signed tokens have several lines or are longer than a window, so they are found separately.
 """
 
 from __future__ import annotations
@@ -111,16 +112,17 @@ class Span(NamedTuple):
 def find(text: str, *, strict: bool = False) -> list[Span]:
     """Return the credentials in a text, in their order; none overlaps another.
 
-    With `strict`, for text that nobody reads before it is committed, every word that looks like a random key counts.
+    With `strict`, every word that looks like a random key counts as a credential. It is meant for text that nobody
+    reads before it is committed.
     """
     flat = _flat(text)
-    found = list(_by_rules(flat))
+    places = list(_by_rules(flat))
     if strict:
         import memctl.text.credentials.values as values
 
         last = len(rules.table())
-        found += [(start, end, last) for start, end in values.random_words(flat)]
-    return _merge(flat, found) if found else []
+        places += [(start, end, last) for start, end in values.random_words(flat)]
+    return _merge(flat, places) if places else []
 
 
 @lru_cache(maxsize=8)  # it is called for a new record twice: for the check, and for the cache
@@ -133,7 +135,8 @@ def is_in(text: str) -> bool:
 def redact(text: str, *, strict: bool = True) -> str:
     """Return a text with a mark such as `[redacted: GitHub token]` in place of each credential.
 
-    Marks that the text has already are not taken for credentials. `strict` is as in `find`.
+    Marks that the text has already are not taken for credentials. With `strict`, every word that looks like a random
+    key counts as a credential.
     """
     for _ in range(_PASSES):
         spans = find(text, strict=strict)
@@ -216,20 +219,20 @@ def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
 def _rules_for(part: str, lower: str) -> list[CredentialRule]:
     """Return the rules with a word that occurs in a part of a text; `lower` is that part in lower case."""
     by_start, short, capitals = _by_word()
-    found: dict[int, CredentialRule] = {}
+    rules: dict[int, CredentialRule] = {}
     data = lower.encode("ascii")
     for offset in range(_START):  # pieces of 4 bytes as numbers: looking them up is ten times as fast as with texts
         end = len(data) - (len(data) - offset) % _START
         for start in by_start.keys() & set(array(_NUMBER, data[offset:end])):
-            found |= {rule.place: rule for word, rule in by_start[start] if word in (part if rule.has_case else lower)}
+            rules |= {rule.place: rule for word, rule in by_start[start] if word in (part if rule.has_case else lower)}
     for has_case, words in short.items():
         text = part if has_case else lower
         for word, word_rules in words.items():
             if word in text:
-                found |= word_rules
+                rules |= word_rules
     if any(not match[0].islower() for match in _long_word().finditer(part)):
-        found |= capitals
-    return list(found.values())
+        rules |= capitals
+    return list(rules.values())
 
 
 @cache
@@ -369,11 +372,13 @@ def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: s
     return rule.shape.startswith("://") and flat[match.start() : match.start(1) - 1].endswith(f"/{value}")
 
 
-def _merge(flat: str, found: list[tuple[int, int, int]]) -> list[Span]:
+def _merge(flat: str, spans: list[tuple[int, int, int]]) -> list[Span]:
     """Merge overlapping candidates into spans, each with the name of the earliest rule in the table."""
     names = [*(rule.name for rule in rules.table()), RANDOM]
     merged: list[tuple[int, int, int]] = []
-    for start, end, place in sorted(one for one in found if one[0] < one[1] and "\0" not in flat[one[0] : one[1]]):
+    for start, end, place in sorted(
+        span for span in spans if span[0] < span[1] and "\0" not in flat[span[0] : span[1]]
+    ):
         if merged and start < merged[-1][1]:
             last = merged[-1]
             merged[-1] = (last[0], max(last[1], end), min(last[2], place))

@@ -51,8 +51,9 @@ _SHORT_NAME = 4  # letters; a vendor's name that is not longer may also be a par
 class CredentialRule:
     """One rule for finding credentials: a line of `rules.txt` with its name, words, shape, example and origin.
 
-    The rule's `pattern`, compiled at first use from the shape, is tried only on a text with one of its `words`. `place`
-    is the rule's place in the table: if two rules find the same credential, the earlier one names it.
+    The rule's `pattern`, compiled at first use from the shape, is tried only on a text with one of its `words`. `kind`
+    is the heading in `rules.txt` under which the rule stands, and decides how a value that the pattern finds is
+    checked. `place` is the rule's place in the table: if two rules find the same credential, the earlier rule names it.
     """
 
     __slots__ = ("_pattern", "example", "kind", "name", "origin", "place", "shape", "words")
@@ -70,9 +71,9 @@ class CredentialRule:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """The expression that finds candidates.
+        """The compiled regular expression that finds candidates for this rule.
 
-        The last group that matches is the value; without one, the whole match is.
+        The value of a candidate is the last group that matches, or the whole match if there is no such group.
         """
         if self._pattern is None:
             shape = re.sub(_AFTER, _behind, self.shape)

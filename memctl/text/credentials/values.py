@@ -1,15 +1,17 @@
 """Deciding whether a value that is assigned to a secret's name is a secret, and no placeholder, type, call or word.
 
 Random words (keys) are distinguished from identifiers, paths and known kinds of ids. The measure is the share of
-*familiar* pairs among the pairs of neighbouring letters and digits of a word. Familiar are the 200 pairs of letters
-that are the most frequent in words of code and prose (93 % of all pairs there; counted in the modules of Python's
-library), if both are lower-case or only the first is a capital, or if all letters between two signs are capitals. Pairs
-of two digits and those at a sign do not count; a lower-case letter before a capital counts half. Random words of 20 to
-64 characters have a share of 0.1 to 0.3, words that people write 0.6 and more.
+*familiar* pairs among the pairs of neighbouring letters and digits of a word. Random words of 20 to 64 characters have
+a share of 0.1 to 0.3, words that people write 0.6 and more.
 
-Measured with 2,000 random keys each of 20, 24, 28, 32, 40, 48 and 64 characters: 100 % are found of keys of letters and
-digits, 97 to 99.6 % of base64 (with slashes it may look like a path), 97 to 100 % of URL-safe base64, and 96 to 100 %
-of hexadecimal digits, except for those of 40 and 64 characters, the lengths of Git's ids. False alarms in 87 real
+A pair is familiar if it is one of the 200 pairs of letters that are the most frequent in words of code and prose (93 %
+of all pairs there; counted in the modules of Python's library). Its letters must both be lower-case, or only the first
+a capital; both may be capitals if all letters between two signs are. Pairs of two digits and pairs with a sign do not
+count. A pair of a lower-case letter and a capital after it counts half.
+
+Measured with 2,000 random keys each of 20, 24, 28, 32, 40, 48 and 64 characters: of keys of letters and digits 100 %
+are found, of base64 97 to 99.6 % (with slashes it may look like a path), of URL-safe base64 97 to 100 %, and of
+hexadecimal digits 96 to 100 %, except for keys of 40 and 64 digits, the lengths of Git's ids. False alarms in 87 real
 transcripts: 0.3 in 1,000 lines of messages and commands, 0.1 in 1,000 of all lines, most of them MD5 sums and names of
 temporary folders.
 """
@@ -36,7 +38,8 @@ _FAMILIAR = (
 def familiarity(word: str) -> tuple[float, float]:
     """Return the number of familiar pairs of neighbouring characters in a word, and the number of pairs that count.
 
-    For `getUserName2` they are 8 and 10.
+    The text at the top of this module says which pairs are familiar, and which count. For `getUserName2` the numbers
+    are 8 and 10.
     """
     familiar = counted = 0.0
     known = _familiar()
@@ -122,8 +125,8 @@ def _is_path_word(text: str, start: int, word: str) -> bool:
     """Return whether a word with slashes is a path or a part of a URL: it begins as one, or has a part of words."""
     if text[start - 1 : start] in ("/", ".", "~", "@"):
         return True
-    named = _word_patterns()[2]
-    parts = (part for part in word.split("/") if named.fullmatch(part))
+    match = _word_patterns()[2]
+    parts = (part for part in word.split("/") if match.fullmatch(part))
     return any(familiar >= _NAMED * counted for familiar, counted in map(familiarity, parts))
 
 
@@ -197,7 +200,7 @@ def is_mixed(value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a value stands for a secret: `<token>`, `$TOKEN`, `${{ secrets.X }}`, `xxxx`, `changeme`."""
+    """Return whether a value only stands for a secret: `<token>`, `$TOKEN`, `${{ secrets.X }}`, `xxxx`, `changeme`."""
     if _patterns()["placeholder"].fullmatch(value) or _patterns()["hint"].search(value):
         return True
     if len(value) > _LONGEST_PLACEHOLDER:

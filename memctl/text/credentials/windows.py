@@ -1,7 +1,7 @@
 """Finding the places in a text where credentials may be: around long words that are no names, and names of secrets.
 
-Rules are tried only there, so ordinary text takes little time, and no expression is applied to more than a few thousand
-characters at once.
+Only these places are searched with the rules for credentials. So ordinary text takes little time, and no expression is
+applied to more than a few thousand characters at once.
 """
 
 from __future__ import annotations

@@ -339,7 +339,10 @@ BUFFER_LEAST = 50  # per mille of the window that must stay free; rules.md#alloc
 
 
 class CapacityLevel(msgspec.Struct, frozen=True):
-    """A level of fullness: from `least` percent on, with an action and ways to carry it out (rules.md#capacity)."""
+    """A level of how full a window is, which begins at `least` percent of the window (rules.md#capacity).
+
+    `action` says what to do at this level, and `responses` are ways to do it.
+    """
 
     name: str
     least: int
@@ -425,10 +428,12 @@ def occupancy(
     reported: int | None,
     usable: int | None = None,
 ) -> Occupancy:
-    """Return how full a window is, from the tokens counted for each type of context (`used`, by the type's name).
+    """Return how full a window of `window` tokens is, in all and by type of context.
 
-    `reported` are the tokens that the host says are in use, which count instead of the sum of `used`; None without a
-    report. `usable` is what can be filled before the host compacts, by default all of the window.
+    `portions` are the portions of the window that the types get. `used` maps the name of a type to the tokens that were
+    counted for it. `reported` is the number of tokens that the host says are in use, which replaces the sum of `used`;
+    None without a report. `usable` is the number of tokens that can be filled before the host compacts, by default all
+    of the window.
     """
     usages = [TypeUsage(portion, used.get(portion.share.name, 0)) for portion in portions]
     counted = sum(usage.used for usage in usages)

@@ -257,9 +257,9 @@ class TokenBudgetManager:
         return self._burnt[-1] if self._burnt else None
 
     def turns_until_exhausted(self, component: Component | None = None) -> float | None:
-        """Return the turns until a component's budget is used up, or without a component the window's.
+        """Return the turns until a component's budget is used up, or without a component the whole window's budget.
 
-        None if no turn was recorded, or none added tokens.
+        The result is None if no turn was recorded, or if no turn added tokens.
         """
         part = None if component is None else component_of(component)
         rate = self.burn_rate if part is None else _mean(self._burnt_by[part])
@@ -267,9 +267,9 @@ class TokenBudgetManager:
         return remaining / rate if rate > 0 else None
 
     def urgency(self, component: Component | None = None) -> str:
-        """Return how soon a component's budget is used up, or without a component the window's.
+        """Return how soon a component's budget is used up, or without a component the whole window's budget.
 
-        It is `critical` in fewer than 3 turns, `warning` in fewer than 10, else `normal`.
+        The result is `critical` for fewer than 3 turns, `warning` for fewer than 10, else `normal`.
         """
         turns = self.turns_until_exhausted(component)
         if turns is None or turns >= WARNING_TURNS:

@@ -25,8 +25,8 @@ from memctl.window.steps import ALL, SUB_AGENT
 def shorten_unread(engine: CompressionEngine, done: Cascade, most: int) -> Cascade:
     """Sum up results that the model has not read yet, the largest first, until at most `most` tokens are left.
 
-    `done` is the cascade so far. It is returned with this step, called `unread_results`; unchanged if it has no more
-    than `most` tokens.
+    `done` is the cascade so far. The result is this cascade with one more step, called `unread_results`, or `done`
+    itself if it has at most `most` tokens.
     """
     before, free = done.conversation, done.tokens - most
     if free <= 0:
@@ -37,11 +37,11 @@ def shorten_unread(engine: CompressionEngine, done: Cascade, most: int) -> Casca
 
 
 def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str]) -> Cascade:
-    """Have a sub-agent do the first open subtask worth its own window, and add its summary behind the last message.
+    """Have a sub-agent do one open subtask, and add the sub-agent's summary after the last message.
 
-    `done` is the cascade so far; it is returned with this step, unchanged if its target is reached or the engine has no
-    dispatcher. `goal` is the goal of the task. `given` has the subtasks that were delegated before, and gets the new
-    one.
+    The subtask is the first one that is worth a window of its own. `done` is the cascade so far. The result is this
+    cascade with one more step, or `done` itself if its target is reached or the engine has no dispatcher. `goal` is the
+    goal of the task. `given` has the subtasks that were delegated before; the new subtask is added to it.
     """
     conversation = done.conversation
     size, wanted = conversation.tokens, conversation.tokens - done.target
@@ -97,9 +97,10 @@ def reduce(
     evictor: EvictionEngine,
     steps: Collection[str] = ALL,
 ) -> Reduction:
-    """Make a conversation smaller until it has at most `target` tokens, and check that what must survive did.
+    """Make a conversation smaller until it has at most `target` tokens, and check what it lost.
 
-    `steps` are the names of the steps that may run. A target out of reach is no error: all of these steps run then.
+    `engine` compresses, `evictor` takes blocks out, and `steps` are the names of the steps that may run. If the target
+    can't be reached, all of these steps run, and no error is raised.
     """
     wanted = tuple(essentials.of_blocks(conversation.blocks))
     done = engine.run_steps(conversation, target, steps, evictor, is_guarded=True)

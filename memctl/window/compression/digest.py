@@ -71,9 +71,9 @@ class Digest(msgspec.Struct, frozen=True):
         return "\n\n".join([events.HEAD, *parts])
 
     def with_missing(self, wanted: Iterable[Essential]) -> Digest:
-        """Return the digest with the `wanted` things added that its text lacks, each to the section of its kind.
+        """Return the digest with those of the `wanted` things added that its text lacks.
 
-        A thing is left out if no section has its kind.
+        Each thing is added to the section for its kind, such as errors; a thing whose kind has no section is left out.
         """
         more: dict[str, tuple[str, ...]] = {}
         files, stated = self.state.files, self.stated

@@ -136,7 +136,7 @@ class CompressionEngine:
     def summarize_results(
         self, conversation: Conversation, free: int | None = None, *, is_unread: bool = False
     ) -> CompressionStep:
-        """Sum up large results of tools, the largest first, until `free` tokens are saved; None for all of them.
+        """Sum up large results of tools, the largest first, until `free` tokens are saved; with None sum up all.
 
         By default these are results that the model has read; with `is_unread` those that it has not read yet.
         """
@@ -151,7 +151,7 @@ class CompressionEngine:
     def progressive_summarize(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), free: int | None = None
     ) -> CompressionStep:
-        """Shorten answers and results by their age, the oldest first, until `free` tokens are saved; None for all.
+        """Shorten answers and results by their age, the oldest first, until `free` tokens are saved; with None all.
 
         `earlier` lists the things that an earlier step had to keep; this step must keep them, too.
         """
@@ -231,8 +231,9 @@ class CompressionEngine:
     ) -> Cascade:
         """Make a conversation smaller by the `allowed` steps, cheapest first, until it has at most `target` tokens.
 
-        A target out of reach is no error: all allowed steps run then. If `is_guarded`, no step may lose anything of the
-        independent list (`checklist`); an agent's loop needs the room in small windows, and is not guarded by it.
+        If the target can't be reached, all allowed steps run, and no error is raised. `evictor` takes blocks out;
+        without one there is no eviction. If `is_guarded`, no step may lose anything of the list that the module
+        `preservation.checklist` makes. An agent's loop leaves it False, because small windows need the tokens.
         """
         if conversation.tokens <= target:
             return Cascade(conversation, target)

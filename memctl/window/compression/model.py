@@ -197,10 +197,10 @@ _NO_BRACKETS = str.maketrans("[]", "()")
 
 
 def call_counts(model: Model | None) -> dict[str, Any]:
-    """Return how often a model was asked, and how many answers were used and refused, since they were last counted.
+    """Return how often a model was asked, and how many of its answers were used and refused, since the last such call.
 
-    The numbers come from `Model.take_counts` and are fields of a CompressionResult; {} without a model. A failure of
-    the model is added in the field `metadata`.
+    The result has fields of a CompressionResult by name, such as `{"llm_calls_used": 2, …}`; {} without a model. If the
+    model has failed, the field `metadata` has the reason.
     """
     if model is None:
         return {}
@@ -211,10 +211,10 @@ def call_counts(model: Model | None) -> dict[str, Any]:
 def result_by(
     answer: str, model: str, tool: str, arguments: Mapping[str, Any], output: str, needed: Collection[str] = ()
 ) -> str:
-    """Return a model's `answer` that sums up a tool's `output`, below a line that names both; "" if it is refused.
+    """Return a model's `answer` that sums up a tool's `output`, or "" if the answer is refused.
 
-    It is refused if it is on something else, and if it lacks a string in `needed` or the name of an error in the
-    output.
+    In the result a line before the answer names the tool and the model. The answer is refused if it is on something
+    else than the output, or if it lacks a string in `needed` or the name of an error in the output.
     """
     text = f"{SUMMED_UP}{rows.line(tool) or 'a tool'} by {model}]\n{answer}"
     form = rows.output_of(tool, arguments, output)

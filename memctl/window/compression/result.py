@@ -58,10 +58,11 @@ class Step(msgspec.Struct, frozen=True):
     """A step of the cascade, with the conversation's tokens before and after it.
 
     `wanted` are the tokens that were still to be freed when the step began. `refused` is the reason if nothing was
-    changed, `note` a remark. `fidelity` is the share (0 to 1) of the things that must survive that are left. `blocks`
-    is the number of blocks changed, None for a compaction. `llm_calls` is how often a model was asked, `llm_used` and
-    `llm_refused` how many of its texts were used and refused. `changes` has each changed block; `policy` is the
-    eviction policy that scored them, "" for other steps.
+    changed, `note` a remark. Of the things that must survive, such as decisions and paths, the share `fidelity` (0 to
+    1) is left; None if it was not measured. `blocks` is the number of blocks changed, None for a compaction.
+    `llm_calls` is how often a model was asked, `llm_used` and `llm_refused` how many of its texts were used and
+    refused. `changes` has each changed block; `policy` is the eviction policy that scored these blocks, "" for other
+    steps.
     """
 
     name: str

@@ -73,7 +73,7 @@ def summarize_results(
     free: int | None = None,
     is_unread: bool = False,
 ) -> CompressionStep:
-    """Sum up results of more than `threshold` tokens, largest first, until `free` tokens are saved; None for all.
+    """Sum up results of more than `threshold` tokens, largest first, until `free` tokens are saved; with None all.
 
     By default these are results that the model has read; with `is_unread` those that it has not read yet.
     """
@@ -310,12 +310,13 @@ def compact(
     earlier: Sequence[Essential] = (),
     target: int | None = None,
 ) -> CompressionStep:
-    """Replace all turns but the last by a digest; refused if that loses something or saves less than 10 %.
+    """Replace all turns but the last few by a digest.
 
-    At least the last `kept_turns` turns stay; with a `target`, as many more stay as leave at most `target` tokens in
-    all. A model `by` is asked once for the digest; rules make the digest if the model's text is refused. `earlier`
-    lists the things that an earlier compression had to keep; this one must keep them, too. A refused step has the
-    conversation unchanged, and the reason in its result.
+    At least the last `kept_turns` turns stay. With a `target`, more turns stay if the conversation then still has at
+    most `target` tokens. A model `by` is asked once for the digest; rules make the digest if the model's text is
+    refused, or without a model. `earlier` lists the things that an earlier compression had to keep; this one must keep
+    them, too. The step is refused if it loses something or saves less than 10 %: then its conversation is unchanged,
+    and its result has the reason.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     by_rules = partial(_by_rules, conversation, counter, wanted)

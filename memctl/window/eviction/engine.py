@@ -167,8 +167,8 @@ class EvictionUnit(msgspec.Struct, frozen=True):
     def order(self) -> tuple[object, ...]:
         """The key by which units are sorted, the first to be evicted first.
 
-        The lowest score is first, then the oldest block, then the smallest id (`9.2` before `10.1`); definitions of
-        tools are behind all others.
+        Units are sorted by their scores, the lowest first, then by the turn of their first block, then by its id
+        (`9.2` before `10.1`). Definitions of tools come after all other units.
         """
         first = self.blocks[0]
         parts = re.findall(r"(\D*)(\d{0,18})", first.block_id)
@@ -178,7 +178,10 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
     @property
     def changes(self) -> list[ChangedBlock]:
-        """The changes of the unit's blocks; the tokens of all texts that replace the unit count to its first block."""
+        """The changes of the unit's blocks.
+
+        The first change has the tokens of all texts that replace blocks of the unit; the others have 0 tokens left.
+        """
         left, score = sum(block.token_count for block in self.blocks) - self.gain, round(self.score, 4)
         return [ChangedBlock.of(block, left * (block is self.blocks[0]), score) for block in self.blocks]
 
@@ -246,10 +249,11 @@ class EvictionEngine:
         task_embedding: list[float] | None = None,
         spared: Mapping[str, str] = NOTHING_SPARED,
     ) -> EvictionResult:
-        """Choose blocks to free at least `target_free_tokens` tokens, or as many as can be freed.
+        """Choose blocks to free at least `target_free_tokens` tokens, or as many as can be freed; return the result.
 
-        `current_turn` is the number of the next request, by default found in the blocks. `task` is what the model is to
-        do, by default the user's first message. `spared` are ids of further blocks that stay, with the reasons.
+        `blocks` are not changed. `current_turn` is the number of the next request, by default found in the blocks.
+        `task` is what the model is to do, by default the user's first message, and `task_embedding` is its vector, None
+        if there is none. `spared` maps the ids of further blocks that stay to the reasons.
         """
         argument_checks.numbers(target_free_tokens=target_free_tokens)
         argument_checks.numbers_or_none(current_turn=current_turn)

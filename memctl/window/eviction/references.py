@@ -212,8 +212,7 @@ def names_in(text: str) -> set[str]:
 
 
 def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
-    """Return the blocks with the number of references to each, the last turn with a reference, and how new its names
-    are.
+    """Return the blocks, each with three values that say how later blocks refer to it.
 
     - `metadata["reference_count"]` is the number of turns that refer to the block.
     - The field `last_referenced_turn` is the last of these turns.

@@ -82,8 +82,11 @@ _TTL = msgspec.structs.asdict(TypeTtl())
 class Scoring(msgspec.Struct, frozen=True):
     """The settings of the scores; half-lives and lives are in turns.
 
-    `type_ttl` has the life of a type of content, by its name, where it differs from that in TypeTtl. A block to which
-    at least `full_reuse` turns refer has the full score for reuse.
+    `type_ttl` has the life of a type of content, by its name, if it differs from the life in TypeTtl. Scores of the
+    policies `fifo` and `lru` have the half-lives `fifo_half_life` and `lru_half_life`, and the signal recency of other
+    policies has `recency_half_life`. In `lru` a block without references scores at most `lru_cold_start`. A block to
+    which at least `full_reuse` turns refer has the full score for reuse. A block that is more similar than
+    `similarity_threshold` to a newer block counts as repeated.
     """
 
     hybrid_weights: HybridWeights = HybridWeights()

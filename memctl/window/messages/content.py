@@ -40,8 +40,9 @@ class ContentBlock(msgspec.Struct, frozen=True):
     tokens of the model whose counter made it. A turn is one request to a model with its answer and the results of the
     calls in it; the first is 1, and what is before the messages is of turn 0. `last_referenced_turn` is 0 if no
     reference to the block is known. `priority_score` (0 to 1), `do_not_evict` and `embedding` are given by the host.
-    `metadata` may have `reference_count`, `newest_share`, `line` (of the transcript), `uncounted` (types of content
-    that have no text, such as images) and whatever the host adds.
+    `metadata` may have `reference_count` and `newest_share` (explained at `eviction.references.with_references`),
+    `line` (of the transcript), `uncounted` (types of content that have no text, such as images), and whatever the host
+    adds.
 
     A tool call is an ASSISTANT_RESPONSE with a `call_id`; its content is its arguments as JSON. Its TOOL_RESULT has the
     same `call_id`. `message` is the index of its message, -1 for what a request has beside its messages, such as the

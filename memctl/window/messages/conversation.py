@@ -49,7 +49,10 @@ _WHOLE = (ContentType.THINKING, ContentType.TOOL_DEFINITION)  # can only go, and
 
 
 class Keep(msgspec.Struct, frozen=True):
-    """What a host wants to stay as it is: blocks of `types`, results of `tools`, and the `last` results (a number)."""
+    """The blocks that a host wants to stay as they are.
+
+    These are the blocks of the types in `types`, the results of the tools in `tools`, and the last `last` results.
+    """
 
     types: frozenset[ContentType] = frozenset()
     tools: frozenset[str] = frozenset()
@@ -181,7 +184,10 @@ class Conversation(msgspec.Struct, frozen=True):
         return Conversation.parse(self.replace(texts), counter, lines=lines, keep=self.keep)
 
     def with_marks(self, block_ids: Collection[str]) -> Conversation:
-        """Return the conversation with `do_not_evict` set for blocks, until it is parsed again."""
+        """Return the conversation with `do_not_evict` set for the blocks with these ids.
+
+        The marks are not part of the messages: they are lost when the messages are parsed again.
+        """
         blocks = (
             msgspec.structs.replace(block, do_not_evict=True) if block.block_id in block_ids else block
             for block in self.blocks

@@ -105,9 +105,9 @@ class ParsedText(msgspec.Struct, frozen=True):
 
 
 def enough(number: int) -> int:
-    """Return `number` unchanged if a text of so many parts can be measured; else raise MemctlError.
+    """Return `number`, the number of parts of a text, unchanged; raise MemctlError if it is too large to measure.
 
-    The limit is 60,000 parts (blocks, elements and keys), which take about 5 seconds.
+    Parts are blocks, elements and keys. The limit is 60,000 parts, which take about 5 seconds.
     """
     if number > _MOST:
         raise MemctlError(f"the text has more than {_MOST:,} parts", "measure a piece of it")

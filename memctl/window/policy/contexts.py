@@ -1,15 +1,16 @@
-"""What agents have in their windows: shared slice, working sets, context debt, planned growth.
+"""Measures of what agents have in their windows: shared slice, working sets, context debt, planned growth.
 
 The working set of an agent is its whole context, and its context debt is text in it that is repeated or outdated. The
 shared slice of several contexts is the blocks that all of them have. The shared slice of a single context is extracted
-from it: mission, phase and plan, open risks, unresolved decisions, anchors (rules.md#shared-context).
+from it: mission, phase (such as planning) and plan, open risks, unresolved decisions, and anchors, which are lists of
+references (rules.md#shared-context).
 
 Values that nobody declares are measured from the log of earlier batches and the stream of events
 (`observations.measure_state`). A description file, YAML or JSON with all keys optional, replaces measured values:
 
     threshold: 2000                   # SCS_THRESHOLD; else scs_threshold in config.yaml
     remaining_budget: 60000           # tokens left in the window
-    delta_payload: 400                # tokens that the branches will bring back, together
+    delta_payload: 400                # tokens of the results that all parallel agents will return, together
     unresolved_dependencies: [the schema comes first]
     pending_escalations: [security review of the login]    # high risk: security, legacy, network
     deferred_compressions: 1          # triggers that fired and were put off

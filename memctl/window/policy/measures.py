@@ -6,10 +6,10 @@ say nothing. Titles, keys and attributes are useful: they say what the text is a
 
 An overlap is a run of words that an earlier block has, too.
 
-Relevance is judged by words, not by meaning: a block bears on a task if it has enough of the task's words, weighted by
-how rare they are in the text, or if the block that encloses it bears on the task. A record bears on it as a whole or
-not at all. Blocks of the shared context slice (the task, where work is, what binds or blocks it, what comes next) bear
-on the task unless they are records.
+Relevance is judged by words, not by meaning: a block bears on a task (is relevant to it) if it has enough of the task's
+words, weighted by how rare they are in the text, or if the block that encloses it bears on the task. A record bears on
+the task as a whole or not at all. Blocks of the shared context slice (the task, the progress, constraints and blockers,
+next steps) bear on the task unless they are records.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     `scs`, `aws` and `delta` are tokens: of the shared slice, of the largest working set, and that set's growth since
     the last batch. `debt` is the context debt as a fraction of the working set, and `fired` has the numbers of the
-    triggers that fired. `batch` is equal in lines on the same contexts.
+    triggers that fired. `batch` is a hash of the contexts' texts: lines with an equal hash are on the same batch.
     """
 
     date: str

@@ -29,8 +29,9 @@ _FEWEST_FAILED = 5  # calls, below which a rate is chance
 class Part(msgspec.Struct, frozen=True):
     """A third of a session's requests, those of similar size.
 
-    It has the number of requests, their median tokens, and their median seconds (None: no times). `results` is the
-    number of calls of tools whose results are in these requests, and `failed` how many of the calls failed.
+    It has the number of requests, the median of their tokens, and the median of the seconds until their answers, None
+    if the transcript has no times. `results` is the number of calls of tools whose results are in these requests, and
+    `failed` how many of the calls failed.
     """
 
     requests: int

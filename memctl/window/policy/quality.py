@@ -32,10 +32,10 @@ SHORT, MEDIUM = 500, 2_000  # tokens of a context; rules.md#quality
 
 
 class QualityMetric(msgspec.Struct, frozen=True):
-    """A metric of a context: its value, its target as a number (`target`) and as text (`wanted`), and how it is
-    measured.
+    """A metric of a context: its value, its target as a number (`target`) and as text (`wanted`), and its method.
 
-    `is_met` says whether the value meets the target; it and `value` are None if the metric was not measured.
+    `how` says how the metric is measured. `is_met` says whether the value meets the target. `is_met` and `value` are
+    None if the metric was not measured.
     """
 
     name: str
@@ -77,7 +77,7 @@ def metrics(found: Measures) -> list[QualityMetric]:
                       f"average of {len(content)} blocks; {over} of more than {LONG_BLOCK}", "tokens"),
         QualityMetric("boundaries", there, needed, f">= {needed}", there >= needed and not missing,
                       f"one where the type changes, and one for each 500 tokens{unmarked}", "boundaries"),
-        _metric("flow", flow(found), ">", FLOW, f"tokens in blocks of at most {LONG_BLOCK}"),
+        _metric("flow", short_block_share(found), ">", FLOW, f"tokens in blocks of at most {LONG_BLOCK}"),
         _metric("health", health(found), ">", HEALTH, f"tokens that {bears}{_HEALTHY}"),
     ]  # fmt: skip
 
@@ -112,7 +112,7 @@ def irrelevance(found: Measures) -> float | None:
     return found.share(sum(item.block.tokens for item in found.irrelevant)) if found.task else None
 
 
-def flow(found: Measures) -> float:
+def short_block_share(found: Measures) -> float:
     """Return the fraction of the tokens of all blocks with text that are in blocks of at most 200 tokens."""
     long = sum(item.block.tokens for item in long_blocks(found))
     content = sum(item.block.tokens for item in found.content)
@@ -199,7 +199,8 @@ _HEAD = 2_000  # characters in which a pack says what it is
 class Signal(msgspec.Struct, frozen=True):
     """A trigger for a compression: the measured value and its limit, both as text, and whether the trigger fired.
 
-    `fired` is None if the value could not be measured; `why` has the reason.
+    `group` is what the trigger is about: performance, relevance or structure. `fired` is None if the value could not be
+    measured; `why` then has the reason.
     """
 
     name: str
@@ -213,9 +214,9 @@ class Signal(msgspec.Struct, frozen=True):
 def signals(found: Measures, performance: Performance | None = None) -> list[Signal]:
     """Return all triggers for a compression of a measured text: first of performance, then of relevance and structure.
 
-    They are meant for a context that has grown. A pack is chosen anew from the memory within a budget, so that for a
-    pack only the triggers of relevance are judged, and only if it has a task. `performance` is that of the model in the
-    session whose context the text is, None if unknown.
+    The triggers are meant for a context that has grown. A pack is chosen anew from the memory within a budget, so that
+    for a pack only the triggers of relevance are judged, and only if it has a task. `performance` is the performance of
+    the model in the session whose context the text is, None if it is not known.
     """
     judged = _judged(found, performance)
     head = " ".join(found.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
@@ -279,8 +280,8 @@ _REPEATED = 0.5  # of a block is in an earlier one: it can go, or refer to it
 class Advice(msgspec.Struct, frozen=True):
     """A change that would improve a context.
 
-    It has an action on the lines `line` to `end`, the reason, the tokens that it saves, and the metric that it
-    improves.
+    `action` is what to do with the lines `line` to `end` of the text, and `why` is the reason. `title` names the block
+    that has these lines. `saves` is the number of tokens that the change saves, `metric` the metric that it improves.
     """
 
     metric: str

@@ -67,18 +67,18 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def is_delta_assumed(self) -> bool:
-        """Whether nobody declared or measured what the branches will bring back."""
+        """Whether the number `delta` is a default, because it was neither declared nor measured."""
         return self.state.delta_payload is None
 
     @property
     def delta(self) -> int:
-        """The tokens that the branches will bring back: declared, measured, or else 300 for each context."""
+        """The tokens of the results that the parallel agents will return: declared, measured, or 300 for each agent."""
         expected = self.state.delta_payload
         return EXPECTED_BACK * len(self.contexts) if expected is None else expected
 
     @property
     def projected(self) -> int:
-        """The tokens of the shared slice after the next phase, or after the branches come back, whichever is more."""
+        """The tokens of the shared slice after the next phase of work, or with the agents' results if they are more."""
         return self.shared.tokens + max(self.state.next_phase_scs or 0, self.state.delta_payload or 0)
 
     @property

@@ -1,8 +1,9 @@
 """An independent list of what must be left after a compression, used only to check compressions and their steps.
 
-It is simple on purpose, and shares no pattern and no code with what chooses what to keep: otherwise a label that the
-reader of statements overlooks would be lost unnoticed. The list has lines that begin with a label, short messages of
-the user, edited paths, and lines of the last results that name an error. Outputs of tools are not searched for labels.
+The list is simple on purpose, and shares no pattern and no code with the modules that choose what a compression keeps:
+otherwise a label that the reader of statements overlooks would be lost unnoticed. The list has lines that begin with a
+label, short messages of the user, edited paths, and lines of the last results that name an error. Outputs of tools are
+not searched for labels.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def present(wanted: Iterable[Entry], blocks: Iterable[ContentBlock]) -> list[Ent
 def missing(wanted: Iterable[Entry], text: str) -> list[Entry]:
     """Return the entries of `wanted` that a text lacks; differences in white space do not matter.
 
-    The text has a labelled line if one of its lines has all words of it.
+    An entry that is a labelled line is not lacking if one line of the text has all words of the entry.
     """
     plain = _plain(text)
     lost = [one for one in wanted if one.text not in plain]

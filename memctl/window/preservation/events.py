@@ -64,8 +64,9 @@ class Happened(msgspec.Struct, frozen=True):
     statements: tuple[Statement, ...] = ()
 
     def having(self, *kinds: str) -> list[str]:
-        """Return the texts of the findings whose label is one of `kinds`, which are labels of
-        `memctl.statements.labels`.
+        """Return the texts of the findings whose label is one of `kinds`.
+
+        Labels are constants of `memctl.statements.labels`.
         """
         return [one.text for one in self.found if one.label in kinds]
 
@@ -240,7 +241,10 @@ def sections(text: str) -> Sections:
 
 
 def still_open(errors: Iterable[str], succeeded: Iterable[str]) -> tuple[str, ...]:
-    """Return the lines of `errors` whose step is not among the steps that have `succeeded` since."""
+    """Return the lines of `errors` whose step has not succeeded since.
+
+    `errors` are lines of a digest, and `succeeded` names the steps that have succeeded after it.
+    """
     good = steps.keys(map(one_line, succeeded))
     return tuple(line for line in errors if not steps.begins(line, good))
 

@@ -25,7 +25,7 @@ _FEWEST_SESSIONS = 5  # of which a median tells something
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """The tokens of each request (`points`), and where the context was compacted.
+    """The growth of a session's context: the tokens of each request (`points`), and where it was compacted.
 
     `beginning` is the part of the first request's text that the transcript has. `source` says whether the model or the
     client counted. `times` are those of the requests, () if unknown.
@@ -51,7 +51,11 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 def usual_growth(sessions: Iterable[Curve]) -> float:
-    """Return the tokens that a request adds, by the median of the user's sessions; 850 for fewer than five sessions."""
+    """Return the tokens that a request usually adds: the median of the growth of the user's sessions.
+
+    A session has too few requests to count if its `Curve.growth` is None. With fewer than five sessions that count the
+    result is 850.
+    """
     found = [growth for session in sessions if (growth := session.growth) is not None]
     return float(round(median(found))) if len(found) >= _FEWEST_SESSIONS else float(USUAL_GROWTH)
 
@@ -95,10 +99,10 @@ svg { background: #0d1117; } text { fill: #e6edf3; } .axis { stroke: #7d8590; } 
 
 
 def sparkline(curve: Curve, top: int, width: int = 60) -> str:
-    """Return the curve as about `width` characters, in which a full block is `top` tokens; peaks stay visible.
+    """Return the curve as a line of about `width` block characters, such as `▁▃▆█|▂▄`; `█` stands for `top` tokens.
 
-    A compaction is drawn as `|`, such as in `▁▃▆█|▂▄`. If the session was compacted very often, only the last windows
-    are drawn, after `…`.
+    A compaction is drawn as `|`. If there are more requests than characters, a character shows the largest of several
+    requests. If the session was compacted very often, only the last windows are drawn, after `…`.
     """
     every = curve.segments
     segments = every[-max(width // _NARROWEST, 1) :]

@@ -71,10 +71,11 @@ def _is_assumed(model: str) -> bool:
 def compaction_point(
     window: int, host: str = NO_HOST, max_output: int = DEFAULT_OUTPUT, environ: Mapping[str, str] | None = None
 ) -> int:
-    """Return the tokens at which a host compacts a window; the whole window for NO_HOST.
+    """Return the tokens at which a host compacts a window of `window` tokens; the whole window for NO_HOST.
 
-    `max_output` is the most tokens that an answer may have. `environ` has the environment variables of the host. Raises
-    MemctlError for an unknown host, and for a window that is too small for it.
+    `host` is "claude-code" or "none" (HOSTS). `max_output` is the most tokens that an answer may have. `environ` has
+    the environment variables of the host. Raises MemctlError for an unknown host, and for a window that is too small
+    for the host.
     """
     argument_checks.numbers(window=window, max_output=max_output)
     if host not in HOSTS:
@@ -98,9 +99,10 @@ def limit_of(
     """Return the size of a model's window, and the tokens that can be filled before the host compacts it.
 
     The size is `window` if it is given, else it follows from the model's name, else from the largest request. `seen` is
-    the size of the largest request, which may be beyond the point where the host compacts. `compacted` is the size at
-    which the host compacted by itself, 0 if it did not; a low one proves a small window. Raises MemctlError if the size
-    is not known.
+    the tokens of the largest request, which may be beyond the point where the host compacts; 0 if no request is known.
+    `compacted` is the number of tokens at which the host compacted by itself, 0 if it did not; a number that a small
+    window holds proves the small window. `host`, `max_output` and `environ` are the arguments of `compaction_point`.
+    Raises MemctlError if the size is not known.
     """
     argument_checks.texts(model=model)
     argument_checks.numbers(seen=seen, compacted=compacted)

@@ -43,8 +43,9 @@ class PressureZone(Enum):
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where zones begin, as fractions of what can be filled; raises ValueError unless they rise, above 0 and up to
-    1.
+    """The thresholds at which zones begin, as fractions of the tokens that can be filled.
+
+    Raises ValueError unless each threshold is above the one before it, the first above 0 and the last at most 1.
     """
 
     yellow: float = model_windows.YELLOW_AT
@@ -92,10 +93,12 @@ class PressureReading(msgspec.Struct, frozen=True):
     """A measurement of a window's pressure: its tokens, its zone, its growth, and a forecast.
 
     `max_tokens` is the number of tokens that can be filled, and `utilization_pct` is in percent of it.
-    `velocity_tokens_per_turn` is the trimmed mean of the last few turns, and `burn_rate_tokens_per_turn` the mean of
-    the last `forecast_turns`, at most 20. `turns_until_red` is None if the window does not grow, or its growth is
-    unknown. It is forecast from `forecast_tokens_per_turn`: the trimmed mean of the last turns, averaged with
-    `usual_tokens_per_turn` (0: unknown), which weighs as much as 100 turns.
+    `velocity_tokens_per_turn` is the trimmed mean of the growth in the last few turns, and `burn_rate_tokens_per_turn`
+    the mean of the growth in the last `forecast_turns` turns, at most 20.
+
+    `turns_until_red` is None if the window does not grow, or if its growth is not known. It is forecast from
+    `forecast_tokens_per_turn`: the trimmed mean of the last turns, averaged with `usual_tokens_per_turn`, which weighs
+    as much as 100 turns. The value 0 of `usual_tokens_per_turn` means that it is not known; it then has no weight.
 
     `source` is MODEL_REPORTED or CLIENT_ESTIMATED. `disagreement` is the fraction by which the model's count differs
     from the client's, None if only one is known.
@@ -178,7 +181,7 @@ class ContextPressureMonitor:
 
     @property
     def baseline(self) -> float:
-        """The usual tokens a turn, against which a spike is judged; 0 before the first step."""
+        """The tokens that a turn usually adds to the window, by which a spike is judged; 0 before the second turn."""
         return self._baseline
 
     def measure(self, current_tokens: int, model_reported_tokens: int | None = None) -> PressureReading:
@@ -209,9 +212,10 @@ class ContextPressureMonitor:
         return reading
 
     def update(self, tokens: int) -> PressureReading:
-        """Add tokens to the last measurement (subtract if negative), and return the reading.
+        """Add tokens to the last measurement (subtract them if negative), and return the new reading.
 
-        The change is part of the step that the next `measure` ends. Tokens taken out do not hide growth in that step.
+        Call it for a change between two requests, such as an answer or an eviction. The next `measure` counts how much
+        the window grew since the last request; subtracted tokens do not make this growth smaller.
         """
         argument_checks.numbers(tokens=tokens)
         self._removed -= min(tokens, 0)
@@ -225,12 +229,15 @@ class ContextPressureMonitor:
 
     @property
     def velocity(self) -> float:
-        """The tokens a turn: the trimmed mean of the last few steps; 0 before the first."""
+        """The tokens that a turn adds to the window: the trimmed mean of the last few turns; 0 before the second."""
         return trimmed_mean(list(self._steps)[-self.velocity_window_turns :])
 
     @property
     def burn_rate(self) -> float:
-        """The tokens a turn: the mean of up to 20 steps (rules.md#window-health); 0 before the first."""
+        """The tokens that a turn adds to the window: the mean of up to 20 turns; 0 before the second turn.
+
+        The number of turns is from rules.md#window-health.
+        """
         recent = list(self._steps)[-BURN_TURNS:]
         return sum(recent) / len(recent) if recent else 0.0
 
@@ -275,16 +282,21 @@ def trimmed_mean(steps: Sequence[int]) -> float:
 
 
 def expected_growth(steps: Sequence[int], usual: float = 0) -> float:
-    """Return the tokens that a turn is expected to add, by the last turns' growth and the `usual` one (0: unknown)."""
+    """Return the tokens that a turn is expected to add to a window.
+
+    `steps` are the tokens that each of the last turns added, oldest first. `usual` is the number that a turn usually
+    adds; with 0, which means that it is not known, only `steps` count.
+    """
     recent = steps[-BURN_TURNS:]
     mean = trimmed_mean(recent)
     return (mean * len(recent) + usual * USUAL_WEIGHT) / (len(recent) + USUAL_WEIGHT) if usual else mean
 
 
 def turns_until(remaining: int, steps: Sequence[int], usual: float = 0) -> Turns | None:
-    """Return the turns until `remaining` tokens are added, by the last steps and the usual growth (0: unknown).
+    """Return a forecast of the turns until `remaining` tokens are added; None if the window does not grow.
 
-    None if the window does not grow.
+    `steps` are the tokens that each of the last turns added, oldest first. `usual` is the number that a turn usually
+    adds; with 0, which means that it is not known, only `steps` count.
     """
     if remaining <= 0:
         return Turns(0.0, 0.0, 0.0)

@@ -16,7 +16,7 @@ import msgspec
 from memctl.pages import outline
 from memctl.session import failures, shell, tool_calls
 from memctl.sources import summary_lines
-from memctl.sources.summary_lines import ViewRow
+from memctl.sources.summary_lines import SummaryLine
 from memctl.text.actions import READ
 from memctl.text.characters import printable_line
 from memctl.text.fit import cut
@@ -183,7 +183,7 @@ def key_line(text: str, *, is_error: bool = False) -> str:
 
 
 def summing_up(lines: Iterable[str]) -> str:
-    """Return the last line that counts something, such as `3 passed`; "" if none does."""
+    """Return the last of some lines that counts something, such as `3 passed`; "" if no line does."""
     return next((line for line in reversed([*lines]) if _COUNTED.search(line[:_LONGEST])), "")
 
 
@@ -216,7 +216,7 @@ _MOST_ERRORS = 40
 _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+")
 
 
-def rows_of(output: Output) -> list[ViewRow]:
+def rows_of(output: Output) -> list[SummaryLine]:
     """Return the rows of an output in their order; the first row is the finding, such as "3 hits in 2 files"."""
     return list(_rows(output))
 
@@ -226,9 +226,9 @@ def finding(output: Output) -> str:
     return next(_rows(output)).text
 
 
-def _rows(output: Output) -> Iterator[ViewRow]:
+def _rows(output: Output) -> Iterator[SummaryLine]:
     if not output.text.strip():
-        return iter([ViewRow((FINDING,), FOUND, "it is empty")])
+        return iter([SummaryLine((FINDING,), FOUND, "it is empty")])
     return _BY_FORM.get(output.form, _plain)(output)
 
 
@@ -238,7 +238,7 @@ def line(text: str) -> str:
     return cut(text, _LONGEST)
 
 
-def errors(text: str) -> Iterator[ViewRow]:
+def errors(text: str) -> Iterator[SummaryLine]:
     """Yield a row for each line that names an error or a warning, at most 40.
 
     Lines that differ only in numbers have one row: the first of these lines, with how many there are.
@@ -251,14 +251,14 @@ def errors(text: str) -> Iterator[ViewRow]:
             found[key] = (found[key][0] if key in found else row, found.get(key, ("", 0))[1] + 1)
     for number, (first, count) in enumerate(list(found.values())[:_MOST_ERRORS]):
         times = f" ({count:,} times, but for numbers)" if count > 1 else ""
-        yield ViewRow((ERROR, number), _ERRORS, line(first.strip()) + times)
+        yield SummaryLine((ERROR, number), _ERRORS, line(first.strip()) + times)
 
 
 _FEW = 3  # entries that are named rather than counted
 _LONG = re.compile(r"[d\-lbcps][rwxsStT-]{9}[.+@]?\s")
 
 
-def _listing(output: Output) -> Iterator[ViewRow]:
+def _listing(output: Output) -> Iterator[SummaryLine]:
     """Yield how many entries there are, in which folders and of which kinds, and the entries themselves."""
     names = list(_entries(output.text))
     folders = Counter(name.rpartition("/")[0] or "." for name in names)
@@ -267,13 +267,13 @@ def _listing(output: Output) -> Iterator[ViewRow]:
     own = summing_up(row for row in output.text.split("\n") if " " in row.strip() and not _LONG.match(row))
     few = ", ".join(names) if len(names) <= _FEW else ""
     found = own or few or f"{len(names):,} entries in {len(folders):,} folders ({most})"
-    yield ViewRow((FINDING,), FOUND, line(found))
+    yield SummaryLine((FINDING,), FOUND, line(found))
     yield from errors("\n".join(row for row in output.text.split("\n") if ": " in row and not _LONG.match(row)))
     if len(folders) > 1:
         for number, (folder, count) in enumerate(folders.most_common()):
-            yield ViewRow((FIRST, number), "Folders", line(f"{count:>5,}  {folder}/"))
+            yield SummaryLine((FIRST, number), "Folders", line(f"{count:>5,}  {folder}/"))
     for number, name in enumerate(names):
-        yield ViewRow((SECOND, number), "Entries", line(name))
+        yield SummaryLine((SECOND, number), "Entries", line(name))
 
 
 def _entries(text: str) -> Iterator[str]:
@@ -290,7 +290,7 @@ def _entries(text: str) -> Iterator[str]:
                 yield folder + name
 
 
-def _search(output: Output) -> Iterator[ViewRow]:
+def _search(output: Output) -> Iterator[SummaryLine]:
     """Yield how many hits there are in how many files, each file with its lines, and their text."""
     hits: dict[str, list[tuple[str, str]]] = {}
     others = []
@@ -301,14 +301,14 @@ def _search(output: Output) -> Iterator[ViewRow]:
         elif row.strip() not in ("", "--"):
             others.append(row)
     total = sum(map(len, hits.values()))
-    yield ViewRow((FINDING,), FOUND, line(summing_up(others)) or f"{total:,} hits in {len(hits):,} files")
+    yield SummaryLine((FINDING,), FOUND, line(summing_up(others)) or f"{total:,} hits in {len(hits):,} files")
     yield from errors("\n".join(others))
     for number, (path, found) in enumerate(sorted(hits.items(), key=lambda item: -len(item[1]))):
         lines = ", ".join(place for place, _ in found[:12]) + (", …" if len(found) > 12 else "")
-        yield ViewRow((FIRST, number), "Files, with the lines", line(f"{path}: {lines}"))
+        yield SummaryLine((FIRST, number), "Files, with the lines", line(f"{path}: {lines}"))
     for number, (path, found) in enumerate(hits.items()):
         place, text = found[0]
-        yield ViewRow((SECOND, number), "First hit of each file", line(f"{path}:{place}: {text}"))
+        yield SummaryLine((SECOND, number), "First hit of each file", line(f"{path}:{place}: {text}"))
 
 
 # How a test fails: words of the assertion, and its place. What failed, session.failures finds.
@@ -318,17 +318,17 @@ _HOW = re.compile(
 )
 
 
-def _tests(output: Output) -> Iterator[ViewRow]:
+def _tests(output: Output) -> Iterator[SummaryLine]:
     """Yield what came out, which tests failed and with what words."""
     lines = output.text.split("\n")
     results = [row.strip(" =") for row in lines if RAN.search(row)]
-    yield ViewRow((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
+    yield SummaryLine((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
     named = dict.fromkeys(row.strip() for row in lines if failures.is_specific(row[:_LONGEST]))
     others = dict.fromkeys(row.strip() for row in lines if _HOW.search(row[:_LONGEST]))
     for number, row in enumerate(named):
-        yield ViewRow((ERROR, number), "Failing", line(row))
+        yield SummaryLine((ERROR, number), "Failing", line(row))
     for number, row in enumerate(row for row in others if row not in named):
-        yield ViewRow((FIRST, number), "How they fail", line(row))
+        yield SummaryLine((FIRST, number), "How they fail", line(row))
     if not (named or others):
         yield from errors(output.text)
 
@@ -336,18 +336,18 @@ def _tests(output: Output) -> Iterator[ViewRow]:
 _LEVEL = re.compile(r"\b(TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b")
 
 
-def _log(output: Output) -> Iterator[ViewRow]:
+def _log(output: Output) -> Iterator[SummaryLine]:
     """Yield how many lines of which level there are, the errors, and which lines are frequent; how it
     begins and ends."""
     lines = [row for row in output.text.split("\n") if row.strip()]
     levels = Counter(match[1] for row in lines if (match := _LEVEL.search(row[:_LONGEST])))
     listed = ", ".join(f"{level} {count:,}" for level, count in levels.most_common())
-    yield ViewRow((FINDING,), FOUND, f"{len(lines):,} lines" + (f" ({listed})" if listed else ""))
+    yield SummaryLine((FINDING,), FOUND, f"{len(lines):,} lines" + (f" ({listed})" if listed else ""))
     yield from errors("\n".join(row for row in lines if not re.search(r"\b(?:TRACE|DEBUG|INFO)\b", row[:80])))
     yield from _ranked_after(summary_lines.rows("", output.text), FIRST)
 
 
-def _diff(output: Output) -> Iterator[ViewRow]:
+def _diff(output: Output) -> Iterator[SummaryLine]:
     """Yield which files are changed and by how many lines, and in which functions."""
     files: dict[str, list[int]] = {}
     places: list[tuple[str, str]] = []
@@ -369,13 +369,13 @@ def _diff(output: Output) -> Iterator[ViewRow]:
         elif is_in_hunk and path and row[:1] in ("+", "-"):
             files[path][row[0] == "-"] += 1
     added, removed = (sum(counts[side] for counts in files.values()) for side in (0, 1))
-    yield ViewRow((FINDING,), FOUND, f"{len(files):,} files changed, +{added:,} -{removed:,} lines")
+    yield SummaryLine((FINDING,), FOUND, f"{len(files):,} files changed, +{added:,} -{removed:,} lines")
     for number, (name, (plus, minus)) in enumerate(files.items()):
-        yield ViewRow((FIRST, number), "Files", line(f"{name} +{plus} -{minus}"))
+        yield SummaryLine((FIRST, number), "Files", line(f"{name} +{plus} -{minus}"))
     for number, (name, context) in enumerate(dict.fromkeys(places)):
-        yield ViewRow((SECOND, number), "In", line(f"{name}: {context}"))
+        yield SummaryLine((SECOND, number), "In", line(f"{name}: {context}"))
     for number, row in enumerate(row for row in output.text.split("\n") if re.match(r"[+-](?![+-]{2} )\s*\S", row)):
-        yield ViewRow((THIRD, number), "Changed lines, the first of them", line(row))
+        yield SummaryLine((THIRD, number), "Changed lines, the first of them", line(row))
 
 
 _DEPTH = 3  # of objects in objects that are looked into for lists
@@ -395,21 +395,21 @@ _TELLING_KEY = re.compile(
 )
 
 
-def _data(output: Output) -> Iterator[ViewRow]:
+def _data(output: Output) -> Iterator[SummaryLine]:
     """Yield the keys of JSON with their values, above all those that tell what came out."""
-    yield ViewRow((FINDING,), FOUND, f"JSON, {len(output.text):,} characters")
+    yield SummaryLine((FINDING,), FOUND, f"JSON, {len(output.text):,} characters")
     found = summary_lines.rows("x.json", output.text)
     for row in found:
         name = row.text.strip().partition(":")[0]
         rank = (ERROR if _TELLING_KEY.match(name) else FIRST, *row.rank)
-        yield ViewRow(rank, row.group, row.text, row.is_rest)
+        yield SummaryLine(rank, row.group, row.text, row.is_rest)
     yield from _items("", msgspec.json.decode(output.text.strip().encode(errors="replace")))
     yield from errors(
         "\n".join(re.findall(r'"[^"\n]{0,200}(?:[Ee]rror|[Ee]xception|[Ff]ailed)[^"\n]{0,200}"', output.text))
     )
 
 
-def _items(name: str, value: Any, depth: int = 0) -> Iterator[ViewRow]:
+def _items(name: str, value: Any, depth: int = 0) -> Iterator[SummaryLine]:
     """Yield what tells the items of lists apart: their ids, names, states, in their order."""
     if isinstance(value, dict) and depth < _DEPTH:
         for key, inner in value.items():
@@ -419,35 +419,35 @@ def _items(name: str, value: Any, depth: int = 0) -> Iterator[ViewRow]:
         part = {key: inner for key, inner in item.items() if _TELLING_KEY.match(key)} if is_object else item
         if part or not is_object:
             shown = msgspec.json.encode(part).decode()
-            yield ViewRow((SECOND, number), "Items, by what tells them apart", line(f"{name}[{number}]: {shown}"))
+            yield SummaryLine((SECOND, number), "Items, by what tells them apart", line(f"{name}[{number}]: {shown}"))
 
 
-def _file(output: Output) -> Iterator[ViewRow]:
+def _file(output: Output) -> Iterator[SummaryLine]:
     """Yield what a file contains: definitions, headings, keys, each with its line."""
     name = output.path or "a file"
     count = output.text.rstrip("\n").count("\n") + 1
-    yield ViewRow((FINDING,), FOUND, f"{count:,} lines of {line(name)}")
+    yield SummaryLine((FINDING,), FOUND, f"{count:,} lines of {line(name)}")
     for number, row in enumerate(output.text.split("\n"), 1):
         if re.search(r"\b(?:TODO|FIXME|XXX)\b", row):
-            yield ViewRow((SECOND, number), "Marked", line(f"{number}: {row.strip()}"))
+            yield SummaryLine((SECOND, number), "Marked", line(f"{number}: {row.strip()}"))
     yield from _ranked_after(summary_lines.rows(output.path, output.text), FIRST)
 
 
-def _plain(output: Output) -> Iterator[ViewRow]:
+def _plain(output: Output) -> Iterator[SummaryLine]:
     """Yield the line that tells most, how it begins and ends, its errors, and which lines are frequent."""
     count = sum(1 for row in output.text.split("\n") if row.strip())
     found = [f"{count:,} lines"] if count > 1 else []
-    yield ViewRow((FINDING,), FOUND, "; ".join(filter(None, [*found, key_line(output.text)])))
+    yield SummaryLine((FINDING,), FOUND, "; ".join(filter(None, [*found, key_line(output.text)])))
     yield from errors(output.text)
     yield from _ranked_after(summary_lines.rows("", output.text), FIRST)
 
 
-def _ranked_after(found: list[ViewRow], rank: int) -> Iterator[ViewRow]:
+def _ranked_after(found: list[SummaryLine], rank: int) -> Iterator[SummaryLine]:
     for row in found:
-        yield ViewRow((rank, *row.rank), row.group, row.text, row.is_rest)
+        yield SummaryLine((rank, *row.rank), row.group, row.text, row.is_rest)
 
 
-_BY_FORM: dict[str, Callable[[Output], Iterator[ViewRow]]] = {
+_BY_FORM: dict[str, Callable[[Output], Iterator[SummaryLine]]] = {
     LISTING: _listing,
     SEARCH: _search,
     TESTS: _tests,

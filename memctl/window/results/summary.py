@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from memctl.pack import names_in_text
-from memctl.sources.summary_lines import ViewRow
+from memctl.sources.summary_lines import SummaryLine
 from memctl.text.fit import most
 from memctl.text.phrases import quantity
 from memctl.window.messages.content import SUMMED_UP
@@ -75,7 +75,7 @@ def summarize(
     return ResultSummary(summary, tokens, before, output.form, len(found) - number)
 
 
-def _needed(text: str, needed: Collection[str], found: list[ViewRow]) -> Iterator[ViewRow]:
+def _needed(text: str, needed: Collection[str], found: list[SummaryLine]) -> Iterator[SummaryLine]:
     """Yield the lines with something that is referred to, unless a row that is shown in any case has it."""
     sure = "\n".join(row.text for row in found if row.rank[0] == rows.FINDING)
     lines: dict[str, None] = {}
@@ -89,10 +89,10 @@ def _needed(text: str, needed: Collection[str], found: list[ViewRow]) -> Iterato
         shown = line(found_in)
         lines[shown if names_in_text.place(word, shown) >= 0 else line(word)] = None
     for number, shown in enumerate(lines):
-        yield ViewRow((rows.FINDING, number), _NEEDED, shown)
+        yield SummaryLine((rows.FINDING, number), _NEEDED, shown)
 
 
-def _text(head: str, found: list[ViewRow], chosen: Collection[int]) -> str:
+def _text(head: str, found: list[SummaryLine], chosen: Collection[int]) -> str:
     """Return the head and the chosen rows, below the names of their groups, and how many are left out."""
     lines, group = [head], ""
     for place, row in enumerate(found):

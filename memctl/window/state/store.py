@@ -40,7 +40,7 @@ class StateKeeper(Protocol):
     """
 
     def save(self, state: TaskState) -> str:
-        """Store a state and return its id. Raises MemctlError if it is stale."""
+        """Store a state and return its id; raises MemctlError if the state is stale, older than the stored one."""
 
     def load(self) -> TaskState | None:
         """Return the state that was stored last, None if there is none."""

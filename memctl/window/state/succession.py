@@ -220,8 +220,8 @@ class Succession:
     def begin_anew(self, room: int, counter: TokenCounter, engine: CompressionEngine) -> str:
         """Begin the next window, and return the text with which it begins, of at most `room` tokens.
 
-        The text has the stored state, or the state that this object knows if the stored state does not fit, and the
-        notes of the `engine`. `counter` counts the tokens.
+        The text has the stored state of the task and the notes of the `engine`. If the stored state does not fit or
+        can't be used, the state that this object saved last takes its place, shortened. `counter` counts the tokens.
         """
         self.window += 1
         self._is_saved = False

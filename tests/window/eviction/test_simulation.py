@@ -169,5 +169,5 @@ def test_hybrid_regrets_less_than_fifo_at_the_same_budget() -> None:
 
 @pytest.mark.parametrize("policy", ["fifo", "hybrid", *slow("lru", "priority", "semantic_merge", "type_based")])
 def test_the_same_replay_gives_the_same(policy: str) -> None:
-    simulation = whole(2, 60)
-    assert simulation.replay(policy, 20_000) == simulation.replay(policy, 20_000)
+    simulation = whole(2, 30)
+    assert simulation.replay(policy, 10_000) == simulation.replay(policy, 10_000)

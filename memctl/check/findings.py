@@ -63,10 +63,11 @@ class StagedWork(msgspec.Struct, frozen=True):
 
 
 class CheckContext:
-    """The input of all rules: a Snapshot, the time, and the earlier texts and shared data that rules compare it with.
+    """The input of all rules: a Snapshot, the time, and everything with which rules compare the Snapshot.
 
     - `now`: the time, in canonical form; `counter`: counts the tokens of texts.
-    - `renderer`: renders documents, and reads those that are up to date from their files.
+    - `renderer`: returns the documents as they should be. It reads those that are up to date from their files, and
+      renders the others.
     - `earlier`: a function that returns the text that a file had before (in HEAD, or in the parent of the revision that
       is checked), None if there was none.
     - `changed`: the files that differ from their earlier texts.

@@ -64,7 +64,7 @@ _Found = TypeVar("_Found", bound="Result | Related")
     type=click.Choice(["relevance", *_SORTS]),
     default="relevance",
     show_default=True,
-    help="The order, highest first; with any but relevance, records come first.",
+    help="What to sort by, highest first. All but relevance put records before other results.",
 )
 @limit_option(10)
 @click.option("--explain", is_flag=True, help="Show what each part contributed to a score.")

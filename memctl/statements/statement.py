@@ -19,7 +19,7 @@ Content = dict[str, str | tuple[str, ...]]
 _VERDICT = lazy_regex(r"[*_`\"]*(?:(PROCEED|STOP|CLARIFY)\b|((?i:proceed|stop|clarify))(?=[*_`\".,;:!]|$))")
 # How much is done: "40 %" at the beginning, in brackets or behind a comma, or "40 % complete".
 _COMPLETION = lazy_regex(
-    r"(?:^\W*(?:about |roughly )?|\(|[,;] | [\u2013\u2014-] "
+    r"(?i)(?:^\W*(?:about |roughly )?|\(|[,;] | [\u2013\u2014-] "
     r"|(?<![\d.,])(?=[\d.]+ ?% (?:complete|completed|done|finished)\b))(\d{1,3})(?:\.\d+)? ?%"
 )
 _BLOCKED = lazy_regex(r"\[(?i:blocked):? ([^\[\]]+)\]")

@@ -33,7 +33,7 @@ from tests.check import (
     identifier,
     learning,
 )
-from tests.conftest import Memctl, changed_in, commits, copied, git
+from tests.conftest import Memctl, changed_in, commits, copied, git, slow
 
 CONFIG = "config.yaml"
 DREADFUL = ("severity: high", "severity: dreadful")  # in ISSUE; no document shows it otherwise than as a stale one
@@ -197,7 +197,7 @@ def test_all_faults_of_a_file_are_reported(hand: Hand, memctl: Memctl) -> None:
     assert found(memctl, *NO_DOCUMENTS, code=1) == [at(hand, "MEM101", ISSUE, "status: on fire")]
 
 
-@pytest.mark.parametrize("text", ["{% if %}", "{{ page.nothing }}", "{{ 1 / 0 }}"])
+@pytest.mark.parametrize("text", ["{% if %}", "{{ page.nothing }}", *slow("{{ 1 / 0 }}")])
 def test_broken_template_does_not_hide_other_faults(hand: Hand, memctl: Memctl, text: str) -> None:
     hand.write("templates/section.md.j2", text)
     hand.replace(ISSUE, *DREADFUL)

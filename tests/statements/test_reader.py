@@ -568,6 +568,7 @@ def test_fields_of_records_are_labels_by_their_own_names() -> None:
     [
         ("65%", 65),
         ("about 65 %", 65),
+        ("About 65 %", 65),
         ("IN_PROGRESS (40%)", 40),
         ("In progress, 40 %", 40),
         ("The parser is 99.5 % complete", 99),

@@ -97,6 +97,13 @@ def test_numbers_and_times_of_other_tools_are_no_words_of_a_record(repo: Path, m
     assert [numbers(texts, query) for query in ("xmf", "x.md", "45", "priority", "form")] == [[1], [1], [], [], []]
 
 
+def test_record_is_found_by_its_number_in_another_tool(memctl: Memctl) -> None:
+    line = {"memory_type": "issue", "title": "The pool is full", "severity": "low", "id": "4711"}
+    memctl("import", "-", stdin=json.dumps(line))
+    for command in ("search", "show"):
+        assert "The pool is full" in memctl(command, "4711").out
+
+
 def test_misspelt_word_has_its_substitutes(texts: Texts) -> None:
     assert texts.substitutes("conection of teh pool") == {"conection": ("connection",)}
     assert texts.substitutes("connection") == {}

@@ -152,7 +152,7 @@ def _grant_trust(repository: Repository) -> None:
     """Trust the clone in which a person installs something, and print that if it is new; an agent trusts no clone."""
     if agent_env.shell_of(os.environ) is not None:
         return
-    is_new = trust.state(repository, {}) == trust.UNKNOWN
+    is_new = trust.state(repository, {}) != trust.TRUSTED
     trust.grant(repository)
     if is_new:
         output.note(trust.NOTICE)

@@ -23,7 +23,7 @@ from memctl.search import ranking
 from memctl.search.ranking import ALL, FILE, PLACES, RECORDS, Result
 from memctl.store.memory import Memory
 from memctl.text.lazy_regex import lazy_regex
-from memctl.text.words import STOP_WORDS
+from memctl.text.words import STOP_WORDS, words_of
 
 if TYPE_CHECKING:
     from memctl.search.related import Related
@@ -183,7 +183,8 @@ def _note_words(query: str) -> None:
 
     The index has letters and digits only.
     """
-    if query.strip() and STOP_WORDS.issuperset(query.lower().split()):
+    words = words_of(query)
+    if words and STOP_WORDS.issuperset(words):
         output.note("hint: every text may have these words; add one that says what the record is about")
     if query.replace(" ", "").isalnum():
         return

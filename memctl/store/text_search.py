@@ -209,8 +209,8 @@ class StoredTexts:
 
     def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         find = "SELECT vector FROM embeddings WHERE digest = ?"
-        rows = ((key, self._rows(find, key)) for key in keys)
-        return {key: rows[0][0] for key, rows in rows if rows}
+        rows_by_key = ((key, self._rows(find, key)) for key in keys)
+        return {key: rows[0][0] for key, rows in rows_by_key if rows}
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
         with (

@@ -140,7 +140,12 @@ def test_agent_is_shown_what_an_installation_would_write(
 
 
 @pytest.mark.parametrize("args", [["install", "git"], ["install", "claude-code", "--yes"]], ids=" ".join)
-def test_installation_by_hand_trusts_the_clone_with_one_notice(foreign: Path, memctl: Memctl, args: list[str]) -> None:
+@pytest.mark.parametrize("before", ["", "false"], ids=["unknown", "refused"])
+def test_installation_by_hand_trusts_the_clone_with_one_notice(
+    foreign: Path, memctl: Memctl, args: list[str], before: str
+) -> None:
+    if before:
+        git(foreign, "config", trust.SETTING, before)
     assert memctl(*args, where=foreign).err.count(trust.NOTICE) == 1
     assert trust.NOTICE not in memctl(*args, where=foreign).err
 

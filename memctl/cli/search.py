@@ -151,6 +151,7 @@ def _search(
     number, is_all = len(recorded), True
     if number == most:
         number, is_all = ranking.count(snapshot, query, chosen, kinds, None if as_json else _COUNTED)
+        number = max(number, most)  # successors that do not match are not counted
     total = len(files) + number
     mixed = sorted([*recorded, *files], key=lambda result: -result.score) if files else recorded
     shown = _in_order(mixed, order)[: limit or None]
@@ -207,7 +208,9 @@ def _in_order(found: list[_Found], order: str) -> list[_Found]:
 def _row(result: Result) -> tuple[str, ...]:
     """Return the cells of a result's row: id (or the command that opens it), score, and title."""
     if result.record is not None:
-        return output.record_row(result.record)
+        *cells, title = output.record_row(result.record)
+        successors = ", ".join(result.record.superseded_by)
+        return *cells, title + (f"  (superseded by {successors})" if successors else "")
     opened = "" if result.kind in (PAGE, FILE) else f"  (`{result.opener}`)"
     return result.id, result.kind, "", result.title + opened
 

@@ -109,6 +109,15 @@ def test_misspelt_word_has_its_substitutes(texts: Texts) -> None:
     assert texts.substitutes("connection") == {}
 
 
+def test_word_that_does_not_occur_finds_names_that_begin_with_it_or_sound_alike(texts: Texts) -> None:
+    assert texts.substitutes("daylig reserva") == {"daylig": ("daylight",), "reserva": ("reservation",)}
+    assert texts.substitutes("artisle cerved") == {"artisle": ("article",)}  # the first letter is seldom wrong
+
+
+def test_a_query_for_a_decision_is_about_its_subject(texts: Texts) -> None:
+    assert numbers(texts, "why did we choose tea") == numbers(texts, "tea") == [5]
+
+
 def test_a_word_that_is_gone_is_not_offered(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Wombats", "--lesson", "dig")
     assert snapshot(repo).texts.substitutes("wombatts") == {"wombatts": ("wombats",)}

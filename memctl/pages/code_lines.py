@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from memctl.text.lazy_regex import lazy_regex
 
@@ -119,6 +120,7 @@ def imports(suffix: str, text: str) -> Iterator[str]:
             yield from [f"mod {match['name']}"] if match["mod"] else _rust_paths(match["used"])
 
 
+@lru_cache(maxsize=1)  # the imports and the definitions of a file are read one after the other
 def _without_comments(suffix: str, text: str) -> str:
     """Return code without comments and multi-line strings; lines keep their numbers."""
     lines = (line if len(line) <= _LONGEST else "" for line in text.split("\n"))

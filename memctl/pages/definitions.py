@@ -143,7 +143,7 @@ def parse_pieces(suffix: str, text: str) -> Iterator[ParsedCode]:
 
 def _pieces(grammar: Grammar, lines: list[str]) -> Iterator[_Piece]:
     """Cut a text into pieces at definitions; only the head of a definition that is too long is in a piece."""
-    starts = list(_starts(grammar, lines))
+    starts: list[_Start] = []
     start: _Start | None = _Start(0, 0, ())
     while start is not None:
         end, size, half = start.line, 0, start.line + 1
@@ -151,11 +151,12 @@ def _pieces(grammar: Grammar, lines: list[str]) -> Iterator[_Piece]:
             size += len(lines[end]) + 1
             end += 1
             half = end if size < _PIECE / 2 else half
-        first, middle, past = (bisect_left(starts, n, key=lambda s: s.line) for n in (start.line + 1, half, end + 1))
         if end == len(lines):
             yield _Piece(start.line, end, start.around)
-            start = None
-        elif first < past:  # the outermost cut is best, since it splits the fewest classes
+            return
+        starts = starts or list(_starts(grammar, lines))
+        first, middle, past = (bisect_left(starts, n, key=lambda s: s.line) for n in (start.line + 1, half, end + 1))
+        if first < past:  # the outermost cut is best, since it splits the fewest classes
             cut = min(starts[middle:past], key=lambda s: (s.indent, -s.line), default=starts[past - 1])
             yield _Piece(start.line, cut.line, start.around, grammar.closing * len(cut.around))
             start = cut
@@ -187,6 +188,8 @@ def _starts(grammar: Grammar, lines: list[str]) -> Iterator[_Start]:
 
 def _is_deep(code: str) -> bool:
     """Return whether brackets in code are nested deeper than the parser can take."""
+    if sum(map(code.count, "([{")) <= _BRACKETS:
+        return False
     depth = 0
     for bracket in re.findall(r"[()\[\]{}]", code):
         depth = depth + 1 if bracket in "([{" else max(depth - 1, 0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,6 +14,9 @@ from memctl.pages import code_lines, definitions
 from memctl.pages.code_lines import CPP, GO, JAVA, PYTHON, RUST, SCRIPT
 from memctl.record.frontmatter import clean_newlines
 from memctl.text import fit, markdown
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 _WIDTH = 120  # characters of a purpose or a title
 _MOST = 2_000  # markers of one file
@@ -78,24 +82,28 @@ def blocks(text: str) -> Iterator[Marker]:
 
     Headings and paragraphs without text are left out.
     """
-    from markdown_it import MarkdownIt
-
     text = "\n".join(clean_newlines(text[:_LONGEST]).split("\n", _MOST_LINES)[:_MOST_LINES])
     if front_matter := _FRONT_MATTER.match(text):
         text = "\n" * front_matter[0].count("\n") + text[front_matter.end() :]
-    parser = MarkdownIt("commonmark").disable("inline")  # inline content is parsed only where it is needed
     known: dict[str, Any] = {}
-    tokens = parser.parse(text, known)
-    parser.enable("inline")
+    tokens = _markdown_parser(has_inline=False).parse(text, known)  # inline content is parsed only where it is needed
     for opens, holds in pairwise(tokens):
         if opens.level or opens.type not in ("heading_open", "paragraph_open"):
             continue
-        inside = parser.parseInline(holds.content[: _WIDTH * 3], known)[0].children or []
+        inside = _markdown_parser(has_inline=True).parseInline(holds.content[: _WIDTH * 3], known)[0].children or []
         title = plain(
             "".join(token.content or " " for token in inside if token.type in ("text", "code_inline", "softbreak"))
         )
         if title:
             yield Marker((opens.map or [0])[0] + 1, int(opens.tag[1:] or 0), title)
+
+
+@cache
+def _markdown_parser(*, has_inline: bool) -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark")
+    return parser if has_inline else parser.disable("inline")
 
 
 # Lines that begin the part of a paragraph about copyright or a licence, which is skipped.

@@ -31,7 +31,8 @@ _SECONDS = 2.0  # of processor time for the large files of one run
 _AT_ONCE = 200  # files that are read before their facts are written to the cache
 _MOST_IMPORTS, _MOST_NAMES, _MOST_WORDS = 500, 500, 200  # of one file
 _NAME = re.compile(r"[\w$]+")
-_TODO = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
+_TODO_WORDS = ("TODO", "FIXME", "XXX", "HACK")
+_TODO = re.compile(rf"\b(?:{'|'.join(_TODO_WORDS)})\b")
 
 
 class FileFacts(msgspec.Struct, frozen=True, array_like=True):
@@ -130,7 +131,7 @@ def of_content(path: str, content: bytes) -> FileFacts:
         lines=text.count("\n") + (not text.endswith("\n") and text != ""),
         kind=kind_of_text(path, text),
         refusal=reason,
-        todos=len(_TODO.findall(text)),
+        todos=len(_TODO.findall(text)) if any(word in text for word in _TODO_WORDS) else 0,
         imports=facts_found,
         names=names,
         words=tuple(islice((word for word in dict.fromkeys(about) if word not in words.STOP_WORDS), _MOST_WORDS)),

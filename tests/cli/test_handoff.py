@@ -519,7 +519,7 @@ def test_a_handoff_of_another_branch_is_shown_and_accepted_in_a_worktree_of_its_
     made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
     text = memctl("handoff", "show", made).out
     side = tmp_path / "side"
-    assert f"`memctl handoff accept {made}` brings it here" in bob("handoff", "list", where=side).err
+    assert f"`memctl handoff accept {made}` brings the record here" in bob("handoff", "list", where=side).err
     assert bob("handoff", "show", made, where=side).out == text
     tried = bob("handoff", "accept", made, "-n", where=side).out
     assert "+status: accepted" in tried

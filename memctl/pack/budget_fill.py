@@ -56,9 +56,7 @@ _TOO_LARGE = ("too_large", "Too large for this budget")
 _IMPORTANT = ("important_titles", "Most important, without room here")
 _NO_ROOM = ("no_room", "No room for the text")
 _TITLES_SHARE = 0.2  # of the budget for the titles of items of the rank FIRST that are not whole
-# Those of leading items may have 120 tokens, a fifth of 600, in smaller packs, too, but at most half of what the frame
-# leaves: in a fifth of 250 tokens a decision's title took the room of that of a critical issue.
-_LEADING_TITLES, _LEADING_TITLES_SHARE = 120, 0.5
+_LEADING_TITLES = 200  # tokens that those of leading items may have in a pack of less than 1,000, too
 _ESSENTIAL_SHARE = 0.2  # of the budget that is chosen for essential notes
 # Tokens from which on items of the rank SECOND have room to themselves, and up to which share. In less, one or two of
 # the most important records fill the pack.
@@ -115,6 +113,8 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
     best: tuple[Frame, list[Item]] | None = None
     tried = list(frames(draft))
     for frame in tried:
+        if best and not frame.has_titles:
+            break  # a larger pack must not lose the titles of a smaller one to the text of a lesser item
         if builder.cost(frame, []) > budget:
             continue
         chosen = builder.choose(frame)
@@ -183,25 +183,27 @@ class _PackBuilder:
         items = [item for item in self._ordered_items if self._parts[item.key].rank == FIRST]
         if not items:
             return [], [item for item in self._ordered_items if self._costs[item.key] > self._largest][:_NAMED]
-        found = fair_share.in_turn(
-            [
-                fair_share.Candidate(
-                    item.key,
-                    self._costs[item.key] + _BETWEEN,
-                    self._count(f"; {omissions.name(item)}") + 1,
-                    self._parts[item.key].counted,
-                    self._parts[item.key].shortest_first,
-                    item.weight if self._is_leading(item) else 0,
-                )
-                for item in items
-            ]
-        )
-        by_key = {item.key: item for item in items}
+        later = [item for item in self.draft.items() if self._parts[item.key].rank == SECOND and self._is_leading(item)]
+        by_key = {item.key: item for item in (*items, *later)}
+        ordered = fair_share.in_turn([self._candidate(item) for item in items])
+        named_only = [self._candidate(item) for item in later]
         alone, room = self._rooms(items)
-        leading = sum(one.title for one in found if one.lead)
-        for_titles = max(_TITLES_SHARE * self._budget, min(leading, _LEADING_TITLES, _LEADING_TITLES_SHARE * alone))
-        choice = fair_share.choose(found, room, alone, for_titles)
+        leading = sum(one.title for one in (*ordered, *named_only) if one.lead)
+        for_titles = max(_TITLES_SHARE * self._budget, min(leading, _LEADING_TITLES, alone))
+        choice = fair_share.choose(ordered, named_only, room, alone, for_titles)
         return [by_key[key] for key in choice.whole], [by_key[key] for key in choice.titled]
+
+    def _candidate(self, item: Item) -> fair_share.Candidate:
+        part, has_text = self._parts[item.key], bool(item.body.strip())
+        return fair_share.Candidate(
+            item.key,
+            self._costs[item.key] + _BETWEEN,
+            self._count(f"; {omissions.name(item)}") + 1,
+            part.counted and has_text,
+            part.shortest_first,
+            item.weight if self._is_leading(item) else 0,
+            has_text,
+        )
 
     def _rooms(self, items: list[Item]) -> tuple[float, float]:
         """Return the room for items of rank FIRST in the sparest frame, and the room beside all that is kept free.

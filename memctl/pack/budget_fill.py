@@ -51,10 +51,8 @@ _PROPOSED = PackPart("proposed", "Proposed, not accepted yet")
 _CHECK = PackPart("check", "Check before use")  # records whose code has changed, so that they may be outdated
 TOO_LARGE = "too large"
 _NAMED = 3  # titles of items that are too large for the budget, or leading and without room, at the beginning
-# Names and titles of the notes with titles of items that are not whole.
-_TOO_LARGE = ("too_large", "Too large for this budget")
-_IMPORTANT = ("important_titles", "Most important, without room here")
-_NO_ROOM = ("no_room", "No room for the text")
+# Names and title of the notes with titles of items that are not whole, at the beginning and at the end.
+_TITLES, _MORE_TITLES = ("titles", "Only by title"), ("more_titles", "Only by title")
 _TITLES_SHARE = 0.2  # of the budget for the titles of items of the rank FIRST that are not whole
 _LEADING_TITLES = 200  # tokens that those of leading items may have in a pack of less than 1,000, too
 _ESSENTIAL_SHARE = 0.2  # of the budget that is chosen for essential notes
@@ -214,9 +212,9 @@ class _PackBuilder:
         essential = self.cost(sparing, [])
         lead = [_LEAD] if any(self._is_leading(item) for item in items) else []
         parts = [*lead, *(part for part in self.draft.parts if part.rank == FIRST and part.items)]
-        titles = [PackNote(*note, omissions.name(items[0])) for note in (_TOO_LARGE, _IMPORTANT, _NO_ROOM)]
+        titles = [PackNote(*note, omissions.name(items[0])) for note in (_TITLES, _MORE_TITLES)]
         empty = Contents(
-            msgspec.structs.replace(sparest.draft, opening=(*sparest.draft.opening, *titles[:2]), closing=titles[2:]),
+            msgspec.structs.replace(sparest.draft, opening=(*sparest.draft.opening, titles[0]), closing=(titles[1],)),
             [(part, [""]) for part in parts],
             omissions.groups(self.left_out([]), self._totals, 0, 0, self.draft.sections),
         )
@@ -441,15 +439,11 @@ class _PackBuilder:
     def _title_notes(self, items: Sequence[Item]) -> tuple[list[PackNote], list[PackNote]]:
         """Return notes with the titles of items that are not whole: for the beginning, with a few, and for the end."""
         first = [item for item in items if self._costs[item.key] > self._largest or self._is_leading(item)][:_NAMED]
-        large = [item for item in first if self._costs[item.key] > self._largest]
-        important = [item for item in first if item not in large]
         rest = [f"- {omissions.name(item)}" for item in items if item not in first]
-        notes = [
-            PackNote(*note, "; ".join(map(omissions.name, found)), essential=True)
-            for note, found in ((_TOO_LARGE, large), (_IMPORTANT, important))
-            if found
-        ]
-        return notes, [PackNote(*_NO_ROOM, "\n".join(rest), essential=True)] if rest else []
+        return (
+            [PackNote(*_TITLES, "; ".join(map(omissions.name, first)), essential=True)] if first else [],
+            [PackNote(*_MORE_TITLES, "\n".join(rest), essential=True)] if rest else [],
+        )
 
     def _by_part(self, keys: set[str], chosen: list[Item]) -> list[tuple[PackPart, list[Item]]]:
         """Return the items with these keys by their part; items without a part are in `draft.rest`."""

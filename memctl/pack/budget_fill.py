@@ -51,14 +51,10 @@ _PROPOSED = PackPart("proposed", "Proposed, not accepted yet")
 _CHECK = PackPart("check", "Check before use")  # records whose code has changed, so that they may be outdated
 TOO_LARGE = "too large"
 _NAMED = 3  # titles of items that are too large for the budget, or leading and without room, at the beginning
-# Names and titles of the notes with titles of items that are not whole.
-_TOO_LARGE = ("too_large", "Too large for this budget")
-_IMPORTANT = ("important_titles", "Most important, without room here")
-_NO_ROOM = ("no_room", "No room for the text")
+# Names and title of the notes with titles of items that are not whole, at the beginning and at the end.
+_TITLES, _MORE_TITLES = ("titles", "Only by title"), ("more_titles", "Only by title")
 _TITLES_SHARE = 0.2  # of the budget for the titles of items of the rank FIRST that are not whole
-# Those of leading items may have 120 tokens, a fifth of 600, in smaller packs, too, but at most half of what the frame
-# leaves: in a fifth of 250 tokens a decision's title took the room of that of a critical issue.
-_LEADING_TITLES, _LEADING_TITLES_SHARE = 120, 0.5
+_LEADING_TITLES = 200  # tokens that those of leading items may have in a pack of less than 1,000, too
 _ESSENTIAL_SHARE = 0.2  # of the budget that is chosen for essential notes
 # Tokens from which on items of the rank SECOND have room to themselves, and up to which share. In less, one or two of
 # the most important records fill the pack.
@@ -115,6 +111,8 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
     best: tuple[Frame, list[Item]] | None = None
     tried = list(frames(draft))
     for frame in tried:
+        if best and not frame.has_titles:
+            break  # a larger pack must not lose the titles of a smaller one to the text of a lesser item
         if builder.cost(frame, []) > budget:
             continue
         chosen = builder.choose(frame)
@@ -183,25 +181,27 @@ class _PackBuilder:
         items = [item for item in self._ordered_items if self._parts[item.key].rank == FIRST]
         if not items:
             return [], [item for item in self._ordered_items if self._costs[item.key] > self._largest][:_NAMED]
-        found = fair_share.in_turn(
-            [
-                fair_share.Candidate(
-                    item.key,
-                    self._costs[item.key] + _BETWEEN,
-                    self._count(f"; {omissions.name(item)}") + 1,
-                    self._parts[item.key].counted,
-                    self._parts[item.key].shortest_first,
-                    item.weight if self._is_leading(item) else 0,
-                )
-                for item in items
-            ]
-        )
-        by_key = {item.key: item for item in items}
+        later = [item for item in self.draft.items() if self._parts[item.key].rank == SECOND and self._is_leading(item)]
+        by_key = {item.key: item for item in (*items, *later)}
+        ordered = fair_share.in_turn([self._candidate(item) for item in items])
+        named_only = [self._candidate(item) for item in later]
         alone, room = self._rooms(items)
-        leading = sum(one.title for one in found if one.lead)
-        for_titles = max(_TITLES_SHARE * self._budget, min(leading, _LEADING_TITLES, _LEADING_TITLES_SHARE * alone))
-        choice = fair_share.choose(found, room, alone, for_titles)
+        leading = sum(one.title for one in (*ordered, *named_only) if one.lead)
+        for_titles = max(_TITLES_SHARE * self._budget, min(leading, _LEADING_TITLES, alone))
+        choice = fair_share.choose(ordered, named_only, room, alone, for_titles)
         return [by_key[key] for key in choice.whole], [by_key[key] for key in choice.titled]
+
+    def _candidate(self, item: Item) -> fair_share.Candidate:
+        part, has_text = self._parts[item.key], bool(item.body.strip())
+        return fair_share.Candidate(
+            item.key,
+            self._costs[item.key] + _BETWEEN,
+            self._count(f"; {omissions.name(item)}") + 1,
+            part.counted and has_text,
+            part.shortest_first,
+            item.weight if self._is_leading(item) else 0,
+            has_text,
+        )
 
     def _rooms(self, items: list[Item]) -> tuple[float, float]:
         """Return the room for items of rank FIRST in the sparest frame, and the room beside all that is kept free.
@@ -212,9 +212,9 @@ class _PackBuilder:
         essential = self.cost(sparing, [])
         lead = [_LEAD] if any(self._is_leading(item) for item in items) else []
         parts = [*lead, *(part for part in self.draft.parts if part.rank == FIRST and part.items)]
-        titles = [PackNote(*note, omissions.name(items[0])) for note in (_TOO_LARGE, _IMPORTANT, _NO_ROOM)]
+        titles = [PackNote(*note, omissions.name(items[0])) for note in (_TITLES, _MORE_TITLES)]
         empty = Contents(
-            msgspec.structs.replace(sparest.draft, opening=(*sparest.draft.opening, *titles[:2]), closing=titles[2:]),
+            msgspec.structs.replace(sparest.draft, opening=(*sparest.draft.opening, titles[0]), closing=(titles[1],)),
             [(part, [""]) for part in parts],
             omissions.groups(self.left_out([]), self._totals, 0, 0, self.draft.sections),
         )
@@ -439,15 +439,11 @@ class _PackBuilder:
     def _title_notes(self, items: Sequence[Item]) -> tuple[list[PackNote], list[PackNote]]:
         """Return notes with the titles of items that are not whole: for the beginning, with a few, and for the end."""
         first = [item for item in items if self._costs[item.key] > self._largest or self._is_leading(item)][:_NAMED]
-        large = [item for item in first if self._costs[item.key] > self._largest]
-        important = [item for item in first if item not in large]
         rest = [f"- {omissions.name(item)}" for item in items if item not in first]
-        notes = [
-            PackNote(*note, "; ".join(map(omissions.name, found)), essential=True)
-            for note, found in ((_TOO_LARGE, large), (_IMPORTANT, important))
-            if found
-        ]
-        return notes, [PackNote(*_NO_ROOM, "\n".join(rest), essential=True)] if rest else []
+        return (
+            [PackNote(*_TITLES, "; ".join(map(omissions.name, first)), essential=True)] if first else [],
+            [PackNote(*_MORE_TITLES, "\n".join(rest), essential=True)] if rest else [],
+        )
 
     def _by_part(self, keys: set[str], chosen: list[Item]) -> list[tuple[PackPart, list[Item]]]:
         """Return the items with these keys by their part; items without a part are in `draft.rest`."""

@@ -88,7 +88,8 @@ class PackPart(msgspec.Struct, frozen=True):
     - `rank` is FIRST, SECOND or 0: items of parts with the rank FIRST get room before all others, by the rules of
       `fair_share`, then items of parts with the rank SECOND.
     - `shortest_first` (of the rank FIRST): short items get room before long ones.
-    - `counted` (of the rank FIRST): a larger budget never includes fewer whole items of the part.
+    - `counted` (of the rank FIRST): a larger budget includes fewer whole items of the part only where a leading item
+      (`PackDraft.leading`) has become whole.
     """
 
     name: str

@@ -3,8 +3,8 @@
 The budget is filled in tiers:
 
 1. critical and high issues, the most severe first and of these the oldest (at most 15); decisions of importance 7 or
-   more of the last 30 days, or of importance 10 and any age (at most 10); learnings of the last 60 days, the most used
-   first (at most 5);
+   more of the last 30 days (at most 10); learnings of the last 60 days, the most used first (at most 5); among each of
+   them also those of importance 9 and more, of any age;
 2. the last session, a pending checkpoint and current tasks, for which up to a third of the budget is reserved, but at
    most 1,500 tokens;
 3. all other open records, by weight and by nearness to the latest work, as long as there is room for whole records. The
@@ -41,7 +41,6 @@ ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
 LEARNINGS, LEARNING_DAYS = 5, 60
 LIMITS = {"decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
 _BESIDES = 3  # critical issues that are named although they are irrelevant to the task
-_FOREVER = 10  # importance from which a decision counts at any age
 _NEAR = 2  # additional weight of a record about the latest work, about one class of importance
 _AT_ONCE = 50  # records that Git is asked about together
 # The weight from which a record goes to the front of a pack; lower for records that match the task. A record that
@@ -122,6 +121,8 @@ def draft(
     if (reserve := _cost([*left, *tasks], count)) > work:
         left, tasks = stopped(work)
     states, closing = _last_first([_with_weight(item, about) for item in tasks])
+    untaken = [item for item in states_of if item not in tasks and item.weight >= CRITICAL]  # named if not whole
+    states += [_with_weight(item, about) for item in untaken]
     parts = [_section_part(snapshot, request.section, sources)] if request.section else []
     parts += [
         PackPart("state", TITLES["state"], tuple(states), rank=SECOND),
@@ -192,7 +193,9 @@ def choose(
     orders: dict[str, Callable[[Iterable[Record]], list[Record]]] = {
         "decision": lambda chosen: select(chosen, Filters(), "importance"),
         "issue": lambda chosen: sorted(chosen, key=lambda r: (severity_rank(r), r.timestamp, r.id)),
-        "learning": lambda chosen: sorted(chosen, key=lambda r: (-r.access_count, -r.importance, r.id)),
+        "learning": lambda chosen: sorted(
+            chosen, key=lambda r: (r.importance < CRITICAL, -r.access_count, -r.importance, r.id)
+        ),
     }
     if matching:
         chosen = {name: [r for r in matching if r.memory_type == name] for name in LIMITS}
@@ -209,10 +212,10 @@ def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Recor
         "decision": [
             r
             for r in by_type["decision"]
-            if r.importance >= _FOREVER or (r.importance >= DECISION_IMPORTANCE and r.timestamp >= recent)
+            if r.importance >= CRITICAL or (r.importance >= DECISION_IMPORTANCE and r.timestamp >= recent)
         ],
-        "issue": [r for r in by_type["issue"] if r.severity in ISSUE_SEVERITIES],
-        "learning": [r for r in by_type["learning"] if r.timestamp >= of_late],
+        "issue": [r for r in by_type["issue"] if r.importance >= CRITICAL or r.severity in ISSUE_SEVERITIES],
+        "learning": [r for r in by_type["learning"] if r.importance >= CRITICAL or r.timestamp >= of_late],
     }
 
 

@@ -78,7 +78,7 @@ def test_prompt_recalls_at_most_1500_tokens(session: Session, memctl: Memctl) ->
 
 def test_a_record_too_large_for_a_prompt_is_named_once(session: Session, memctl: Memctl) -> None:
     large = memctl("decide", "Payment worker retries a gateway that times out", "--rationale", "Twice. " * 2_000).id
-    assert f"Too large for this budget: {large}" in asks(session)
+    assert f"Only by title: {large}" in asks(session)
     assert asks(session) == ""
 
 

@@ -58,7 +58,7 @@ def test_titles_of_the_most_important_records_come_before_whole_lesser_ones(memc
     whole, text = pack(memctl, 800)
     assert whole
     assert not whole & low
-    assert "## No room for the text\n\n- ISS-" in text
+    assert "## Only by title\n\n- ISS-" in text
 
 
 def test_count_of_left_out_records_says_what_they_are(memctl: Memctl) -> None:

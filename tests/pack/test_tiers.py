@@ -142,7 +142,7 @@ def test_record_larger_than_the_budget_is_named_as_too_large(memctl: Memctl) -> 
     small = memctl("learn", "Small", "--lesson", "It is so.").id
     data = memctl("rehydrate", "--budget", "600", "--json").data
     assert [(left["id"], left["why"]) for left in data["left_out"]] == [(large, TOO_LARGE)]
-    assert data["text"].index(f"Too large for this budget: {large} Large\n") < data["text"].index("### Small")
+    assert data["text"].index(f"Only by title: {large} Large\n") < data["text"].index("### Small")
     assert small in data["parts"]["learning"]
 
 

@@ -151,9 +151,8 @@ def test_in_a_token_optimised_pack_only_lines_of_memctl_are_not_indented(
         "OPEN RISKS:",
         "ALSO OPEN:",
         "BESIDES:",
-        "TOO LARGE:",
-        "IMPORTANT TITLES:",
-        "NO ROOM:",
+        "TITLES:",
+        "MORE TITLES:",
     )
     heads = [line for line in own if not line.startswith((*labels, "LEFT OUT", "NEXT:"))]
     assert sorted(line.split()[0] for line in heads if line.split()[0] in pack.included()) == sorted(pack.included())
@@ -178,7 +177,7 @@ def test_record_bodies_add_or_hide_no_headings_of_a_pack(made: Memory, budget: i
     parts = [title for level, title in found if level == 2]
     assert len(parts) == len(set(parts))
     ours = {"Most important", *TITLES.values(), REST.title, rehydrate.BESIDES.title}
-    assert set(parts) <= {*ours, "Proposed, not accepted yet", "No room for the text", "Left out"}
+    assert set(parts) <= {*ours, "Proposed, not accepted yet", "Only by title", "Left out"}
     assert ("Left out" in parts) == ("\n## Left out\n\n" in pack.text)
 
 
@@ -265,7 +264,7 @@ def test_a_record_too_large_for_the_budget_is_listed() -> None:
     made = memory(({"importance": 10, "title": "Huge"}, "word " * 5000), ({"title": "Small"}, "fits"))
     pack = made.pack(1000, "gpt")
     before, _, after = pack.text.partition("### Small")
-    assert "\n\nToo large for this budget: DEC-2025-11-04-001 Huge\n\n" in before
+    assert "\n\nOnly by title: DEC-2025-11-04-001 Huge\n\n" in before
     assert after
     assert [left.why for left in pack.left_out] == [TOO_LARGE]
 
@@ -307,7 +306,10 @@ def test_a_greater_budget_loses_no_record_of_the_first_class(made: Memory, small
     first = first_class(made)
     assert first & named(before) <= named(after)
     issues = {record.id for record in open_records(made) if record.severity in rehydrate.ISSUE_SEVERITIES} & first
-    assert len(issues.intersection(before.included())) <= len(issues.intersection(after.included()))
+    issues = {one for one in issues if made.item(one).body.strip()}
+    leading = {one for one in first if made.item(one).weight >= rehydrate.CRITICAL}
+    if not leading.intersection(after.included()) - set(before.included()):
+        assert len(issues.intersection(before.included())) <= len(issues.intersection(after.included()))
     for pack in (before, after):
         assert COUNTERS[family].tokens(pack.text) <= pack.budget
         assert len(pack.included()) == len(set(pack.included()))

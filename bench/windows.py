@@ -195,7 +195,7 @@ def regrets(archive: Path) -> bool:
                 cases[name].append({policy: replay.regret_tokens for policy, replay in found.items()})
     print(f"\nRegret at a budget of {_BUDGET:,} beside FIFO with the same placeholders, in real sessions in which")
     print("something goes; of what is named and stands in an outline, only that part has to be got again. The last")
-    print(f"columns are the 10th, 50th and 90th of 100 of {_HALVES} random halves of the sessions")
+    print(f"columns are the 10th, 50th and 90th percentile of {_HALVES:,} random halves of the sessions")
     print("  policy  placeholders  sessions       tokens   all   10   50   90")
     is_met = True
     for policy, name in product(_COMPARED, _PLACEHOLDERS):

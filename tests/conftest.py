@@ -21,11 +21,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from memctl.cli.main import main
+from memctl.git import private_files
 from tests import json_schemas
 from tests.world import WORLD
 
 NOW = "2025-11-04T14:32:00Z"
 EXAMPLE = Path(__file__).parents[1] / ".memory.example"
+_COMPILED = Path(".git/memctl/.memory/templates")
 
 # Elsewhere each run looks at new examples; a run that decides about a change looks at the same ones every time, and at
 # three times as many. Times say nothing on a machine that does other things too.
@@ -264,9 +266,15 @@ def _compile_templates(folder: Path, env: dict[str, str]) -> None:
         subprocess.run(
             [sys.executable, "-m", "memctl", *command], cwd=scratch, env=env, check=True, capture_output=True
         )
-    templates = Path(".git/memctl/.memory/templates")
-    shutil.copytree(scratch / templates, folder / templates, dirs_exist_ok=True)
+    shutil.copytree(scratch / _COMPILED, folder / _COMPILED, dirs_exist_ok=True)
     shutil.rmtree(scratch)
+
+
+def share_templates(repo: Path, *clones: Path) -> None:
+    """Give clones the compiled templates of a repository, or the first command in each would compile them."""
+    for clone in clones:
+        private_files.make_folder((clone / _COMPILED).parent)
+        shutil.copytree(repo / _COMPILED, clone / _COMPILED)
 
 
 @pytest.fixture(scope="session")

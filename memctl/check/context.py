@@ -55,7 +55,14 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
         None if at else _coordination_state(memory),
         () if staged or at else _overdue_changes(memory),
         documents.belong_here(memory, snapshot.config),
+        (lambda: _staged_renames(memory)) if staged else dict,
     )
+
+
+def _staged_renames(memory: Memory) -> dict[str, str]:
+    """Return the new path of each file that the index has under another path than HEAD, by old path."""
+    changes = differences.changed_in_index(memory.repository)
+    return {change.before: change.path for change in changes if change.status == differences.RENAMED}
 
 
 def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:
@@ -67,14 +74,19 @@ def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:
     return changes
 
 
-def _changed_files(memory: Memory, folder: str, before: str, after: str | None, staged: bool) -> set[str]:
-    """Return the files below a folder that differ from the revision `before`; in a merge, from every side.
+def merged_commits(memory: Memory) -> list[str]:
+    """Return names of the commits that are being merged into HEAD, [] if no merge is under way.
 
     Inside a merge commit's hooks MERGE_HEAD may not exist yet; Git names the merged commit in a variable GITHEAD_….
     """
     merged = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
-    others = [f"{after}^2"] if after else ["MERGE_HEAD", *merged]
-    parents = (before, *(other for other in others if _exists(memory, other)))
+    return [commit for commit in ("MERGE_HEAD", *merged) if _exists(memory, commit)]
+
+
+def _changed_files(memory: Memory, folder: str, before: str, after: str | None, staged: bool) -> set[str]:
+    """Return the files below a folder that differ from the revision `before`; in a merge, from every side."""
+    others = [f"{after}^2"] if after and _exists(memory, f"{after}^2") else [] if after else merged_commits(memory)
+    parents = (before, *others)
     if not staged and after is None and len(parents) == 1:  # the `git status` for the snapshot has the answer
         return {path for path in memory.differing[1] if path.startswith(f"{folder}/")}
     sides = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from zlib import crc32
 
 import msgspec
 
-from memctl.check.rules import RULES, Rule
+from memctl.check.rules import ERROR, RULES, WARNING, Rule
 from memctl.record import frontmatter, frontmatter_edit, ids, pages
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
@@ -28,18 +28,27 @@ _SUGGESTED = 20
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A violation of a rule: file (`path` below `.memory/`), line (1-based), what is wrong, and a hint what to do."""
+    """A violation of a rule: file (`path` below `.memory/`), line (1-based), what is wrong, and a hint what to do.
+
+    `is_demoted` makes an error a warning, since the commit that is checked does not introduce it.
+    """
 
     code: str
     path: str
     line: int
     message: str
     hint: str = ""
+    is_demoted: bool = False
 
     @property
     def rule(self) -> Rule:
         """The rule with this finding's code."""
         return RULES[self.code]
+
+    @property
+    def severity(self) -> str:
+        """The severity: its rule's, but that of a demoted error is "warning"."""
+        return WARNING if self.is_demoted and self.rule.severity == ERROR else self.rule.severity
 
 
 class StagedWork(msgspec.Struct, frozen=True):
@@ -54,10 +63,11 @@ class StagedWork(msgspec.Struct, frozen=True):
 
 
 class CheckContext:
-    """The input of all rules: a Snapshot, the time, and the earlier texts and shared data that rules compare it with.
+    """The input of all rules: a Snapshot, the time, and everything with which rules compare the Snapshot.
 
     - `now`: the time, in canonical form; `counter`: counts the tokens of texts.
-    - `renderer`: renders documents, and reads those that are up to date from their files.
+    - `renderer`: returns the documents as they should be. It reads those that are up to date from their files, and
+      renders the others.
     - `earlier`: a function that returns the text that a file had before (in HEAD, or in the parent of the revision that
       is checked), None if there was none.
     - `changed`: the files that differ from their earlier texts.
@@ -66,6 +76,7 @@ class CheckContext:
     - `overdue`: the changes that have waited too long for their commit, as pairs of a path and a text that says which
       change it is and why it waits.
     - `has_documents`: whether rendered documents belong on this branch.
+    - `renames`: returns the new path of each file that the staged change renames, by old path.
     """
 
     def __init__(
@@ -80,6 +91,7 @@ class CheckContext:
         coordination: State | None = None,
         overdue: Sequence[tuple[str, str]] = (),
         has_documents: bool = True,
+        renames: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self.snapshot = snapshot
         self.now = now
@@ -91,6 +103,7 @@ class CheckContext:
         self.coordination = coordination
         self.overdue = overdue
         self.has_documents = has_documents
+        self._find_renames = renames
         self._suggested = 0
         self._lines: dict[tuple[str, str], dict[str, int]] = {}
 
@@ -103,6 +116,11 @@ class CheckContext:
     def others(self) -> list[str]:
         """The paths of all files of the memory that are not records."""
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
+
+    @cached_property
+    def renames(self) -> Mapping[str, str]:
+        """The new path of each file that the staged change renames, by old path; empty unless the index is checked."""
+        return self._find_renames()
 
     def findings(self, rule: Callable[[CheckContext], Iterator[Finding]]) -> list[Finding]:
         """Run a rule and return its findings; they do not depend on which rules were run before."""

@@ -26,9 +26,8 @@ def as_text(report: Report, place: Place) -> list[str]:
     """
     lines = []
     for finding in report.findings:
-        rule = finding.rule
         where = _one_line(place(finding.path))
-        lines.append(f"{where}:{finding.line}: {rule.severity} {rule.code} {_one_line(finding.message)}")
+        lines.append(f"{where}:{finding.line}: {finding.severity} {finding.code} {_one_line(finding.message)}")
         if finding.hint:
             lines.append(f"    hint: {_one_line(finding.hint)}")
     return lines
@@ -68,7 +67,7 @@ def as_github(report: Report, place: Place) -> list[str]:
     `place` returns the path below the worktree's top for a path below `.memory/`.
     """
     return [
-        f"::{_GITHUB[f.rule.severity]} file={_property(place(f.path))},line={f.line},"
+        f"::{_GITHUB[f.severity]} file={_property(place(f.path))},line={f.line},"
         f"title={_property(f'{f.code} {f.rule.name}')}::{_message(f.message + (f' ({f.hint})' if f.hint else ''))}"
         for f in report.findings
     ]
@@ -111,7 +110,7 @@ def _data(finding: Finding, place: Place) -> dict[str, Any]:
     return {
         "code": finding.code,
         "name": finding.rule.name,
-        "severity": finding.rule.severity,
+        "severity": finding.severity,
         "path": place(finding.path),
         "line": finding.line,
         "message": finding.message,
@@ -139,7 +138,7 @@ def _sarif_result(finding: Finding, index: int, place: Place) -> dict[str, Any]:
     return {
         "ruleId": finding.code,
         "ruleIndex": index,
-        "level": _SARIF[finding.rule.severity],
+        "level": _SARIF[finding.severity],
         "message": {"text": text},
         "locations": [{"physicalLocation": location}],
     }

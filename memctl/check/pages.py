@@ -91,9 +91,8 @@ def contents(subject: CheckContext) -> Iterator[Finding]:
             number = next((n for n, (_, outside) in enumerate(lines) if not outside), None)
             if number is not None:
                 line = subject.body_line(page.path, page.body) + number
-                yield Finding(
-                    "MEM312", page.path, line, f"level {page.kind.level} must have no code; move this block to level 3"
-                )
+                message = f"a page of level {page.kind.level} must have no block of code"
+                yield Finding("MEM312", page.path, line, message, "move it to a page of details (level 3)")
 
 
 def lengths(subject: CheckContext) -> Iterator[Finding]:
@@ -137,12 +136,14 @@ def stale_documents(subject: CheckContext) -> Iterator[Finding]:
     for path, text in comparisons.stale.items():
         old = documents.current_text(subject.snapshot, path)
         if old is not None and generated_header.is_earlier(old, text):
-            yield Finding("MEM313", path, 1, "an earlier memctl rendered it", "`memctl render` renders it")
+            message = "an earlier version of memctl rendered this document"
+            yield Finding("MEM313", path, 1, message, "`memctl render` renders it again")
             continue
         message = "the document is missing" if old is None else "the document differs from the memory"
         yield Finding(stale, path, _differs_at(old, text), message, "`memctl render` renders it")
     if comparisons.sources_earlier:
-        yield Finding("MEM313", f"{FOLDER}/{SOURCES}", 1, "an earlier memctl rendered it", "`memctl render` renders it")
+        message = "an earlier version of memctl rendered this document"
+        yield Finding("MEM313", f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it again")
     elif comparisons.sources_stale:
         message = "the list of files is out of date"
         yield Finding(stale, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")

@@ -26,7 +26,7 @@ def readable(subject: CheckContext) -> Iterator[Finding]:
 
 
 def identities(subject: CheckContext) -> Iterator[Finding]:
-    """Report each id and memory_id that two records have."""
+    """Report each `id`, and each UUID in the field `memory_id`, that more than one record has."""
     for code, key in (("MEM104", "id"), ("MEM105", "memory_id")):
         holders: dict[str, list[Record]] = defaultdict(list)
         for record in subject.snapshot.records:

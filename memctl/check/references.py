@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memctl.check.findings import CheckContext, Finding, closest
 from memctl.pages import freshness, repository_paths
@@ -11,7 +11,7 @@ from memctl.record.mentions import IGNORE, Mention
 from memctl.store.memory_root import CONFIG
 from memctl.text.phrases import quantity
 
-_MISSING_CODE = ("MEM201", "MEM203", "MEM209")
+MISSING_CODE = ("MEM201", "MEM203", "MEM209")  # MEM210 replaces their findings
 _MOST_GLOBS = 200  # per section to match against all files; people write a handful
 _FEW = 10  # missing references that are listed one by one, even if all code is missing
 
@@ -27,7 +27,9 @@ def code_of_pages(subject: CheckContext) -> Iterator[Finding]:
                 line = subject.line_of(page.path, "code_refs", reference.reference)
             if reference.state == freshness.MISSING:
                 message = f"{reference.reference} matches no file of the repository"
-                yield Finding("MEM201", page.path, line, message, _suggest_file(subject, reference.reference))
+                renamed = _rename_hint(subject, reference.reference)
+                hint = renamed or _suggest_file(subject, reference.reference)
+                yield Finding("MEM201", page.path, line, message, hint, is_demoted=bool(renamed))
             elif reference.state == freshness.AMBIGUOUS:
                 some = ", ".join(reference.paths[:4]) + (" …" if len(reference.paths) > 4 else "")
                 yield Finding("MEM202", page.path, line, f"{reference.reference} may mean any of {some}")
@@ -48,7 +50,9 @@ def code_of_records(subject: CheckContext) -> Iterator[Finding]:
         elif not repository_paths.is_folder(names, path.rstrip("/")):
             line = subject.line_of(record.path, "code_refs", reference)
             message = f"code_refs: {path} matches no file of the repository"
-            yield Finding("MEM203", record.path, line, message, _suggest_file(subject, path))
+            renamed = _rename_hint(subject, path)
+            hint = renamed or _suggest_file(subject, path)
+            yield Finding("MEM203", record.path, line, message, hint, is_demoted=bool(renamed))
     yield from _missing_lines(subject, beyond)
 
 
@@ -142,14 +146,14 @@ def for_other_code(subject: CheckContext, findings: Sequence[Finding]) -> list[F
 
     The memory seems to belong to other code, such as a copy of another project's memory, if 10 or more findings are
     about missing code, and no code to which the memory refers exists in the repository. Otherwise `findings` is
-    returned unchanged.
+    returned unchanged, and also if the staged change renames some of that code.
     """
-    missing = [finding for finding in findings if finding.code in _MISSING_CODE]
-    if len(missing) < _FEW or _has_some_code(subject):
+    missing = [finding for finding in findings if finding.code in MISSING_CODE]
+    if len(missing) < _FEW or any(finding.is_demoted for finding in missing) or _has_some_code(subject):
         return list(findings)
     message = f"none of {len(missing):,} references to code matches a file of this repository"
     hint = "is this a copy of another project's memory? `memctl demo` also makes the example's code"
-    rest = [finding for finding in findings if finding.code not in _MISSING_CODE]
+    rest = [finding for finding in findings if finding.code not in MISSING_CODE]
     return [*rest, Finding("MEM210", CONFIG, 1, message, hint)]
 
 
@@ -166,6 +170,26 @@ def _has_some_code(subject: CheckContext) -> bool:
 
 def _suggest_marker(subject: CheckContext, marker: str) -> str:
     return subject.near(marker, subject.markers)
+
+
+def _rename_hint(subject: CheckContext, reference: str) -> str:
+    """Return a hint with the new path of the file or folder that the staged change renames; "" if it renames none."""
+    if not subject.renames:
+        return ""
+    path = reference.removeprefix("§4.")
+    old_names = frozenset(subject.renames)
+    paths = repository_paths.resolve(old_names, path) or repository_paths.resolve(old_names, pages.code_path(path))
+    new_paths = {_path_after(subject.renames, old) for old in paths}
+    return f"the staged change renames it to {new_paths.pop()}" if len(new_paths) == 1 else ""
+
+
+def _path_after(renames: Mapping[str, str], path: str) -> str:
+    """Return the new path of a renamed file, or of a folder (with a slash at its end) by the files that were in it."""
+    if path in renames:
+        return renames[path]
+    old, new = next(pair for pair in renames.items() if pair[0].startswith(path))
+    inside = old[len(path) :]
+    return new.removesuffix(inside) if new.endswith(f"/{inside}") else new.rpartition("/")[0] + "/"
 
 
 def _suggest_file(subject: CheckContext, reference: str) -> str:

@@ -103,7 +103,7 @@ class Report(msgspec.Struct, frozen=True):
 
     def count(self, severity: str) -> int:
         """Return the number of findings of a severity, including those that are not listed."""
-        listed = sum(finding.rule.severity == severity for finding in self.findings)
+        listed = sum(finding.severity == severity for finding in self.findings)
         return listed + self.unlisted.get(severity, 0)
 
 
@@ -124,9 +124,9 @@ def check(subject: CheckContext, select: Iterable[str] = (), ignore: Iterable[st
     ignored = len(found) - len(left)
     left += [finding for finding in _ignore_findings(lines, used, wanted) if finding.code in wanted]
     order = {name: place for place, name in enumerate(SEVERITIES)}
-    worst = sorted(dict.fromkeys(left), key=lambda f: order[f.rule.severity])
-    listed = sorted(worst[:MOST], key=lambda f: (f.path, f.line, order[f.rule.severity], f.code, f.message))
-    return Report(tuple(listed), ignored, dict(Counter(finding.rule.severity for finding in worst[MOST:])))
+    worst = sorted(dict.fromkeys(left), key=lambda f: order[f.severity])
+    listed = sorted(worst[:MOST], key=lambda f: (f.path, f.line, order[f.severity], f.code, f.message))
+    return Report(tuple(listed), ignored, dict(Counter(finding.severity for finding in worst[MOST:])))
 
 
 def codes(prefixes: Iterable[str]) -> set[str]:

@@ -40,7 +40,7 @@ _FORMATS = ("text", "json", "github", "sarif")
     ("memctl check --explain MEM305", "Print why a rule exists, and what to do about a breach."),
     ("memctl check --fix", "Correct what has exactly one right correction, in one commit."),
 )
-@click.option("--staged", is_flag=True, help="Check what is staged. The text report has only errors.")
+@click.option("--staged", is_flag=True, help="Check what is staged. The text report has only errors, new and old.")
 @click.option("--at", metavar="REV", help="Check a commit, branch or tag.")
 @click.option(
     "--select",
@@ -87,6 +87,9 @@ def check_command(
     It checks records and their links, references, the hierarchy, the rendered documents, and foreign files. Advice
     (findings of severity info) is only counted without --all, unless --select asks for it; JSON and SARIF have all.
 
+    With --staged only errors that the commit introduces count. An error that HEAD has too, and a reference to a file
+    that the commit renames, are warnings, also in JSON.
+
     Exit code 0: no errors (there may be warnings), 1: errors, 2: wrong usage. To ignore a finding for good, add the
     line `check_ignore: ["CODE PATTERN: reason"]` to config.yaml or to the front matter of the file itself.
     """
@@ -126,7 +129,12 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *DOCUMENTS)
-    return run.check(context.from_memory(memory, snapshot, staged, at), select, ignore)
+    found = run.check(context.from_memory(memory, snapshot, staged, at), select, ignore)
+    if not (staged and found.has_errors):
+        return found
+    from memctl.check import introduced  # most commits have no errors
+
+    return introduced.demote_known(memory, found, snapshot, ignore)
 
 
 def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
@@ -186,7 +194,7 @@ def _print(memory: Memory, found: Report, style: str, least: str) -> None:
         output.json_text(formats.as_sarif(found, memory.tracked, __version__, home()))
     else:
         worst = SEVERITIES[: SEVERITIES.index(least) + 1]
-        listed = replace(found, findings=tuple(one for one in found.findings if one.rule.severity in worst))
+        listed = replace(found, findings=tuple(one for one in found.findings if one.severity in worst))
         if least == ERROR:
             listed = replace(found, findings=tuple(_errors(found)))
         printer = formats.as_github if style == "github" else formats.as_text
@@ -209,7 +217,7 @@ def _coloured(line: str, style: str) -> str:
 
 
 def _errors(found: Report) -> Iterator[Finding]:
-    """Yield the findings that are errors; of equal messages about one file only the first."""
+    """Yield the findings whose rules call them errors; of equal messages about one file only the first."""
     seen = set()
     for finding in found.findings:
         key = (finding.code, finding.path, finding.message)

@@ -76,11 +76,14 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
     type=click.FloatRange(0, 100),
     default=load_plan.JUST_IN_TIME_SCORE,
     show_default=True,
-    help="The lowest score of a file to load ahead.",
+    help="The lowest score of a file to load.",
 )
 @click.option("--explain", is_flag=True, help="Show the reasons for each score, and which files are never loaded.")
 @click.option(
-    "--pack", "as_pack", is_flag=True, help="Print the texts to load ahead, and which files are left out and why."
+    "--pack",
+    "as_pack",
+    is_flag=True,
+    help="Print the texts of the files to load, and which files are left out and why.",
 )
 @pack_options(budget="70 % of half the window")
 @json_option
@@ -100,13 +103,13 @@ def files_command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Rank the repository's files for a task, and show which to load ahead.
+    """Rank the repository's files for a task, and show which to load into the context.
 
     Without a task, the score adds relevance (50), recency (30) and nearness to the active files in the graph of imports
     (20). With a task the parts weigh 70, 20 and 10, and relevance means what the files say and whether the task names
     them. Active files are those named by the task or by --active, and those with uncommitted changes. Files from 70 on
-    are worth loading ahead, as are those of --active and what they import; files from 40 on when needed; the others
-    only on demand. Large, generated and lock files are loaded as an outline (`memctl summarize`). .gitignore and
+    are worth loading before the work, as are those of --active and what they import; files from 40 on when needed; the
+    others only on demand. Large, generated and lock files are loaded as an outline (`memctl summarize`). .gitignore and
     .memctlignore are honoured; binary files and files that seem to hold secrets are never listed.
     """
     memory, snapshot = memory_access.read(ctx, None)
@@ -168,7 +171,7 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, expla
     loaded = [choice for choice in found.files if choice.is_loaded]
     total = sum(choice.cost for choice in loaded)
     total_files = len(found.files) + found.unlisted
-    output.note(f"+ {len(loaded):,} of {total_files:,} files to load ahead: {total:,} of {room.budget:,} tokens")
+    output.note(f"+ {len(loaded):,} of {total_files:,} files to load: {total:,} of {room.budget:,} tokens")
     if explain:
         free = ", ".join(
             f"{name.replace('_', ' ')} {tokens:,}" for name, tokens in load_plan.reserve_of(room.window).items()
@@ -195,7 +198,7 @@ def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:
         parts = choice.score
         lines.append((*row[:3], f"{choice.path}  [{parts.relevance:g} + {parts.recency:g} + {parts.dependency:g}]"))
         lines += [("", "", f"{points:g}", why) for points, why in parts.reasons]
-        lines += [("", "", "", f"not loaded ahead: {choice.left_out}")] if choice.left_out else []
+        lines += [("", "", "", f"not loaded: {choice.left_out}")] if choice.left_out else []
         lines += (
             [("", "", "", f"an outline is loaded: {choice.outline}")] if choice.outline and choice.is_loaded else []
         )

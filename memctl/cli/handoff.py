@@ -59,8 +59,8 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
         for held in ref_state.read(memory).state.section_ownership_map.values():
             by = team_handoffs.handoff_in(held.lock_reason) if held.previous_owner else ""
             if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
-                here = f"`memctl handoff accept {by}` brings it here"
-                output.note(f"{by} gave you {held.section_id}, but its record is not on this branch: {here}")
+                here = f"`memctl handoff accept {by}` brings the record here"
+                output.note(f"{by} gave you {held.section_id}, but the handoff's record is not on this branch: {here}")
         output.note(*ownership_transaction.interrupted_steps(memory))
     output.faults(memory, wrong)
     ctx.exit(output.finish(memory, snapshot) or (REFUSED if wrong else OK))
@@ -277,7 +277,9 @@ _giver_options = text_options(
 @_giver_options
 @pack_options(AUTO, budget=", ".join(f"{name} {kind.budget}" for name, kind in TYPES.items()))
 @click.option("--remote", default="", metavar="NAME", help="Move ownership on a remote too: fetch, change, push.")
-@click.option("--dry-run", "-n", is_flag=True, help="Print the package; record nothing, move nothing.")
+@click.option(
+    "--dry-run", "-n", is_flag=True, help="Print the package; record nothing, and leave each section to its owner."
+)
 @click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
 @json_option
 @click.pass_context

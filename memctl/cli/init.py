@@ -95,10 +95,7 @@ def init_command(
     memory, change = setup.plan(start, os.environ, project, here=here, docs=docs or "")
     memory.by_agent = agent_env.shell_of(os.environ) is not None
     if not flags["dry_run"]:
-        if setup.has_memories(memory.repository):  # trust is the clone's: it would be that of the others, too
-            memory.refuse_untrusted_agent("set up another memory in it")
-        with suppress(MemctlError):  # if the settings can't be written, the next write tries again
-            trust.grant(memory.repository)
+        _grant_trust(memory)
     result = transaction.carry_out(memory, lambda _: change, write_options(flags))
     if yes:
         write_command.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
@@ -114,6 +111,19 @@ def init_command(
     write_command.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
     if not flags["dry_run"]:
         _print_steps(memory.folder.parent, steps)
+
+
+def _grant_trust(memory: Memory) -> None:
+    """Trust the clone in which a memory is set up, unless its settings forbid that.
+
+    Raises MemctlError for an agent if the clone is not trusted and has files of a memory already: trust is the clone's,
+    so it would hold for these, too.
+    """
+    if setup.has_memories(memory.repository):
+        memory.refuse_untrusted_agent("set up another memory in it")
+    if trust.state(memory.repository, {}) != trust.REFUSED:
+        with suppress(MemctlError):  # if the settings can't be written, the next write tries again
+            trust.grant(memory.repository)
 
 
 def _print_steps(top: Path, steps: Sequence[FirstStep]) -> None:

@@ -152,7 +152,7 @@ def _grant_trust(repository: Repository) -> None:
     """Trust the clone in which a person installs something, and print that if it is new; an agent trusts no clone."""
     if agent_env.shell_of(os.environ) is not None:
         return
-    is_new = trust.state(repository, {}) == trust.UNKNOWN
+    is_new = trust.state(repository, {}) != trust.TRUSTED
     trust.grant(repository)
     if is_new:
         output.note(trust.NOTICE)
@@ -278,8 +278,8 @@ def _advise(host: Host, asked: InstallOptions) -> None:
         )
     if host.is_for_its_folder_only and not asked.user:
         output.note(
-            f"hint: {host.title} reads these settings only when it is started in this very folder; for one that is"
-            f" started in a folder below, `memctl install {host.name} --user`"
+            f"hint: {host.title} reads these settings only if you start it in this folder, not in a folder below; with"
+            f" `memctl install {host.name} --user` the hooks work in every folder"
         )
     if host.advice:
         output.note(f"hint: {host.advice}")
@@ -398,7 +398,8 @@ def _install_git(ctx: click.Context, *, uninstall: bool, dry_run: bool, as_json:
 
 def _print_schedule(ctx: click.Context, target: str, *, as_json: bool, uninstall: bool) -> None:
     if uninstall:
-        raise MemctlError("memctl did not install it", "remove the line from your crontab", USAGE)
+        hint = "remove the job where you put it, such as in your crontab"
+        raise MemctlError("memctl only prints the scheduled job, and so can't uninstall it", hint, USAGE)
     memory = memory_access.memory(ctx)
     text = install.schedule(memory, target, install.own_program(sys.argv[0], sys.executable))
     if variable := next((name for name in ("vars.MEMCTL", "$MEMCTL_ORIGIN") if name in text), ""):

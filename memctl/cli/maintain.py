@@ -100,5 +100,8 @@ def _print(done: MaintenanceResult, dry_run: bool) -> None:
     # `nothing is due` goes to stdout, as the answer; a cron job that drops stdout hears only of errors.
     output.text("nothing to change" if change.is_empty else f"{would}maintain {change.title}")
     if kept and not dry_run:
-        output.text(f"{quantity(len(kept), 'record')} due, but kept; `memctl maintain --dry-run` shows why")
+        output.text(
+            f"{quantity(len(kept), 'record')} due but not changed; "
+            "`memctl maintain --dry-run` shows for what, and why not"
+        )
     write_command.pending(done.outcome)

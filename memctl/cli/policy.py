@@ -97,7 +97,10 @@ _inputs = options(
     click.option("--remaining", type=click.IntRange(min=0), help="Tokens left in the window. [default: computed]"),
     click.option("--delta", type=click.IntRange(min=0), help="Tokens that all branches together will return."),
     click.option(
-        "--state", "described", metavar="FILE", help="Measures in YAML or JSON, which replace measured ones. See below."
+        "--state",
+        "described",
+        metavar="FILE",
+        help="A YAML or JSON file with values to use in place of measured ones. See below for its keys.",
     ),
     click.option(
         "--workflow",
@@ -205,9 +208,9 @@ class _Batch:
     def show(self) -> None:
         facts = self.facts
         output.text(
-            f"shared slice (SCS) {facts.shared.tokens:,} of {facts.threshold:,} ({facts.shared.source}); "
-            f"largest working set (AWS) {facts.aws:,}; planned {facts.burst.planned:,} "
-            f"({facts.burst.growth:.0%} growth), {self.remaining:,} remain"
+            f"shared slice (SCS): {facts.shared.tokens:,} of at most {facts.threshold:,} tokens "
+            f"({facts.shared.source}); largest working set (AWS): {facts.aws:,} tokens; "
+            f"planned: {facts.burst.planned:,} more ({facts.burst.growth:.0%} growth), with room for {self.remaining:,}"
         )
         for item, debt in zip(self.contexts, self.debts, strict=True):
             output.text(f"  {item.name}: AWS {item.tokens:,}, context debt {debt.tokens:,} ({debt.ratio:.0%})")

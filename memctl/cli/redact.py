@@ -39,7 +39,12 @@ _MOST = 256 * _BLOCK  # bytes of transcripts to search in all
     ("memctl redact --text - < secret.txt", "Redact this text everywhere in the memory."),
 )
 @click.argument("names", metavar="[ID|PATH]…", nargs=-1, shell_complete=complete_id)
-@click.option("--text", "source", metavar="FILE", help="Redact exactly the text in a file (- for standard input).")
+@click.option(
+    "--text",
+    "source",
+    metavar="FILE",
+    help="Redact the text that this file holds, to the letter (- for standard input).",
+)
 @click.option("--reason", default="", help="The reason, for the log.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be redacted, and write nothing.")
 @click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`.")

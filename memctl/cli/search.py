@@ -23,7 +23,7 @@ from memctl.search import ranking
 from memctl.search.ranking import ALL, FILE, PLACES, RECORDS, Result
 from memctl.store.memory import Memory
 from memctl.text.lazy_regex import lazy_regex
-from memctl.text.words import STOP_WORDS
+from memctl.text.words import STOP_WORDS, words_of
 
 if TYPE_CHECKING:
     from memctl.search.related import Related
@@ -64,7 +64,7 @@ _Found = TypeVar("_Found", bound="Result | Related")
     type=click.Choice(["relevance", *_SORTS]),
     default="relevance",
     show_default=True,
-    help="The order, highest first; with any but relevance, records come first.",
+    help="What to sort by, highest first. All but relevance put records before other results.",
 )
 @limit_option(10)
 @click.option("--explain", is_flag=True, help="Show what each part contributed to a score.")
@@ -151,6 +151,7 @@ def _search(
     number, is_all = len(recorded), True
     if number == most:
         number, is_all = ranking.count(snapshot, query, chosen, kinds, None if as_json else _COUNTED)
+        number = max(number, most)  # successors that do not match are not counted
     total = len(files) + number
     mixed = sorted([*recorded, *files], key=lambda result: -result.score) if files else recorded
     shown = _in_order(mixed, order)[: limit or None]
@@ -182,7 +183,8 @@ def _note_words(query: str) -> None:
 
     The index has letters and digits only.
     """
-    if query.strip() and STOP_WORDS.issuperset(query.lower().split()):
+    words = words_of(query)
+    if words and STOP_WORDS.issuperset(words):
         output.note("hint: every text may have these words; add one that says what the record is about")
     if query.replace(" ", "").isalnum():
         return
@@ -206,7 +208,9 @@ def _in_order(found: list[_Found], order: str) -> list[_Found]:
 def _row(result: Result) -> tuple[str, ...]:
     """Return the cells of a result's row: id (or the command that opens it), score, and title."""
     if result.record is not None:
-        return output.record_row(result.record)
+        *cells, title = output.record_row(result.record)
+        successors = ", ".join(result.record.superseded_by)
+        return *cells, title + (f"  (superseded by {successors})" if successors else "")
     opened = "" if result.kind in (PAGE, FILE) else f"  (`{result.opener}`)"
     return result.id, result.kind, "", result.title + opened
 

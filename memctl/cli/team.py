@@ -109,7 +109,8 @@ _force = click.option("--force", is_flag=True, help="Overrule the owner; needs -
 )
 @_sections
 @click.option("--type", "ownership_type", type=click.Choice(TYPES),
-              help=f"Who may write: you, all, nobody. [default: {TYPES[0]}]")  # fmt: skip
+              help="Who may write: exclusive (you), shared-write (all) or read-only (nobody). "
+              f"[default: {TYPES[0]}]")  # fmt: skip
 @click.option("--for", "span", default="", metavar="SPAN", help="The duration, such as 4h, 7d, 2w. [default: no end]")
 @click.option("--until", default="", metavar="TIME", help="The end: a date or a time.")
 @click.option(
@@ -351,7 +352,7 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any
 @agreeing
 @click.pass_context
 def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **given: Any) -> None:
-    """Assign a task to an agent, or remove it."""
+    """Assign a task to an agent, or take it away from the agent with --remove."""
     if not remove:
         refuse_placeholder(task, "TASK")
     carry_out(memory_access.memory(ctx), lambda state: agents.assign(state, agent, task, remove=remove), given)

@@ -94,7 +94,7 @@ def keep(text: str) -> bool:
 
 
 def release(folder: Path) -> None:
-    """Print the held output, in Git's pager if it is longer than the terminal.
+    """Print the output that was held back since `hold`, in Git's pager if the output is longer than the terminal.
 
     `folder` is a folder in the clone whose Git settings choose the pager.
     """

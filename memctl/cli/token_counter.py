@@ -97,9 +97,11 @@ class Surroundings(NamedTuple):
 
 
 def surroundings(ctx: click.Context, model: str | None = None, at: str | None = None) -> Surroundings:
-    """Return the Surroundings of the command's directory; `model` replaces the model in config.yaml.
+    """Return the token counter, the time and the memory with its snapshot, for the directory of a command.
 
-    Raises MemctlError if `at` names a revision but there is no memory. Prints on stderr which records can't be read.
+    The counter is that of `model`, or without one of the model in config.yaml. The snapshot is that of the revision
+    `at`, or without one that of the disk. Raises MemctlError if `at` is given but there is no memory. Prints on stderr
+    which records can't be read.
     """
     from memctl.window import Over, staleness
 

@@ -148,7 +148,8 @@ def _parse_request(source: str, text: str) -> messages.Conversation:
     found = messages.parse(_request(text))
     if found is None:
         raise MemctlError(
-            f"{name_of(source)} is neither a request nor a list of messages", "give JSON as the API takes it"
+            f"{name_of(source)} is neither a request nor a list of messages",
+            "give the JSON that you send to a model's API",
         )
     return found
 

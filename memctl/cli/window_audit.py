@@ -83,7 +83,8 @@ def _print(found: Summary, path: Path) -> None:
         again = f"; {worth.again:,} asked for again" if worth.again else ""
         again += f", score {worth.score_again:.2f}" if worth.score_again is not None else ""
         output.text(
-            f"  {output.plain(name)}: {quantity(worth.blocks, 'block')}, {worth.tokens:,} tokens{scores}{again}"
+            f"  {output.plain(name)}: {quantity(worth.blocks, 'block')} evicted, "
+            f"{worth.tokens:,} tokens freed{scores}{again}"
         )
     others = {name: times for name, times in found.events.items() if name.split(":")[0] in _SHOWN_EVENTS}
     for name, times in others.items():

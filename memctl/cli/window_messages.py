@@ -50,7 +50,9 @@ written = options(
         "--model",
         help="Count as this model does. [default: the model that FILE names, or model in config.yaml, or claude]",
     ),
-    click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the messages need --output then."),
+    click.option(
+        "--json", "as_json", is_flag=True, help="Print the report as JSON; needs --output FILE for the messages."
+    ),
 )
 
 

@@ -377,7 +377,11 @@ def head_of(origin: AdrOrigin) -> Head:
 
 
 def deciders(head: str) -> str:
-    """Return the names of the people who decided, from a line or YAML list of a file's head; "" if there are none."""
+    """Return the names of the people who decided, from the head of an ADR file; "" if it names nobody.
+
+    The head is the text above the first section. It has the names in a line such as `Deciders: Ada, Bob`, or in a YAML
+    list below `deciders:`.
+    """
     match = _DECIDERS.search(head)
     if match is None:
         return ""

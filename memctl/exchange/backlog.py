@@ -12,11 +12,11 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.exchange.relative_links import LinkRebase
 from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
-from memctl.exchange.rows import SOURCE_ID, Item, UnknownValues
+from memctl.exchange.rows import Item, UnknownValues
 from memctl.record import strict_yaml
 from memctl.record.errors import FrontMatterError
 from memctl.record.parser import is_unsafe_path
-from memctl.record.record import TITLE_LIMIT
+from memctl.record.record import SOURCE_ID, TITLE_LIMIT
 from memctl.text import headings
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line

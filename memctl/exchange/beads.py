@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
-from memctl.exchange.rows import SOURCE_ID, Item, UnknownValues, json_objects
+from memctl.exchange.rows import Item, UnknownValues, json_objects
 from memctl.record.errors import describe
-from memctl.record.record import TITLE_LIMIT
+from memctl.record.record import SOURCE_ID, TITLE_LIMIT
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 

@@ -14,10 +14,9 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.exchange import adr_status, rows
 from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
-from memctl.exchange.rows import SOURCE_ID
 from memctl.record import content_fields, ids
 from memctl.record.kinds import DECISION, KINDS, Kind
-from memctl.record.record import ORDER
+from memctl.record.record import ORDER, SOURCE_ID
 from memctl.record.snapshot import Snapshot
 from memctl.statements import labels, reader
 from memctl.statements.lines import role_of

@@ -8,10 +8,10 @@ from typing import Any
 
 from memctl.check.records import circles_in
 from memctl.errors import MemctlError
-from memctl.exchange.rows import SOURCE_ID, UNRESOLVED, Problems, Row
+from memctl.exchange.rows import UNRESOLVED, Problems, Row
 from memctl.record import ids
 from memctl.record.kinds import OTHER_END
-from memctl.record.record import Record
+from memctl.record.record import SOURCE_ID, Record
 from memctl.record.snapshot import Snapshot
 from memctl.text.markdown import one_line
 from memctl.text.phrases import indefinite, some

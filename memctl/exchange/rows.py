@@ -16,14 +16,13 @@ from memctl.errors import MemctlError
 from memctl.exchange.adr_text import moment_of
 from memctl.record import ids
 from memctl.record.kinds import KINDS, Kind
-from memctl.record.record import ORDER, Record
+from memctl.record.record import ORDER, SOURCE_ID, Record
 from memctl.store.memory import Memory
 from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity
 from memctl.text.words import nearest
 from memctl.write.create import Draft, complete_values
 
-SOURCE_ID = "source_id"  # the key of the front matter for a record's id in another tool
 UNRESOLVED = "unresolved_links"  # the key of the front matter for links to records that were not imported
 _KEYS = ("body", "path", "content", "extra", "author", "parent")  # keys of an object beside those of a front matter
 

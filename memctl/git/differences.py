@@ -11,6 +11,7 @@ from memctl.git import git
 from memctl.git.repository import Repository
 
 ADDED, CHANGED, DELETED, RENAMED = "added", "changed", "deleted", "renamed"
+_MOST_RENAMES = 10  # of one file that are followed
 _STATUSES = {"A": ADDED, "D": DELETED, "R": RENAMED}
 
 
@@ -52,6 +53,41 @@ def renamed_since(repository: Repository, commits: Iterable[str], head: str) -> 
         return {}
     words = iter(git.read(args, repository.top, pairs.encode()).split(b"\0"))
     return {git.decode_path(next(words)): git.decode_path(next(words)) for word in words if word}
+
+
+def renamed_stepwise(repository: Repository, paths: Iterable[str], head: str) -> dict[str, str]:
+    """Return the present paths of files that commits before `head` renamed one after the other, by old path.
+
+    This finds a file that was edited so much between two commits that comparing these finds no rename, as long as each
+    single commit shows its rename. Files that were deleted, or are still there, are left out.
+    """
+    present = {path: path for path in paths}
+    moving = set(present)
+    for _ in range(_MOST_RENAMES):
+        gone = _deletions(repository, moving, head) if moving else {}
+        stdin = "".join(f"{commit}\n" for commit in sorted(set(gone.values())))
+        if not stdin:
+            break
+        args = ["diff-tree", "--stdin", "-r", "-z", "-M", "--name-status", "--diff-filter=R", "--no-commit-id"]
+        words = iter(git.read(args, repository.top, stdin.encode()).split(b"\0"))
+        pairs = {git.decode_path(next(words)): git.decode_path(next(words)) for word in words if word}
+        present = {old: pairs.get(path, path) if path in gone else path for old, path in present.items()}
+        moving = {pairs[path] for path in gone if path in pairs}
+    return {old: path for old, path in present.items() if path != old}
+
+
+def _deletions(repository: Repository, paths: Iterable[str], head: str) -> dict[str, str]:
+    """Return the commit that deleted or renamed each file that `head` does not have, by path."""
+    args = ["log", "-z", "--no-show-signature", "--no-renames", "--diff-filter=AD", "--name-status", "--format=%x1e%H"]
+    words = iter(git.read([*args, head, "--", *sorted(paths)], repository.top).split(b"\0"))
+    commit = ""
+    latest: dict[str, str] = {}
+    for word in words:
+        if (text := word.strip(b"\n")).startswith(b"\x1e"):
+            commit = text[1:].decode()
+        elif text:
+            latest.setdefault(git.decode_path(next(words)), commit if text == b"D" else "")
+    return {path: commit for path, commit in latest.items() if commit}
 
 
 def changed_in_index(repository: Repository) -> list[FileChange]:

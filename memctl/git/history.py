@@ -223,10 +223,10 @@ def paths_touched(repository: Repository, limit: int, without: str) -> Callable[
 
 
 def last_version(repository: Repository, path: str, beside: str = "") -> tuple[str, str] | None:
-    """Return the newest commit in which a path existed, and its blob there; None if the history never had it.
+    """Return the newest commit that wrote the file at a path, and the id of the file's blob in it; None if none did.
 
-    The histories of HEAD and of the commit `beside` ("" for none) are searched, and the sides that merges discarded
-    only if the path is not found elsewhere.
+    The histories of HEAD and of the commit `beside` ("" for none) are searched. The side of a merge that the merge
+    discarded is searched only if no other commit has the path.
     """
     tips = _tips(repository, "HEAD", beside)
     if not tips:

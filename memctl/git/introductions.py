@@ -75,10 +75,10 @@ def introductions(
 def latest(
     repository: Repository, blobs: Mapping[str, str], revision: str, within: Sequence[str] = ()
 ) -> dict[str, Introduction]:
-    """Return the latest introduction of the blob of each path, in the history of a revision, by path.
+    """Return, by path, the latest commit in the history of a revision that introduced the text in `blobs` at the path.
 
-    `blobs` are blob ids by path; a path whose blob is not found is left out. The search ends when all are found.
-    `within` limits it to some paths (none: all), which is faster for a few files.
+    `blobs` has the blob ids of the texts by path. A path whose text no commit introduced is left out. The search ends
+    when all texts are found. `within` limits it to some paths (none: all), which is faster for a few files.
     """
     missing = dict(blobs)
     result: dict[str, Introduction] = {}

@@ -31,7 +31,8 @@ RACY = 2_000_000_000  # ns: a file changed less than this ago may change again a
 class StatusProcess:
     """A running git command that prints HEAD's commit and the files below the folder `prefix` that differ from it.
 
-    With `settings` it prints the settings of `traced_settings`, too, which saves a process. Methods wait for its end.
+    With `settings` it also prints memctl's own Git settings that `traced_settings` names, which saves a second process.
+    Methods wait until the command has ended.
     """
 
     def __init__(self, repository: Repository, prefix: str, *, settings: bool = False) -> None:

@@ -69,8 +69,8 @@ def _saved_for(snapshot: Snapshot, workflow: str, state: SessionState, event: st
     """Return the checkpoint that a killed process has saved for this event, None if there is none."""
     if state.saving[0] != event:
         return None
-    saved = checkpoints.read(snapshot, workflow).checkpoints
-    return next((saved for saved in saved if saved.checkpoint_id == state.saving[1]), None)
+    known = checkpoints.read(snapshot, workflow).checkpoints
+    return next((saved for saved in known if saved.checkpoint_id == state.saving[1]), None)
 
 
 def _merge_task(state: SessionState, last: Checkpoint | None) -> TaskState:

@@ -60,7 +60,7 @@ def note(
 
 
 def read(folder: SessionDir) -> LiveSession | None:
-    """Return the record of a running session, None if it has ended or can't be read."""
+    """Return what `note` wrote about a running session; None if the session has ended or its file can't be read."""
     try:
         host, transcript, place, process = json.loads((folder.path / _FILE).read_bytes())
         return LiveSession(str(host), str(transcript), str(place), int(process))

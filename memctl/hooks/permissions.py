@@ -139,16 +139,16 @@ def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
 
 def describe(host: Host, rules: Collection[str]) -> str:
     """Return a sentence on the commands that some rules let agents run without asking."""
-    commands = {
+    allowed = {
         group: [command for command, rule in zip(COMMANDS[group], of, strict=True) if rule in rules]
         for group, of in FORMS[host.name].rules().items()
     }
-    parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in commands.items() if commands]
+    parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in allowed.items() if commands]
     if not parts:
         return "agents have to ask before they run memctl; `--allow all` (or read, or record) changes that"
     hooks = (
         "; each record is a commit, which runs your Git hooks; if one of them was changed, the commit waits for you"
-        if commands[RECORD]
+        if allowed[RECORD]
         else ""
     )
     return f"agents may run without asking, {'; '.join(parts)} (`--allow read` or `--allow none` limits that){hooks}"

@@ -89,10 +89,10 @@ def _part_of(record: Record, scope: Scope, giver: str) -> str:
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One line of a package's checklist: what was checked, the number of required entries, and the missing ones.
+    """One line of the checklist for the package of a handoff: which entries of one kind the package must have.
 
-    `name` says what was checked, and `total` is the number of required entries. `by_title` are the ids of required
-    items that are in the package only by id and title.
+    `name` is the kind, and `total` the number of entries that the package must have. `missing` are those that it lacks,
+    and `by_title` the ids of those that it has only by id and title.
     """
 
     name: str

@@ -186,7 +186,8 @@ def _code(
     before = trees.blob_ids_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
     now = snapshot.files.contents(places.values(), frozenset(before.values()))
     gone = {key for key, path in places.items() if path not in now and (commits[key[0]], path) in before}
-    renamed = _renamed(memory, snapshot, {commits[record] for record, _ in gone}, at) if gone else {}
+    missing = {places[key] for key in gone}
+    renamed = _renamed(memory, snapshot, {commits[record] for record, _ in gone}, missing, at) if gone else {}
     if paths := [new for key in gone if (new := renamed.get(places[key]))]:
         now |= snapshot.files.contents(paths, frozenset(before.values()))
     code = _Code({}, {})
@@ -206,15 +207,19 @@ def _code(
     return code
 
 
-def _renamed(memory: Memory, snapshot: Snapshot, commits: Collection[str], at: str | None) -> dict[str, str]:
+def _renamed(
+    memory: Memory, snapshot: Snapshot, commits: Collection[str], missing: Collection[str], at: str | None
+) -> dict[str, str]:
     """Return the present paths of files that were renamed since some commits, by their paths in them.
 
-    Git is asked once about all commits, and once about the index. The answer is cached until either changes.
+    Git is asked once about all commits, and once about the index; for those of the `missing` files that it does not
+    find so, since they were edited before the rename, also about each rename. The answer is cached until HEAD or the
+    index changes.
     """
     repository = memory.repository
     head = repository.resolve(at) if at is not None else repository.branch()[1]
     mark = b"" if at is not None else marks([repository.git_dir / "index"])
-    key = b"renamed: " + "".join([head, *sorted(commits)]).encode() + mark
+    key = b"renamed: " + "\0".join([head, *sorted(commits), *sorted(missing)]).encode(errors="surrogateescape") + mark
     if (stored := snapshot.catalogue.recall(key)) is not None:
         return msgspec.json.decode(stored, type=dict[str, str])
     from memctl.git import differences  # mostly no file is gone
@@ -222,6 +227,9 @@ def _renamed(memory: Memory, snapshot: Snapshot, commits: Collection[str], at: s
     renamed = differences.renamed_since(repository, sorted(commits), head) if head else {}
     staged = [] if at is not None else differences.changed_in_index(repository)
     later = {change.before: change.path for change in staged if change.before}
+    left = [path for path in missing if path not in renamed and path not in later]
+    if head and left and not repository.is_partial:  # in a partial clone Git would fetch each version
+        renamed |= differences.renamed_stepwise(repository, left, head)
     renamed = {**later, **{old: later.get(new, new) for old, new in renamed.items()}}
     if at is not None or mark:
         snapshot.catalogue.keep(key, msgspec.json.encode(renamed))

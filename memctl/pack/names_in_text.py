@@ -55,12 +55,15 @@ def place_of_figure(figure: str, text: str) -> int:
     """Return the offset of a figure such as "30 %" in a text, -1 if the text does not have it."""
     match = _FIGURE.fullmatch(figure)
     digits, unit = match.groups() if match else (figure, None)
-    if digits not in text:
+    start = text.find(digits)
+    if start < 0:
         return -1
     after = r"\d|[.,/]\d" if _DATE.fullmatch(figure) else r"\w|[.,/]\d"
     pattern = re.escape(digits) + (f" ?{re.escape(unit)}" if unit else "")
-    found = re.search(rf"(?<![\w.,/]){pattern}(?!{after})", text)
-    return found.start() if found else -1
+    whole = re.compile(rf"(?<![\w.,/]){pattern}(?!{after})")
+    while start >= 0 and not whole.match(text, start):  # `search` would try it at each character
+        start = text.find(digits, start + 1)
+    return start
 
 
 def _place(name: str, text: str, before: re.Pattern[str], after: re.Pattern[str]) -> int:

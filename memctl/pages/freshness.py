@@ -106,7 +106,8 @@ def changed_files(snapshot: Snapshot, page: Page, only: str = "") -> list[Drift]
 def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
     """Return the reviewed pages that no longer agree with the code, each with its changed and missing files.
 
-    The answer is cached until a page, one of the stamped files or Git's index changes.
+    A page has a stamp, the beginning of a blob id, for each file that it refers to. The answer is cached until a page,
+    a file with a stamp or Git's index changes.
     """
     pages_now = snapshot.outline.pages
     stamped = sorted({path for page in pages_now for path in page.stamps})

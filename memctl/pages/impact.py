@@ -77,9 +77,10 @@ class Reach(msgspec.Struct, frozen=True):
 
 
 class ImpactLevel(msgspec.Struct, frozen=True):
-    """A level of pages, the condition on which a kind of change affects it, and the affected documents of this level.
+    """A level of pages, the condition on which one kind of change affects it, and the affected documents of the level.
 
-    The condition is NOT if the kind of change never affects the level. The documents are paths below `.memory/`.
+    `condition` has the value of the constant NOT if this kind of change never affects the level. `documents` are paths
+    below `.memory/`.
     """
 
     level: int
@@ -213,7 +214,7 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
 
 
 def pages_of(reaches: Iterable[Reach]) -> list[Page]:
-    """Return the pages that changed files affect, each once and in the order of pages; `reaches` has them by file."""
+    """Return all pages that the changed files in `reaches` affect, each page once and in the order of pages."""
     return list(_in_page_order(page for item in reaches for page in item.pages))
 
 

@@ -183,7 +183,8 @@ def refuse_memory(path: str) -> None:
     if FOLDER in path.split("/"):
         identifier = ids.id_in_path(path)
         raise MemctlError(
-            f"{path} belongs to the memory itself", f"`memctl log{f' {identifier}' if identifier else ''}` shows why"
+            f"{path} belongs to the memory, and is none of the files that it explains",
+            f"`memctl log{f' {identifier}' if identifier else ''}` shows why it was changed",
         )
 
 

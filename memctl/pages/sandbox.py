@@ -87,7 +87,9 @@ class Templates:
             raise
         except Exception as error:  # a template is a foreign program, which may fail in any way
             at, line = _place(error, path)
-            why = str(error) or ("it takes too much memory" if isinstance(error, MemoryError) else type(error).__name__)
+            why = str(error) or (
+                "rendering takes too much memory" if isinstance(error, MemoryError) else type(error).__name__
+            )
             broken = BrokenTemplate(self._snapshot.prefix, at, line, why)
             if isinstance(error, (TooLarge, TimeoutError, MemoryError, RecursionError)):
                 self._exhausted[path] = broken  # each further page would take as long
@@ -154,7 +156,7 @@ def deadline(seconds: float) -> Iterator[None]:
         return
 
     def give_up(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"it takes longer than {seconds:g} seconds")
+        raise TimeoutError(f"rendering takes longer than {seconds:g} seconds")
 
     before = signal.signal(signal.SIGVTALRM, give_up)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

@@ -121,7 +121,9 @@ class Completions:
 
     def _late(self) -> ProviderFailed:
         seconds = f"{self._settings.timeout_seconds:g}"
-        return ProviderFailed(f"{self._host} took more than {seconds} s", "set memctl.llm.timeoutSeconds to more")
+        return ProviderFailed(
+            f"{self._host} took more than {seconds} s", "`git config memctl.llm.timeoutSeconds SECONDS` allows more"
+        )
 
 
 def _body_of(error: HTTPError) -> bytes:

@@ -72,7 +72,8 @@ def key(text: str, setting: str, hint: str) -> str:
     if not key_text:
         raise MemctlError(f"{setting} is not set", hint, USAGE)
     if not (key_text.isascii() and key_text.isprintable()):
-        raise MemctlError(f"{setting} must have only characters that an HTTP header may have", None, USAGE)
+        hint = "give the key alone: letters, digits and signs of ASCII, on one line"
+        raise MemctlError(f"{setting} has characters that a key can't have", hint, USAGE)
     return key_text
 
 

@@ -97,7 +97,8 @@ class Program:
             code = None
         if code is None or out.is_alive():
             raise ProviderFailed(
-                f"{self.name} took more than {self._seconds:g} s", "set memctl.llm.timeoutSeconds to more"
+                f"{self.name} took more than {self._seconds:g} s",
+                "`git config memctl.llm.timeoutSeconds SECONDS` allows more",
             )
         if code:
             error = one_line_message(err.received.decode(errors="replace").strip().rpartition("\n")[2])

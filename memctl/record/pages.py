@@ -384,7 +384,8 @@ def refuse_line_zero(references: Iterable[str]) -> None:
     for reference in references:
         lines = code_lines(reference)
         if lines is not None and not 1 <= lines[1][0] <= lines[1][1]:
-            raise MemctlError(f"{reference}: lines must count from 1", "for example src/auth.py:10-20", USAGE)
+            message = f"{reference}: lines must count from 1, and the last must not come before the first"
+            raise MemctlError(message, "for example src/auth.py:10-20", USAGE)
 
 
 def numbered_headings(page: Page) -> tuple[NumberedHeading, ...]:

@@ -101,3 +101,4 @@ TIMES = ("timestamp", "expires_at", "archived_at", "last_accessed")
 LISTS = ("tags", "supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "code_refs", "aliases")
 FIXED = ("id", "memory_id", "memory_type", "aliases", "path")  # what no edit may change
 ORDER = Record.__struct_fields__[:-1]  # the order of the keys in a file
+SOURCE_ID = "source_id"  # the key among `extra` for a record's id in another tool

@@ -105,7 +105,8 @@ def _value(node: Any, key: str, keys: tuple[type, ...], below: tuple[type, ...])
         for name_node, value_node in node.value:
             name = _value(name_node, key, below, below)
             if type(name) not in keys:
-                raise FrontMatterError(name_node.start_mark.line + 2, key, f"the key {name_node.value!r} must be text")
+                message = f"the key `{name_node.value}` must be text: write it in quotes"
+                raise FrontMatterError(name_node.start_mark.line + 2, key, message)
             if name in values:
                 raise FrontMatterError(name_node.start_mark.line + 2, name, f"the key `{name}` occurs twice", DUPLICATE)
             values[name] = _value(value_node, key or str(name), below, below)

@@ -117,10 +117,13 @@ def search(
     """Return the entries of the given kinds that match a query, the best first; `most` limits their number.
 
     `now` is the time from which the age of records is counted, such as "2025-11-04T14:32:00Z". If `filters` has any
-    condition, only records are returned. A session occurs once, by the best matching section of its page.
+    condition, only records are returned. A session occurs once, by the best matching section of its page. The present
+    successor of a superseded record comes before it, even if the successor does not match.
     """
-    found = matches(snapshot, query, _kinds(filters, kinds), most)
+    kinds = _kinds(filters, kinds)
+    found = matches(snapshot, query, kinds, most)
     found.sort(key=lambda match: -match.share)
+    numbers = {match.hit.path: match.hit.number for match in found if match.hit.kind in KINDS}
     are_enough = most is not None and len(found) >= most
     weights = limits(shares(snapshot.config.search_weights))
     ranked: list[Result] = []
@@ -135,7 +138,8 @@ def search(
         ranked, found = _best_of_each_session(ranked), found[read:]
     if most is not None and are_enough and len(ranked) < most:  # the filter accepts few of the best matches
         return search(snapshot, query, now, filters, kinds)[:most]
-    return _named_first(snapshot, query, ranked[:most], weights["text"])
+    ranked = _successors_first(snapshot, ranked[:most], filters, kinds, numbers)[:most]
+    return _named_first(snapshot, query, ranked, weights["text"])
 
 
 def count(
@@ -217,6 +221,52 @@ def _results(
         for match in ranked
         if match.hit.kind in PLACES or match.hit.path in passing
     ]
+
+
+def _successors_first(
+    snapshot: Snapshot,
+    ranked: Sequence[Result],
+    filters: Filters,
+    kinds: Collection[str],
+    numbers: Mapping[str, int],
+) -> list[Result]:
+    """Put the present successors of each superseded record directly before it, unless they come before it anyway.
+
+    Such a successor gets the score of the record, with all its parts. It has to pass the filters and be of one of the
+    kinds; `numbers` has the rows of the records that match, by path.
+    """
+    placed: dict[str | tuple[str, int], Result] = {}
+    for result in ranked:
+        for record in filters.keep(_successors(snapshot, result.record)):
+            if record.path not in placed and record.memory_type in kinds:
+                placed[record.path] = msgspec.structs.replace(
+                    result,
+                    kind=record.memory_type,
+                    id=record.id,
+                    title=record.title,
+                    path=record.path,
+                    number=numbers.get(record.path, 0),
+                    record=record,
+                )
+        placed.setdefault(result.path if result.record is not None else (result.path, result.number), result)
+    return list(placed.values())
+
+
+def _successors(snapshot: Snapshot, record: Record | None) -> list[Record]:
+    """Return the records that took the place of a superseded one and are not superseded themselves."""
+    present: list[Record] = []
+    seen, names = set[str](), list(_superseded_by(record))
+    for name in names:  # which grows by the successors of successors
+        successor = None if name in seen else snapshot.find(name)
+        seen.add(name)
+        if successor is not None and not _superseded_by(successor):
+            present.append(successor)
+        names += _superseded_by(successor)
+    return present
+
+
+def _superseded_by(record: Record | None) -> Sequence[str]:
+    return record.superseded_by if record is not None and record.status == "superseded" else ()
 
 
 def _named_first(snapshot: Snapshot, query: str, ranked: list[Result], most: float) -> list[Result]:

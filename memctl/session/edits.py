@@ -83,12 +83,12 @@ def of_edit(path: str, old: str, new: str) -> str:
     The description is such as "adds retry, changes send; +12 -3 lines".
     """
     before, after = _blocks(path, old), _blocks(path, new)
-    names = [
+    changes = [
         ("adds", [name for name in after if name not in before]),
         ("changes", [name for name in after if name in before and before[name] != after[name]]),
         ("removes", [name for name in before if name not in after]),
     ]
-    words = ", ".join(f"{verb} {_join_names(names)}" for verb, names in names if names)
+    words = ", ".join(f"{verb} {_join_names(names)}" for verb, names in changes if names)
     added, removed = _difference(old, new)
     if not words and added:
         words = _quoted(cut(added[0].strip(), _LONGEST))

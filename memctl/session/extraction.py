@@ -329,6 +329,12 @@ def _of_state(made: Statement) -> Iterator[Extract]:
                 yield Extract(label, text, True)
 
 
+def completion_in(text: str) -> int | None:
+    """Return the share of the work that is done as an extract gives it ("40 % complete"); None for any other text."""
+    number, _, rest = text.partition(" ")
+    return min(int(number), 100) if rest == "% complete" and number.isdecimal() else None
+
+
 def percents_in(text: str) -> list[str]:
     """Return the shares of the work that a text says are done, such as "40" for "it is 40% complete"."""
     return _PERCENT.findall(text)

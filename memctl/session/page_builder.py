@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from memctl.record import session_page
 from memctl.record.session_page import SessionPage, TrailRow
 from memctl.record.task_state import DONE
-from memctl.session.extraction import Extract
+from memctl.session.extraction import Extract, completion_in
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.trail import TrailEntry
@@ -136,7 +136,7 @@ def _state(summary: SessionSummary) -> Iterable[str]:
     for task in summary.tasks:
         yield f"{'[x]' if task.status == DONE else '[ ]'} {text(task.text)} ({task.status_text})"
     for extract in summary.having(labels.STATE)[-3:]:
-        if not extract.text.endswith("% complete"):
+        if completion_in(extract.text) is None:
             yield text(extract.text)
     for extract in summary.having(labels.BLOCKER)[-3:]:
         yield f"Blocker: {text(extract.text)}"

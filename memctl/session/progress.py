@@ -16,7 +16,7 @@ import msgspec
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
 from memctl.session import steps, task_list
-from memctl.session.extraction import Extract, percents_in
+from memctl.session.extraction import Extract, completion_in, percents_in
 from memctl.session.failures import Failure
 from memctl.session.tool_calls import commit_message
 from memctl.statements import labels, reader, titles, units, wishes
@@ -374,10 +374,10 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
             if rest := _without_statements(last):
                 found.append(line(rest, LONGEST_LINE))
             last = ""
-    percents = [one.text for one in part.found if one.label == labels.STATE and one.text.endswith("% complete")]
+    percents = [one.text for one in part.found if one.label == labels.STATE and completion_in(one.text) is not None]
     repeated = {f"{number} % complete" for number in ("100", *percents_in("\n".join(found)))}
     percent = [one for one in percents[-1:] if one not in repeated and not state.steps]
-    before = [text for text in state.summary if text.partition(" ")[2] != "% complete" or not (percents or state.steps)]
+    before = [text for text in state.summary if completion_in(text) is None or not (percents or state.steps)]
     return newest(before, [*found, *percent], MOST_OUTCOMES)
 
 

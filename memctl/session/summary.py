@@ -120,8 +120,8 @@ class SessionSummary(msgspec.Struct, frozen=True):
         next step is left, it is the share of tasks done (None if there are none).
         """
         counted = TaskState(steps=self.tasks, next_actions=tuple(self.next_steps)).completion
-        said = [one.text for one in self.having(labels.STATE) if one.text.endswith("% complete")]
-        stated = min(int(said[-1].split()[0]), 100) if said else None
+        percents = [extraction.completion_in(one.text) for one in self.having(labels.STATE)]
+        stated = next((percent for percent in reversed(percents) if percent is not None), None)
         return counted if stated is None or (stated == 100 and self.next_steps) else stated
 
 

@@ -139,9 +139,9 @@ def _without_refused(
     refusals = {path: why for path, why in closed.items() if path in contents}
     refusals |= {path: reason for path, content in contents.items() if (reason := content.refusal)}
     refusals |= {path: sensitive_files.SECRET_NAME for path in contents if sensitive_files.has_secret_name(path)}
-    ignore_paths = [
+    readable_paths = [
         path for path in sorted(contents) if path not in refusals or sensitive_files.is_credential(refusals[path])
     ]
-    left_out = ignore.ignored_files(ignore_paths, ignore_files)
+    left_out = ignore.ignored_files(readable_paths, ignore_files)
     refusals |= {path: f"{origin} leaves it out" for path, origin in left_out.items()}
-    return {path: contents[path] for path in ignore_paths if path not in left_out}, refusals
+    return {path: contents[path] for path in readable_paths if path not in left_out}, refusals

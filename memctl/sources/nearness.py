@@ -70,8 +70,10 @@ def nearness(
         reasons.setdefault(path, [reason])
     needed = {*given, *(target for path in given for target in imported(path))}
     return {
-        path: Nearness(min(sum(points for points, _ in reason), MOST), tuple(why for _, why in reason), path in needed)
-        for path, reason in reasons.items()
+        path: Nearness(
+            min(sum(points for points, _ in several), MOST), tuple(why for _, why in several), path in needed
+        )
+        for path, several in reasons.items()
     }
 
 

@@ -118,10 +118,10 @@ class Resolver:
                 return ()
             return self._python_file([*parts[: len(parts) - dots + 1], *bare.split(".")], names)
         for candidate in (*(f"{bare}.{each}" for each in names), bare):
-            if file := self._modules.get(candidate):
-                if len(file) == 1:
-                    return file
-                return (min(file, key=lambda path: (-_common_length(path, folder), len(path), path)),)
+            if files := self._modules.get(candidate):
+                if len(files) == 1:
+                    return files
+                return (min(files, key=lambda path: (-_common_length(path, folder), len(path), path)),)
         is_script = posixpath.join(folder, "__init__.py") not in self._names  # a script can import the files beside it
         return self._python_file([folder, *bare.split(".")], names) if is_script else ()
 
@@ -153,7 +153,7 @@ class Resolver:
             return [each for each in folders if f"/{posixpath.dirname(each)}".endswith(f"/{below}")]
         # An import of a class's member has the class's name before the member's.
         wanted = (f"{each}.{suffix}" for each in (f"{below}/{name}", below) for suffix in JAVA)
-        return next((file for each in wanted if (file := self._nearest(folder, each))), ())
+        return next((files for each in wanted if (files := self._nearest(folder, each))), ())
 
     def _ruby(self, folder: str, imported: str) -> Sequence[str]:
         name = imported if imported.endswith(".rb") else f"{imported}.rb"
@@ -201,12 +201,12 @@ class Resolver:
             is_meant = imported.startswith(start) and imported.endswith(end) if star else imported == pattern
             if is_meant and (not root or folder == root or folder.startswith(root + "/")):
                 middle = imported[len(start) : len(imported) - len(end)] if star else ""
-                if file := self._script_file(posixpath.join(root, target.replace("*", middle, 1))):
-                    return file
+                if files := self._script_file(posixpath.join(root, target.replace("*", middle, 1))):
+                    return files
         for package, root, entries in self._packages:
             if imported == package:
                 wanted = [posixpath.join(root, entry) for entry in (*entries, "src/index", "index")]
-                return next((file for each in wanted if (file := self._script_file(each))), ())
+                return next((files for each in wanted if (files := self._script_file(each))), ())
             if imported.startswith(package + "/"):
                 rest = imported[len(package) + 1 :]
                 return self._script_file(posixpath.join(root, rest)) or self._script_file(f"{root}/src/{rest}")

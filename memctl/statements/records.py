@@ -30,8 +30,10 @@ _VALUES = {
 # Statuses of records that a text may give where others say in words how far they are.
 _STATUSES = {labels.ISSUE: ("open", "in-progress", "resolved", "wontfix"), labels.STATE: ("active", "done")}
 _OF_ALL = (labels.AGENT, labels.IMPORTANCE, labels.TAGS, labels.MOMENT, labels.PROJECT, labels.SECTION)
-_PERCENT = lazy_regex(r"\d{1,3} ?%(?: complete| completed| done)?")
-_LEADING_PERCENT = lazy_regex(r"(?i)\W*\d{1,3} ?% (?:complete|completed|done|finished)\b[\s.,;:\u2013\u2014-]*")
+_PERCENT = lazy_regex(r"\d{1,3}(?:\.\d+)? ?%(?: complete| completed| done)?")
+_LEADING_PERCENT = lazy_regex(
+    r"(?i)\W*\d{1,3}(?:\.\d+)? ?% (?:complete|completed|done|finished)\b[\s.,;:\u2013\u2014-]*"
+)
 _CRITICAL = 8  # of what is called critical: the least that is kept for ever (rules.md#importance)
 
 

@@ -17,10 +17,11 @@ from memctl.text.words import nearest
 Values = dict[str, str | int | tuple[str, ...]]
 Content = dict[str, str | tuple[str, ...]]
 _VERDICT = lazy_regex(r"[*_`\"]*(?:(PROCEED|STOP|CLARIFY)\b|((?i:proceed|stop|clarify))(?=[*_`\".,;:!]|$))")
-# How much is done: "40 %" at the beginning, in brackets or behind a comma, or "40 % complete".
+# How much is done: "40 %" at the beginning, in brackets or behind a comma, or "40 % complete"; "85 % coverage" is not.
 _COMPLETION = lazy_regex(
-    r"(?:^\W*(?:about |roughly )?|\(|[,;] | [\u2013\u2014-] "
-    r"|(?<![\d.,])(?=[\d.]+ ?% (?:complete|completed|done|finished)\b))(\d{1,3})(?:\.\d+)? ?%"
+    r"(?i)(?:^\W*(?:about |roughly )?|\(|[,;] | [\u2013\u2014-] "
+    r"|(?<![\d.,])(?=[\d.]+ ?% (?:complete|completed|done|finished)\b))"
+    r"(\d{1,3})(?:\.\d+)? ?%(?= ?(?:$|[).,;:\u2013\u2014-]|(?:complete|completed|done|finished)\b))"
 )
 _BLOCKED = lazy_regex(r"\[(?i:blocked):? ([^\[\]]+)\]")
 _REFERENCE = lazy_regex(r" \[(DEC-\d[\w-]+)\]$")

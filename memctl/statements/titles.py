@@ -83,6 +83,10 @@ _CONDITION = lazy_regex(
 _NAMES_NOTHING = lazy_regex(
     r"(?i)(?:do not |don't )?\w+ (?:\w+ ){0,2}?(?:it|this|that|them|these|those)\b(?! (?:is|are|was|were|to)\b)"
 )
+# Behind these one word is a task: "add pagination". Verbs such as make and keep are left out: "make sure".
+_CHANGE = lazy_regex(
+    r"(?i)(?:add|create|delete|drop|extract|fix|implement|improve|refactor|remove|rename|replace|update|upgrade)\b"
+)
 # A request that is nothing without what it points to, such as "take a look at this".
 _POINTS = lazy_regex(
     r"(?i)(?:[\w']+ ){1,4}(?:it|this|that|them|these|those|both)(?: (?:together|now|again|first|too|here|for me))?"
@@ -160,7 +164,7 @@ def is_chat(prompt: str) -> bool:
     if len(said) > _LOOKED_AT or _TITLE_OF_TEXT.match(said):
         return False
     each = [_after_lead(one) for one in _SENTENCE_END.split(said)]
-    return not any(_is_telling(one) and not _TO_AGENT.fullmatch(one) for one in each)
+    return not any((_is_telling(one) or _is_change(one)) and not _TO_AGENT.fullmatch(one) for one in each)
 
 
 def capitalized(text: str) -> str:
@@ -172,6 +176,16 @@ def _is_telling(sentence: str) -> bool:
     """Return whether a sentence says what it is about, unlike a request that only points to something."""
     text = _after_lead(sentence)
     return wishes.has_object(text) and not _POINTS.fullmatch(_TRAILS.sub("", _bare_request(text)))
+
+
+def _is_change(sentence: str) -> bool:
+    """Return whether a sentence asks for a change of a thing that one word names, such as "fix the login"."""
+    text = _TRAILS.sub("", _bare_request(sentence))
+    return (
+        _CHANGE.match(text) is not None
+        and wishes.has_object(text, 1)
+        and not (wishes.is_step(text) or _POINTS.fullmatch(text))
+    )
 
 
 def _asking(each: Sequence[str]) -> Iterator[str]:

@@ -331,8 +331,8 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     is_bare = _ONLY_ASSENT.fullmatch(prompt) is not None
     if is_bare and (len(questions) > 1 or " or " in "".join(questions)):
         return None
-    offers = [found for sentence in questions if (found := _OFFER.search(sentence))]
-    offer = next((text for offer in offers[-1:] for text in offer.groups() if text), "").rstrip("?")
+    offers = [match for sentence in questions if (match := _OFFER.search(sentence))]
+    offer = next((text for match in offers[-1:] for text in match.groups() if text), "").rstrip("?")
     if is_step(" ".join(offer.split()[:_LAST])):
         return None
     if has_object(offer):
@@ -412,7 +412,7 @@ def _sentence_on(name: str, proposed: str) -> str:
     return having[-1][:_LONGEST] if having else ""
 
 
-def has_object(text: str) -> bool:
-    """Return whether a text says what it is about: it has two meaningful words, or a name in code."""
+def has_object(text: str, least: int = _OBJECT) -> bool:
+    """Return whether a text says what it is about: it has at least `least` meaningful words, or a name in code."""
     telling = {word for word in words_of(text[:_LONGEST]) if word not in _SAYS_NOTHING}
-    return "`" in text or len(telling) >= _OBJECT
+    return "`" in text or len(telling) >= least

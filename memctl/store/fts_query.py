@@ -25,6 +25,8 @@ _PASTED = 5
 # among 10,000 records 400 take 0.3 s. To look for what is spelled like one that occurs nowhere takes 15 ms.
 MOST_WORDS, _MOST_GUESSED = 400, 50
 _LONGEST_NUMBER = 4  # digits
+# What a query for a decision says besides its subject: "why did we choose PostgreSQL".
+_ASKING = STOP_WORDS | {"choose", "chose", "chosen", "decide", "decided"}
 Substitutes = Callable[[str], tuple[str, ...]]  # returns the words to search in place of one that occurs nowhere
 
 
@@ -99,7 +101,7 @@ def _is_telling(word: str) -> bool:
 
 def _without_stop_words(chunks: list[str]) -> list[str]:
     """Return the parts of a query that say something, or all of them if none does."""
-    return [chunk for chunk in chunks if not set(map(str.lower, whole_words(chunk))) <= STOP_WORDS] or chunks
+    return [chunk for chunk in chunks if not set(map(str.lower, whole_words(chunk))) <= _ASKING] or chunks
 
 
 def _alternatives(word: str, substitutes: Substitutes) -> list[str]:

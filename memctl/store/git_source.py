@@ -61,7 +61,10 @@ def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
 
 
 def empty_cache() -> Known:
-    """Return an empty cache and no paths. A memory that gets this function as `known` reads all files from Git."""
+    """Return an empty cache, and an empty set of paths that differ from it: all files are then read from Git.
+
+    Callers give this function itself as the argument `known` of the functions that read a memory from Git.
+    """
     return Cache.open(None), set()
 
 

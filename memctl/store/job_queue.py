@@ -65,7 +65,10 @@ def add(folder: SessionDir, entry: Mapping[str, Any]) -> None:
 
 
 def notes(root: Path) -> list[JobNote]:
-    """Return the notes of all sessions of a memory, oldest first; `root` is the folder of all sessions."""
+    """Return the notes of the jobs that wait in a memory, of all its sessions, oldest first.
+
+    `root` is the folder that holds the folders of all sessions.
+    """
     try:
         names = sorted(os.listdir(root / JOBS))
     except OSError:

@@ -1,7 +1,8 @@
 """The commits that last changed the texts of records, stored in a table of the cache.
 
-In a memory of 10,000 commits Git takes 0.3 s to read all of them, but mostly only one or two are new since the last
-query. The table has all texts that records ever had in the history of one commit; later commits only add to it.
+The table has each text that a record had at any time in the history of one commit, the last that was read, with the
+commit that introduced the text. A query reads only the commits since then, mostly one or two, and adds their texts. Git
+would take 0.3 s to read all commits of a memory that has 10,000.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from memctl.record import checkpoint, pages, session_page
 from memctl.record.errors import InvalidRecord
-from memctl.record.record import ORDER, Record
+from memctl.record.record import ORDER, SOURCE_ID, Record
 from memctl.record.snapshot import body_of
 from memctl.record.source import CHECKPOINT, PAGE, SESSION
 from memctl.record.task_state import PROGRESS
@@ -69,13 +69,13 @@ def _of_record(record: Record, body: str, foreign: str) -> SearchEntry:
 def _foreign(text: str) -> str:
     """Return the values of the keys in a front matter that are not memctl's, such as another tool's id of the record.
 
-    Left out are numbers and times, which many records share by chance, and of objects what is not one word: words that
-    a third of all records have in them say nothing of one any more.
+    Left out are numbers and times other than this id, which many records share by chance, and of objects what is not
+    one word: words that a third of all records have in them say nothing of one any more.
     """
     head = text[: max(text.find("\n---", 3), 0)]
-    values = (value.strip() for key, value in _KEY.findall(head) if key not in ORDER)
-    names = (" ".join(_WORDS.findall(value)) if value.startswith("{") else value for value in values)
-    return " ".join(name for name in names if not _NUMBERS.fullmatch(name))
+    values = ((key, value.strip()) for key, value in _KEY.findall(head) if key not in ORDER)
+    names = ((key, " ".join(_WORDS.findall(value)) if value.startswith("{") else value) for key, value in values)
+    return " ".join(name for key, name in names if key == SOURCE_ID or not _NUMBERS.fullmatch(name))
 
 
 def _of_page(page: pages.Page) -> Iterator[SearchEntry]:

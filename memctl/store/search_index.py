@@ -19,7 +19,7 @@ from memctl.store.memory import Memory
 
 NAME = "index.db"
 # Raise it with every change of the tables, or of what is put into them: an older memctl then leaves the file alone.
-FORM = 4
+FORM = 5
 TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"
 TEXTS = f"CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, parts, {TOKENIZER})"
 # The repository's files have an index of their own (`file_texts`): their words must not count among those of records.

@@ -67,7 +67,7 @@ class Sequence:
         return self._all_highest.get(f"{kind.prefix}-{day}", 0)
 
     def save(self) -> None:
-        """Store the counters, which uses up the numbers given out."""
+        """Store the last number of each type and day: only now the numbers that `take` returned are used up."""
         if self._has_new:
             _save(self._memory, self._counters)
 

@@ -18,7 +18,10 @@ _SPARE = 5_000  # facts to keep about blobs that no file has, since another bran
 
 
 def recall(cache: Cache) -> dict[Key, bytes]:
-    """Return all stored facts by key; for 10,000 files this takes 10 ms."""
+    """Return all facts about the repository's files that are stored in the cache, by blob id and name of the fact.
+
+    For 10,000 files this takes 10 ms. If the cache can't be read, the result is {}.
+    """
     try:
         return {(row[0], row[1]): row[2] for row in cache.database.execute("SELECT blob, name, found FROM sources")}
     except sqlite3.Error:  # damaged, or locked for long; the facts are computed again

@@ -38,6 +38,9 @@ _JOINED = f"{_LIVE} CROSS JOIN entries ON entries.number = texts.rowid"
 # all texts the first half of bench/labelled loses .005 or .002 of recall and nothing of MRR.
 # The best of all that match, before they are looked up: of 7,600 that takes a quarter of the time. FTS5 gives the best
 # match the smallest number; nothing is -0.0.
+# The share of a query's words that a text has is no factor, since long texts have more of them: with its root, MRR on
+# half of bench/labelled/imported.jsonl is .795 and not .813 (plain BM25 .807), for its questions .847 and not .864
+# (.849). It would help the first half of bench/conversations.py: .528, not .494, both far above BM25 (.359).
 _BEST = f"SELECT rowid, 0 - bm25(texts, {_WEIGHTS}) AS score FROM texts WHERE texts MATCH ?"
 # Not `rowid IN`: FTS5 would be asked anew for each of them. `+` keeps it to one pass, in which others are not scored.
 _WITHIN = " AND +rowid IN (SELECT rowid FROM texts WHERE texts MATCH ?)"
@@ -62,12 +65,6 @@ _EACH = "FROM {live} AS live CROSS JOIN texts ON texts.rowid = live.number"
 # move up by their thread. On bench/labelled the first ten are found as well as among all that match; in the
 # first half of bench/conversations.py 200 give a recall of .550, 400 one of .561, and all one of .564.
 _SPARE, _LEAST = 4, 400
-_HAVING = "SELECT rowid FROM texts WHERE texts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
-# The power of the share of a query's words that a text has, by which its score is multiplied: BM25 alone lets a text
-# that repeats one word pass one that has them all. On the first half of bench/conversations.py, 0.5 gives an MRR of
-# .528 and a recall of .579, 0.35 one of .519 and .573, and 0 one of .494 and .564; on the first half of bench/labelled
-# 0 to 0.5 differ by .003, and more loses.
-_COVERED = 0.5
 _COUNT = "SELECT count(*) FROM texts WHERE texts MATCH ?"
 _COUNT_LIVE = f"SELECT count(*) FROM (SELECT 1 {_LIVE} WHERE texts MATCH ? LIMIT ?)"
 _OF_RECORDS = f"kind IN ({', '.join(map(repr, KINDS))})"
@@ -121,26 +118,7 @@ class StoredTexts:
         )
         for expression in (parsed_query.any_of_it, parsed_query.without_phrases):
             rows = rows or self._matching(expression, kinds, most)
-        covered = self._coverage(parsed_query.words, [row[0] for row in rows]) if len(parsed_query.words) > 1 else {}
-        return [
-            Hit(path, text * covered.get(number, 1.0) ** _COVERED, kind, key, number, thread)
-            for number, path, text, kind, key, thread in rows
-        ]
-
-    def _coverage(self, words: Sequence[str], numbers: Sequence[int]) -> dict[int, float]:
-        """Return which share of a query's words each of some texts has; a word counts by how rare it is.
-
-        A word that more than half of all texts have hardly counts, and is taken to be in each.
-        """
-        total, some = self._total(), str(list(numbers))
-        shares, most = dict.fromkeys(numbers, 0.0), 0.0
-        for word in words:
-            count = self._count(word)
-            weight = _most_given(total, count)
-            most += weight
-            for number in numbers if 2 * count > total else (row[0] for row in self._rows(_HAVING, word, some)):
-                shares[number] += weight
-        return {number: weight / most for number, weight in shares.items()}
+        return [Hit(path, text, kind, key, number, thread) for number, path, text, kind, key, thread in rows]
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         return self._rows(_LINKS, str(list(numbers)))  # which is JSON
@@ -175,8 +153,6 @@ class StoredTexts:
                 break
             within = " OR ".join(rarer) if len(rarer) < len(scored) else ""
             rows = self._matching(" OR ".join(scored), kinds, most, within)
-            # What has none of the rarer words has a smaller share of all words, unless the rest outweighs one of these.
-            rest *= max(rest / weights[rarer[-1]], 1.0) ** _COVERED
             if sum(score > rest for _, _, score, *_ in rows) >= most:
                 return rows
         return []
@@ -233,8 +209,8 @@ class StoredTexts:
 
     def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         find = "SELECT vector FROM embeddings WHERE digest = ?"
-        rows = ((key, self._rows(find, key)) for key in keys)
-        return {key: rows[0][0] for key, rows in rows if rows}
+        rows_by_key = ((key, self._rows(find, key)) for key in keys)
+        return {key: rows[0][0] for key, rows in rows_by_key if rows}
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
         with (

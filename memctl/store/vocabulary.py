@@ -14,6 +14,8 @@ _MOST_SUBSTITUTES = 2  # nearest words that are searched in place of one
 # differ by one letter from another word (weak and week, reaper and reader). On the first half of bench/labelled MRR is
 # .869, with 1 instead of 2 it is .866.
 _CHANGED_LETTER_SLIPS = 2
+_SHORTEST_BEGINNING = 5  # letters of a word that stands for the names which begin with it
+_SAME_SOUND = str.maketrans("cz", "ss")  # licence and license, analyse and analyze
 
 Count = Callable[[str, int], int]  # how many texts have a word or phrase, at most so many
 
@@ -40,13 +42,15 @@ def _words_to_keep(words: Iterable[str]) -> list[str]:
 def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:
     """Return the words to search for in place of the misspelt `word`, the most frequent first.
 
-    These are two words of which `word` is made (("read timeout",) for "readtimeout"), or else words with a similar
-    spelling that begin with its first letter, or with its second, if the two may have been swapped. The result is () if
-    `word` occurs, is a number, or resembles no other word. `count(text, most)` returns in how many texts a word or
-    phrase occurs, at most `most`.
+    These are the words that begin with it (("postgresql",) for "postgres"), or else two words of which `word` is made
+    (("read timeout",) for "readtimeout"), or else words with a similar spelling that begin with its first letter, or
+    with its second, if the two may have been swapped. The result is () if `word` occurs, is a number, or resembles no
+    other word. `count(text, most)` returns in how many texts a word or phrase occurs, at most `most`.
     """
     if len(word) < SHORTEST_GUESSED or len(word) > _LONGEST or word.isdigit() or count(word, 1):
         return ()
+    if len(word) >= _SHORTEST_BEGINNING and (names := _most_frequent(_beginning_with(database, word), count)):
+        return names
     split = [f"{word[:at]} {word[at:]}" for at in range(2, len(word) - 1)]
     together = [pair for pair in split if count(pair, 1)]
     if together or not word.isalpha():
@@ -54,12 +58,23 @@ def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[
     candidates: list[str] = []
     # A shorter one that begins with the second letter is another word: who asks for away does not mean way.
     for first, shortest in {word[1]: len(word), word[0]: len(word) - 2}.items():
-        rows = database.execute(
-            "SELECT word FROM vocabulary WHERE word >= ? AND word < ? AND length(word) BETWEEN ? AND ?",
-            (first, chr(ord(first) + 1), shortest, len(word) + 2),
-        )
-        candidates += [row[0] for row in rows]
-    frequent = {
-        near: number for near in nearest(word, candidates, _CHANGED_LETTER_SLIPS) if (number := count(near, _MANY))
-    }
-    return tuple(sorted(frequent, key=lambda near: (-frequent[near], near))[:_MOST_SUBSTITUTES])
+        candidates += _beginning_with(database, first, shortest, len(word) + 2)
+    alike = [near for near in candidates if near.translate(_SAME_SOUND) == word.translate(_SAME_SOUND)]
+    return _most_frequent(alike or nearest(word, candidates, _CHANGED_LETTER_SLIPS), count)
+
+
+def _beginning_with(
+    database: sqlite3.Connection, beginning: str, shortest: int = 0, longest: int = _LONGEST
+) -> list[str]:
+    """Return the words of the vocabulary that begin so and have so many letters."""
+    rows = database.execute(
+        "SELECT word FROM vocabulary WHERE word >= ? AND word < ? AND length(word) BETWEEN ? AND ?",
+        (beginning, beginning[:-1] + chr(ord(beginning[-1]) + 1), shortest, longest),
+    )
+    return [row[0] for row in rows]
+
+
+def _most_frequent(words: Iterable[str], count: Count) -> tuple[str, ...]:
+    """Return the two most frequent of some words, without those that no text has."""
+    frequent = {word: number for word in words if (number := count(word, _MANY))}
+    return tuple(sorted(frequent, key=lambda word: (-frequent[word], word))[:_MOST_SUBSTITUTES])

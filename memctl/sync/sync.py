@@ -142,7 +142,9 @@ def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
     move = checkout_log.read(memory)
     if dry_run:
         if move:
-            memory.remarks.append(f"{move.why} was interrupted: `memctl sync` finishes that first, and then does this")
+            memory.remarks.append(
+                f"{move.why} was interrupted: `memctl sync` finishes that first, and then does what is shown here"
+            )
         return
     recovery.recover(memory)
     if move and move.pushed and refs.contains(memory.repository, theirs, move.new):

@@ -158,7 +158,7 @@ def _reason(text: str) -> str:
 
 
 def refuse_no_reason(force: bool, reason: str) -> None:
-    """Raise MemctlError if `force` is given without a reason: taking from an owner is recorded with one."""
+    """Raise MemctlError if `force`, which takes a section from its owner, is given without a reason to record."""
     if force and not is_meaningful(reason):
         raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
 

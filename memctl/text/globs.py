@@ -200,6 +200,8 @@ def _bracket(pattern: str, place: int) -> tuple[int, str]:
             before = match["escaped"] or match["plain"] or ""
             text += re.escape(before) or _CLASSES[match["class_name"]]
         else:
-            raise ValueError(f"{pattern} has a set of characters without `]`, or with an unknown class")
+            raise ValueError(
+                f"{pattern} has `[` without `]`, or in the brackets a class such as [:word:] that does not exist"
+            )
         place = match.end()
     return place + 1, f"(?!/)[{'^' if is_negated else ''}{text}]"

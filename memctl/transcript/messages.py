@@ -81,9 +81,10 @@ def body_key(value: Any) -> str | None:
 
 
 def messages_of(body: Any) -> list[dict[str, Any]]:
-    """Return the messages of a conversation as they came; an `input` that is a text becomes a message of the user.
+    """Return the messages in `body`, unchanged: a list of messages, or the body of a request to a model's API.
 
-    Raises MemctlError if `body` is neither a request's body nor a list of messages.
+    The body has its messages as `messages` or `input`. An `input` that is a text becomes one message of the user.
+    Raises MemctlError if `body` is neither.
     """
     key = body_key(body)
     held = body if key is None else body[key]
@@ -99,9 +100,10 @@ def _are_messages(held: Any) -> bool:
 
 
 def elements_at(index: int, message: Mapping[str, Any]) -> list[Element]:
-    """Return the elements of the message at an index of a conversation.
+    """Return the elements of a message: the parts that can be removed or replaced one by one.
 
-    Raises MemctlError if the message has a value that is not JSON, or is nested too deep; the error has the `index`.
+    `index` is the message's index in its conversation, which errors name. Raises MemctlError if the message has a value
+    that is not JSON, or is nested too deep.
     """
     try:
         return list(elements(message, f"message {index}"))

@@ -334,11 +334,11 @@ def parse_questions(text: str, name: str) -> list[Question]:
     The keys of a mapping are the fields of Question: `ask`, `category`, `facts` and `said`. `name` is the file's name.
     Raises MemctlError that names the file, and the line or the number of the question.
     """
-    values = read_yaml(text, name, "it has a list `questions`")
+    values = read_yaml(text, name, "the file must have a list `questions`, and nothing else")
     given = values.pop("questions", None)
     if values or not isinstance(given, list) or not given:
         what = f"an unknown key `{next(iter(values))}`" if values else "no list `questions`"
-        raise MemctlError(f"{name} has {what}", "it has a list `questions`, and nothing else")
+        raise MemctlError(f"{name} has {what}", "the file must have a list `questions`, and nothing else")
     return [_question(one, f"{name}: question {number}") for number, one in enumerate(given, 1)]
 
 

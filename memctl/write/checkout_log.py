@@ -46,7 +46,7 @@ def begin(memory: Memory, move: Move) -> None:
 
 
 def drop(memory: Memory) -> None:
-    """Delete the log of a move that is done, or that made no step."""
+    """Delete the log of a move of the worktree that is finished, or that was given up before it changed anything."""
     _file(memory).unlink(missing_ok=True)
 
 

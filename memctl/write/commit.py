@@ -78,6 +78,7 @@ def commit_all(
     - if it has what looks like a credential, unless `allow_secret`
     - with `strict`, if it is of a record or page, and `memctl check` would find a new fault in that
     - if it is of a file that belongs to an undone change
+    - if it deletes a file whose id another file has that can't be committed
 
     With `dry_run` nothing is committed.
     """
@@ -106,6 +107,10 @@ def commit_all(
         differing = pending_state.uncommitted(memory).items()
         edited = [path for path, code in differing if path not in handled and manual_edits.is_ours(path, code)]
         odd = {path: why for path in edited if (why := manual_edits.objection(memory, path, **allowed))}
+        gone = [path for path in edited if path not in odd and not (memory.folder / path).exists()]
+        if gone:
+            others = [path for path, _ in differing if path in odd or path not in edited]
+            odd |= manual_edits.misnamed(memory, gone, others)
         rest = [path for path in edited if path not in odd]
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
         # Rendered documents may be equal to HEAD's.

@@ -378,10 +378,11 @@ def _spare_held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[st
 def find_backlinks(
     snapshot: Snapshot, targets: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
 ) -> dict[str, str]:
-    """Return one record or page that refers to each record in `targets`, by the path of the target.
+    """Return who refers to each record in `targets`: by the target's path, the id of one record or marker of one page.
 
-    The values are ids of records in `lasting`, or markers of pages; a target to which nothing refers is left out. A
-    link `supersedes` does not count, except in a file whose path is in `untouchable`.
+    All pages are searched, but only the records in `lasting`. A target to which nothing refers is left out. That a
+    record supersedes the target does not count as a reference, since this link is removed, too; but it counts if the
+    record's path is in `untouchable`, the paths of the files that must not change now.
     """
     paths = {name: record.path for record in targets for name in (record.id, *record.aliases, record.memory_id)}
     held: dict[str, str] = {}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections.abc import Iterable
+
 from memctl.errors import CredentialFound, MemctlError
 from memctl.git import git
 from memctl.pages import documents, generated_header
@@ -16,6 +20,7 @@ from memctl.store.memory import Memory
 from memctl.team import guard
 from memctl.write import credentials
 
+_ID = re.compile(r"""^id:[ \t]*["']?([^\s"'#]+)""", re.MULTILINE)
 SECRET_HINT = "remove it, or allow it with `memctl commit --allow-secret`"  # the hint for a file with a credential
 
 
@@ -74,6 +79,36 @@ def objection(
     except OSError as error:
         why = f"{memory.tracked(path)}: {error.strerror}"
     return (why, hint) if why else None
+
+
+def misnamed(memory: Memory, gone: Iterable[str], others: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return why deletions by hand are not committed, each with a hint: another file has the id of the deleted file.
+
+    `gone` are the paths of the deleted files, and `others` those of files that stay uncommitted. Committing only the
+    deletion would take a record or page out of the memory that somebody has renamed.
+    """
+    by_id: dict[str, str] = {}
+    for path in others:
+        try:
+            by_id.setdefault(_id_of(files.read(memory.folder, path)), path)
+        except (InvalidRecord, OSError):
+            continue  # a deleted file, a folder, or one that is not text
+    found = {}
+    for path in gone if by_id.keys() - {""} else ():
+        identifier = _id_of(text_in_head(memory, path) or "")
+        if other := by_id.get(identifier) if identifier else None:
+            old, new = memory.tracked(path), memory.tracked(other)
+            why = f"{old} is gone, but {new} has its id {identifier} and can't be committed under this name"
+            hint = f"`mv {shlex.quote(new)} {shlex.quote(old)}`, or delete {new}, too, to delete {identifier}"
+            found[path] = (why, hint)
+    return found
+
+
+def _id_of(text: str) -> str:
+    """Return the value of `id` in a file's front matter, also of one that can't be read otherwise; "" without one."""
+    front_matter = text.partition("\n---")[0] if text.startswith("---\n") else ""
+    match = _ID.search(front_matter)
+    return match[1] if match else ""
 
 
 def _is_edited_document(path: str, text: str, before: str | None) -> bool:

@@ -81,8 +81,8 @@ def _refuse_absent(repository: Repository, folder: Path) -> None:
 
 
 def has_memories(repository: Repository) -> bool:
-    """Return whether Git's index has the settings of a memory in any folder."""
-    return bool(git.read(["ls-files", "-z", "--", f":(glob)**/{FOLDER}/{CONFIG}"], repository.top, literal=False))
+    """Return whether Git's index has files of a memory in any folder, be it one without settings yet."""
+    return bool(git.read(["ls-files", "-z", "--", f":(glob)**/{FOLDER}/**"], repository.top, literal=False))
 
 
 def _readme(folder: Path, project: str) -> tuple[Write, ...]:

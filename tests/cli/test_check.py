@@ -33,7 +33,7 @@ from tests.check import (
     identifier,
     learning,
 )
-from tests.conftest import Memctl, changed_in, commits, copied, git
+from tests.conftest import Memctl, changed_in, commits, copied, git, slow
 
 CONFIG = "config.yaml"
 DREADFUL = ("severity: high", "severity: dreadful")  # in ISSUE; no document shows it otherwise than as a stale one
@@ -197,7 +197,7 @@ def test_all_faults_of_a_file_are_reported(hand: Hand, memctl: Memctl) -> None:
     assert found(memctl, *NO_DOCUMENTS, code=1) == [at(hand, "MEM101", ISSUE, "status: on fire")]
 
 
-@pytest.mark.parametrize("text", ["{% if %}", "{{ page.nothing }}", "{{ 1 / 0 }}"])
+@pytest.mark.parametrize("text", ["{% if %}", "{{ page.nothing }}", *slow("{{ 1 / 0 }}")])
 def test_broken_template_does_not_hide_other_faults(hand: Hand, memctl: Memctl, text: str) -> None:
     hand.write("templates/section.md.j2", text)
     hand.replace(ISSUE, *DREADFUL)
@@ -319,6 +319,99 @@ def hooked(repo: Path) -> Path:
 
 def commit(repo: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", "commit", "-qm", "x", *args], cwd=repo, capture_output=True, text=True)
+
+
+def test_errors_of_head_do_not_stop_a_commit(hooked: Path, hand: Hand, memctl: Memctl) -> None:
+    hand.replace(ISSUE, *DREADFUL)
+    assert commit(hooked, "-a", "--no-verify").returncode == 0
+    hand.append("../app.py", "# more\n")
+    done = commit(hooked, "-a")
+    assert done.returncode == 0
+    assert f".memory/{ISSUE}:{hand.line(ISSUE, 'severity')}: warning MEM101" in done.stdout + done.stderr
+    assert "(already in HEAD)" in done.stdout + done.stderr
+    hand.replace(TOKENS, "§4.src/payment/keys.py", "§4.src/auth/new.py")
+    hand.git("add", "-A")
+    severities = {
+        one["code"]: one["severity"]
+        for one in memctl("check", "--staged", "--json", *NO_DOCUMENTS, where=hooked, code=1).data["findings"]
+    }
+    assert severities == {"MEM101": "warning", "MEM201": "error"}
+    assert "error MEM101" in memctl("check", where=hooked, code=1).out
+
+
+def test_an_error_of_head_counts_once(hooked: Path, hand: Hand, memctl: Memctl) -> None:
+    hand.append(TOKENS, "\nSee §4.src/auth/new.py.\n")
+    assert commit(hooked, "-a", "--no-verify").returncode == 0
+    hand.replace(TOKENS, "See §4.src/auth/new.py.", "\n\nSee §4.src/auth/new.py.")
+    hand.git("add", "-A")
+    memctl("check", "--staged", *NO_DOCUMENTS, where=hooked, code=0)
+    hand.append(TOKENS, "\nAgain §4.src/auth/new.py.\n")
+    hand.git("add", "-A")
+    out = memctl("check", "--staged", *NO_DOCUMENTS, where=hooked, code=1).out
+    assert (out.count("error MEM201"), out.count("warning MEM201")) == (1, 1)
+
+
+def test_an_error_of_the_merged_branch_does_not_stop_the_merge(hooked: Path, hand: Hand, memctl: Memctl) -> None:
+    hand.git("checkout", "-qb", "other")
+    hand.append(TOKENS, "\nSee §4.src/auth/new.py.\n")
+    hand.git("commit", "-qam", "broken", "--no-verify")
+    hand.git("checkout", "-q", "main")
+    hand.append("../app.py", "# more\n")
+    hand.git("commit", "-qam", "code")
+    hand.git("merge", "-q", "--no-commit", "other")
+    assert "(already in MERGE_HEAD)" in memctl("check", "--staged", *NO_DOCUMENTS, where=hooked, code=0).out
+
+
+def test_only_a_credential_that_head_lacks_stops_a_commit(hooked: Path, hand: Hand) -> None:
+    key = "ghp_abcdefghijklmnopqrstuvwxyz012345678"
+    hand.append(LEARNING, f"\nThe token is {key}9.\n")
+    assert "error MEM110" in commit(hooked, "-a").stderr
+    assert commit(hooked, "-a", "--no-verify").returncode == 0
+    hand.append("../app.py", "# more\n")
+    assert commit(hooked, "-a").returncode == 0
+    hand.replace(LEARNING, f"{key}9", f"{key}0")
+    assert "error MEM110" in commit(hooked, "-a").stderr
+
+
+def test_changing_an_accepted_decision_again_stops_a_commit(hooked: Path, hand: Hand) -> None:
+    hand.append(DECISION, "\nOr not.\n")
+    hand.git("add", "-A")
+    assert commit(hooked, "--no-verify").returncode == 0
+    hand.append(DECISION, "\nOr yes.\n")
+    hand.git("add", "-A")
+    assert "error MEM109" in commit(hooked).stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [("src/auth/jwt.py", "src/auth/tokens.py", "src/auth/tokens.py"), ("src/auth", "lib", "lib/jwt.py")],
+)
+def test_a_staged_rename_is_a_warning_with_the_new_path(
+    old: str, new: str, hint: str, hooked: Path, hand: Hand, memctl: Memctl
+) -> None:
+    hand.git("mv", old, new)
+    out = memctl("check", "--staged", where=hooked, code=0).out
+    assert "warning MEM201" in out
+    assert f"    hint: the staged change renames it to {hint}\n" in out
+    assert commit(hooked).returncode == 0
+    hand.append("../app.py", "# more\n")
+    assert commit(hooked, "-a").returncode == 0
+    assert "error MEM201" in memctl("check", where=hooked, code=1).out
+
+
+def test_a_staged_rename_of_a_folder_is_named_for_a_reference_to_it(hooked: Path, hand: Hand, memctl: Memctl) -> None:
+    hand.append(REFUNDS, "\nAll of §4.src/auth is needed.\n")
+    hand.git("commit", "-qam", "x", "--no-verify")
+    hand.git("mv", "src/auth", "lib")
+    assert "renames it to lib/" in memctl("check", "--staged", where=hooked, code=0).out
+
+
+def test_errors_of_a_first_commit_stop_it(tmp_path: Path, hand: Hand, memctl: Memctl) -> None:
+    hand.replace(ISSUE, *DREADFUL)
+    shutil.copytree(hand.folder, tmp_path / "new" / ".memory")
+    git(tmp_path / "new", "init", "-q")
+    git(tmp_path / "new", "add", "-A")
+    assert "error MEM101" in memctl("check", "--staged", where=tmp_path / "new", code=1).out
 
 
 def test_hook_checks_the_files_of_commit_a(hooked: Path, hand: Hand) -> None:

@@ -304,7 +304,10 @@ class TestAnswers:
         git(shop, "branch", "other")
         memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done")
         git(shop, "checkout", "-q", "other")
-        assert "HND-2025-11-04-001 gave you §2.1, but its record is not on this branch" in bob("handoff", "list").err
+        assert (
+            "HND-2025-11-04-001 gave you §2.1, but the handoff's record is not on this branch"
+            in bob("handoff", "list").err
+        )
 
     def test_details_that_the_taker_may_not_read_are_not_in_its_package(
         self, shop: Path, memctl: Memctl, bob: Memctl

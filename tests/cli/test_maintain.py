@@ -43,7 +43,8 @@ def test_maintain_reports_changes_with_reasons(repo: Path, memctl: Memctl, due: 
 def test_a_record_that_is_due_but_kept_is_counted(memctl: Memctl, due: str) -> None:
     memctl("edit", due, "--set", "importance=9")
     assert (
-        memctl("maintain").out == "nothing to change\n1 record due, but kept; `memctl maintain --dry-run` shows why\n"
+        memctl("maintain").out
+        == "nothing to change\n1 record due but not changed; `memctl maintain --dry-run` shows for what, and why not\n"
     )
     why = f"would not archive {due} (never retrieved, 338 days old): it has importance 9\n"
     assert memctl("maintain", "--dry-run").out == why + "nothing to change\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl.cli.main import main
-from tests.conftest import Memctl, copied, git, slow
+from tests.conftest import Memctl, copied, git, share_templates, slow
 from tests.world import WORLD
 
 MORNING, NOON = "2025-11-04T09:00:00Z", "2025-11-04T12:00:00Z"
@@ -189,7 +189,7 @@ def test_merge_result_is_independent_of_direction_and_code(repo: Path, memctl: M
     in_order(memctl, repo)
 
 
-@pytest.mark.parametrize("option", ["--no-ff", "--ff-only"])
+@pytest.mark.parametrize("option", ["--no-ff", *slow("--ff-only")])
 def test_branch_ahead_of_main_is_merged_with_its_documents(installed: Path, memctl: Memctl, option: str) -> None:
     git(installed, "merge", "-q", "--no-edit", option, "side")
     assert parents(installed) == (2 if option == "--no-ff" else 1)
@@ -264,6 +264,7 @@ def test_documents_after_a_rebase_are_repaired_by_one_render(installed: Path, me
     has_both(installed)
 
 
+@pytest.mark.slow  # as a rebase, which is many of them
 def test_documents_after_a_cherry_pick_are_repaired_by_one_render(installed: Path, memctl: Memctl) -> None:
     on(installed, "pay")
     git(installed, "cherry-pick", "main..side")
@@ -332,6 +333,7 @@ def clones(repo: Path, tmp_path: Path) -> tuple[Path, Path]:
     git(repo, "clone", "-q", "--bare", ".", str(tmp_path / "hub"))
     for name in ("one", "two"):
         git(tmp_path, "clone", "-q", "-b", "main", "hub", name)
+    share_templates(repo, tmp_path / "one", tmp_path / "two")
     return tmp_path / "one", tmp_path / "two"
 
 

@@ -140,7 +140,12 @@ def test_agent_is_shown_what_an_installation_would_write(
 
 
 @pytest.mark.parametrize("args", [["install", "git"], ["install", "claude-code", "--yes"]], ids=" ".join)
-def test_installation_by_hand_trusts_the_clone_with_one_notice(foreign: Path, memctl: Memctl, args: list[str]) -> None:
+@pytest.mark.parametrize("before", ["", "false"], ids=["unknown", "refused"])
+def test_installation_by_hand_trusts_the_clone_with_one_notice(
+    foreign: Path, memctl: Memctl, args: list[str], before: str
+) -> None:
+    if before:
+        git(foreign, "config", trust.SETTING, before)
     assert memctl(*args, where=foreign).err.count(trust.NOTICE) == 1
     assert trust.NOTICE not in memctl(*args, where=foreign).err
 
@@ -161,6 +166,27 @@ def test_agent_sets_up_no_second_memory_in_an_untrusted_clone(
     assert look(foreign) == trust.UNKNOWN
     git(foreign, "config", trust.SETTING, "true")
     memctl("init", "--here", where=foreign / "part")
+
+
+def test_agent_sets_up_no_memory_around_records_of_an_untrusted_clone(
+    foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(foreign, "rm", "-q", ".memory/config.yaml")
+    git(foreign, "commit", "-q", "-m", "Leave out the settings")
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert trust.COMMAND in memctl("init", where=foreign, code=1).err
+    assert look(foreign) == trust.UNKNOWN
+
+
+@pytest.mark.parametrize("agent", ["", "1"], ids=["person", "agent"])
+def test_second_memory_does_not_undo_a_setting_of_false(
+    foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, agent: str
+) -> None:
+    (foreign / "part").mkdir()
+    git(foreign, "config", trust.SETTING, "false")
+    monkeypatch.setenv("CLAUDECODE", agent)
+    memctl("init", "--here", where=foreign / "part")
+    assert look(foreign) == trust.REFUSED
 
 
 def test_agent_sets_up_a_memory_in_a_clone_without_one(

@@ -44,7 +44,15 @@ def test_prompt_recalls_matching_records_once(repo: Path, tmp_path: Path, decide
 
 @pytest.mark.parametrize(
     "prompt",
-    ["", "go on", "yes", "Thanks, that is fine!", "Rename the variable and run the linter again", "the worker"],
+    [
+        "",
+        "go on",
+        "yes",
+        "Thanks, that is fine!",
+        "Rename the variable and run the linter again",
+        "the worker",
+        "yes, but we don't need to retry",
+    ],
 )
 @pytest.mark.usefixtures("decided")
 def test_prompt_without_a_matching_record_recalls_nothing(session: Session, prompt: str) -> None:
@@ -62,7 +70,7 @@ def test_record_shown_at_the_start_is_not_shown_again_before_compaction(session:
 @pytest.mark.usefixtures("decided")
 def test_prompt_recalls_at_most_1500_tokens(session: Session, memctl: Memctl) -> None:
     titles = [f"Payment worker and gateway retries {number}" for number in range(9)]
-    record_all(memctl, "learning", titles, lesson="It times out: " + "a b c " * 120)
+    record_all(memctl, "learning", titles, lesson="It times out, and the log says nothing. " * 18)
     said = asks(session)
     assert "Payment worker" in said
     assert all(counter.tokens(said) <= 1_500 for counter in COUNTERS.values())

@@ -421,6 +421,27 @@ def test_renamed_file_is_followed_before_and_after_the_commit(memctl: Memctl, re
     assert code_fact(memctl) == "code: sessions.py:5 (gone)"
 
 
+def test_file_that_was_edited_before_each_rename_is_followed(memctl: Memctl, repo: Path, sessions: Path) -> None:
+    """Comparing only the first and last version would find no rename."""
+    git(repo, "rm", "-q", sessions.name)
+    git(repo, "commit", "-qm", "gone for a while")
+    sessions.write_text("".join(f"number_{line} = {line}\n" for line in range(20)))
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "rewritten")
+    git(repo, "mv", sessions.name, "sess.py")
+    git(repo, "commit", "-qm", "rename")
+    assert code_fact(memctl) == "code: sessions.py:5 (now sess.py, changed since)"
+    (repo / "sess.py").write_text("".join(f"print({line})\n" for line in range(20)))
+    git(repo, "commit", "-qam", "rewritten again")
+    git(repo, "mv", "sess.py", "store.py")
+    assert code_fact(memctl) == "code: sessions.py:5 (now store.py, changed since)"
+    git(repo, "commit", "-qm", "rename again")
+    assert code_fact(memctl) == "code: sessions.py:5 (now store.py, changed since)"
+    git(repo, "rm", "-q", "store.py")
+    git(repo, "commit", "-qm", "gone")
+    assert code_fact(memctl) == "code: sessions.py:5 (gone)"
+
+
 @pytest.mark.parametrize(
     ("text", "is_changed"),
     [

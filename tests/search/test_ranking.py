@@ -201,3 +201,22 @@ def test_a_filter_does_not_change_scores() -> None:
 
 def test_a_query_without_a_match_finds_nothing() -> None:
     assert found([made(1)], []) == []
+
+
+def test_successor_comes_directly_before_the_record_it_supersedes_even_without_a_match() -> None:
+    old = made(1, status="superseded", superseded_by=[made(2).id])
+    between = made(2, status="superseded", superseded_by=[made(3).id], supersedes=[old.id])
+    successor, other = made(3, supersedes=[between.id]), made(4)
+    records = [old, between, successor, other]
+    hits = [hit(old, 5), hit(other, 6)]
+    assert found(records, hits) == [other.id, successor.id, old.id]
+    assert found(records, [*hits, hit(successor, 1)]) == [other.id, successor.id, old.id]
+    assert found(records, [*hits, hit(successor, 9)]) == [successor.id, other.id, old.id]
+    lifted, before = search(records, hits)[1:]
+    assert lifted.score == before.score
+
+
+def test_successor_that_the_filter_refuses_is_left_out() -> None:
+    old = made(1, status="superseded", superseded_by=[made(2).id])
+    assert found([old, made(2)], [hit(old, 1)], Filters(statuses=("superseded",))) == [old.id]
+    assert found([old, made(2, superseded_by=[old.id], status="superseded")], [hit(old, 1)]) == [old.id]

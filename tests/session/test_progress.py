@@ -55,7 +55,8 @@ def test_percentage_that_an_outcome_states_is_not_repeated() -> None:
 
 
 @pytest.mark.parametrize(("prompt", "goal"), [("do both please", "Migrate the services from axios to fetch"),
-                                              ("Expire the carts", "Expire the carts")])  # fmt: skip
+                                              ("Expire the carts", "Expire the carts"),
+                                              ("Add pagination", "Add pagination")])  # fmt: skip
 def test_first_prompt_that_names_a_task_is_the_goal(prompt: str, goal: str) -> None:
     found = state(Event(PROMPT, prompt), TASK)
     assert (found.goal, found.earlier_goals) == (goal, ())

@@ -122,6 +122,23 @@ def test_finished_task_list_beside_a_next_step_states_no_completion() -> None:
     assert summed_up(made).completion is None
 
 
+@pytest.mark.parametrize(
+    ("status", "lines"),
+    [
+        ("the API is 40% complete", ["40 % complete", "the API is 40% complete"]),
+        ("Now 40 % Complete", ["40 % complete", "Now 40 % Complete"]),
+        ("40.5% complete", ["40 % complete"]),
+        ("40.5% complete. GET works.", ["40 % complete", "GET works."]),
+    ],
+)
+def test_completion_is_read_from_a_status_of_any_words(status: str, lines: list[str]) -> None:
+    made = Transcript()
+    made.prompt("Serve the price list.")
+    made.says(f"Status: {status}")
+    summary = summed_up(made)
+    assert (summary.completion, [one.text for one in summary.having("state")]) == (40, lines)
+
+
 def test_decision_without_a_label_is_found_but_not_explicit() -> None:
     made = Transcript()
     made.prompt("We decided to drop Python 3.9.")

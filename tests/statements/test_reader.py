@@ -568,11 +568,14 @@ def test_fields_of_records_are_labels_by_their_own_names() -> None:
     [
         ("65%", 65),
         ("about 65 %", 65),
+        ("About 65 %", 65),
         ("IN_PROGRESS (40%)", 40),
         ("In progress, 40 %", 40),
         ("The parser is 99.5 % complete", 99),
         ("A test fails: expects 42.9% but got 33.3%.", None),
         ("The cache hits 80 % of requests", None),
+        ("Login works, 85% coverage", None),
+        ("65% - PATCH is left", 65),
     ],
 )
 def test_a_status_gives_the_completion_only_where_a_percentage_says_how_much_is_done(status, completion):

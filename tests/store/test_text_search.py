@@ -97,9 +97,25 @@ def test_numbers_and_times_of_other_tools_are_no_words_of_a_record(repo: Path, m
     assert [numbers(texts, query) for query in ("xmf", "x.md", "45", "priority", "form")] == [[1], [1], [], [], []]
 
 
+def test_record_is_found_by_its_number_in_another_tool(memctl: Memctl) -> None:
+    line = {"memory_type": "issue", "title": "The pool is full", "severity": "low", "id": "4711"}
+    memctl("import", "-", stdin=json.dumps(line))
+    for command in ("search", "show"):
+        assert "The pool is full" in memctl(command, "4711").out
+
+
 def test_misspelt_word_has_its_substitutes(texts: Texts) -> None:
     assert texts.substitutes("conection of teh pool") == {"conection": ("connection",)}
     assert texts.substitutes("connection") == {}
+
+
+def test_word_that_does_not_occur_finds_names_that_begin_with_it_or_sound_alike(texts: Texts) -> None:
+    assert texts.substitutes("daylig reserva") == {"daylig": ("daylight",), "reserva": ("reservation",)}
+    assert texts.substitutes("artisle cerved") == {"artisle": ("article",)}  # the first letter is seldom wrong
+
+
+def test_a_query_for_a_decision_is_about_its_subject(texts: Texts) -> None:
+    assert numbers(texts, "why did we choose tea") == numbers(texts, "tea") == [5]
 
 
 def test_a_word_that_is_gone_is_not_offered(repo: Path, memctl: Memctl) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, Once, git
+from tests.conftest import Memctl, Once, git, share_templates
 
 Clone = Callable[[str], Path]
 
@@ -25,17 +25,19 @@ def bare(repo: Path, tmp_path: Path, memctl: Memctl, once: Once) -> Path:
         for name in ("one", "two"):
             git(tmp_path, "clone", "-q", str(tmp_path / "bare.git"), str(tmp_path / name))
             git(tmp_path / name, "config", "memctl.trusted", "true")
+        share_templates(repo, tmp_path / "one", tmp_path / "two")
 
     once(make)
     return tmp_path / "bare.git"
 
 
 @pytest.fixture
-def clone(bare: Path, tmp_path: Path) -> Clone:
+def clone(bare: Path, repo: Path, tmp_path: Path) -> Clone:
     """Make another clone of it."""
 
     def make(name: str) -> Path:
         git(tmp_path, "clone", "-q", str(bare), str(tmp_path / name))
+        share_templates(repo, tmp_path / name)
         return tmp_path / name
 
     return make

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Memctl, Once, git
+from tests.conftest import Memctl, Once, git, slow
 from tests.sync.test_kinds import GIVEN, owners, synced
 
 ANSWERS = {"accept": "accepted", "decline": "declined", "withdraw": "withdrawn"}
@@ -57,8 +57,7 @@ def contradictions(memctl: Memctl, clone: Path) -> list[str]:
     [
         ("withdraw", "accept", 0, ()),
         ("withdraw", "accept", 1, ("--remote", "origin")),
-        ("withdraw", "decline", 1, ()),
-        ("accept", "decline", 0, ("--remote", "origin")),
+        *slow(("withdraw", "decline", 1, ()), ("accept", "decline", 0, ("--remote", "origin"))),
     ],
 )
 def test_answer_published_first_decides_the_owner_of_the_sections(
@@ -85,7 +84,7 @@ def test_answer_published_first_decides_the_owner_of_the_sections(
 
 @pytest.mark.parametrize(
     ("first", "then"),
-    [("withdraw", "accept"), ("accept", "withdraw"), pytest.param("decline", "accept", marks=pytest.mark.slow)],
+    [("withdraw", "accept"), *slow(("accept", "withdraw"), ("decline", "accept"))],
 )
 def test_second_answer_at_the_remote_is_refused(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path, first: str, then: str

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, git, share_templates
 
 ROOT = Path(__file__).parents[2]
 COORDINATION = "refs/memctl/coordination"
@@ -36,6 +36,7 @@ def clones(live: None, repo: Path, tmp_path: Path, memctl: Memctl, number: int) 
     found = [tmp_path / f"clone{one:02}" for one in range(number)]
     for folder in found:
         git(tmp_path, "clone", "-q", str(tmp_path / "bare.git"), str(folder))
+    share_templates(repo, *found)
     return found
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memctl.team import remote_state
-from tests.conftest import Memctl, Once, git, process
+from tests.conftest import Memctl, Once, git, process, share_templates
 
 REF = "refs/memctl/coordination"
 REMOTE = ("--remote", "origin")
@@ -24,6 +24,7 @@ def clones(memctl: Memctl, repo: Path, tmp_path: Path, once: Once) -> list[Path]
         git(tmp_path, "clone", "-q", "--bare", str(repo), str(bare))
         for number in range(4):
             git(tmp_path, "clone", "-q", str(bare), str(tmp_path / f"clone{number}"))
+            share_templates(repo, tmp_path / f"clone{number}")
 
     once(make)
     return [tmp_path / f"clone{number}" for number in range(4)]

@@ -43,7 +43,7 @@ def events(taken: list[Decision], event: str) -> list[Decision]:
     [
         (16_000, 9_000, 2, 60, CHAT),
         (64_000, 20_000, 1, 60, ANTHROPIC),
-        (64_000, 39_000, 1, 40, CHAT),
+        pytest.param(64_000, 39_000, 1, 40, CHAT, marks=pytest.mark.slow),
         pytest.param(128_000, 39_000, 1, 60, ANTHROPIC, marks=pytest.mark.slow),
         pytest.param(200_000, 39_000, 1, 600, CHAT, marks=pytest.mark.slow),
         pytest.param(16_000, 9_000, 3, 600, CHAT, marks=pytest.mark.slow),
@@ -114,7 +114,7 @@ def test_a_slow_loop_in_yellow_changes_nothing() -> None:
     assert events(taken, "step") == []
 
 
-@pytest.mark.parametrize("utilization", [0.80, 0.94, 0.95, 1.05])
+@pytest.mark.parametrize("utilization", [0.94, 0.95, 1.05, *slow(0.80)])
 def test_each_zone_comes_to_the_same_target(utilization: float) -> None:
     """At 95 % no more goes than at 94 %: the cheap step had been enough."""
     messages = long_talk(24).messages

@@ -11,7 +11,7 @@ import pytest
 
 from memctl import history
 from memctl.git import git as plumbing
-from tests.conftest import Memctl, commits, git, process, strides
+from tests.conftest import Memctl, commits, every, git, process, slow, strides
 from tests.write.test_transaction import run_until, steps_of, tree
 
 REF = "refs/memctl/changes/main"
@@ -132,7 +132,7 @@ def test_next_write_squashes_first_without_the_hook(batched: Path, memctl: Memct
     assert git(batched, "status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("hooks", [True, False])
+@pytest.mark.parametrize("hooks", [True, *slow(False)])
 def test_batch_stays_on_its_branch_or_moves_to_a_new_branch(batched: Path, memctl: Memctl, hooks: bool) -> None:
     if hooks:
         memctl("install", "git")
@@ -169,7 +169,7 @@ TAKEN_BACK: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("way", TAKEN_BACK)
+@pytest.mark.parametrize("way", every(2, TAKEN_BACK))
 def test_changes_reverted_by_git_are_restored_by_the_next_write(batched: Path, memctl: Memctl, way: str) -> None:
     kept = memctl("decide", "Kept", "--rationale", "First.").id
     memctl("commit")

@@ -96,3 +96,27 @@ def test_edit_of_an_assume_unchanged_file_stays_pending_with_a_reason(repo: Path
     memctl("commit")
     assert "y" in git(repo, "show", f"HEAD:{path}").splitlines()
     assert "pending" not in memctl("status").out
+
+
+@pytest.mark.parametrize("name", ["rename.md", "rename.txt"])
+def test_deletion_is_held_back_if_another_uncommitted_file_has_the_id(name: str, repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Rename test", "--lesson", "u").out.split()
+    file = repo / made[1]
+    other = file.with_name(name)
+    file.rename(other)
+    before = commits(repo)
+    result = memctl("commit", code=1)
+    assert f"{made[1]} is gone, but {other.relative_to(repo)} has its id {made[0]}" in result.err
+    assert f"`mv {other.relative_to(repo)} {made[1]}`" in result.err
+    assert commits(repo) == before
+    other.rename(file)
+    assert memctl("commit").err == "nothing is pending\n"
+    file.unlink()
+    assert f"{made[0]} deleted by hand" in memctl("commit").out
+
+
+def test_file_renamed_to_a_valid_name_is_committed_with_its_deletion(repo: Path, memctl: Memctl) -> None:
+    identifier, path = memctl("learn", "Rename test", "--lesson", "u").out.split()
+    (repo / path).rename(repo / path.replace("rename-test", "other"))
+    assert f"{identifier} changed or deleted by hand" in memctl("commit").out
+    assert git(repo, "status", "--porcelain") == ""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Memctl, Once, commits, git, process, strides
+from tests.conftest import Memctl, Once, commits, git, process, slow, strides
 from tests.write.test_mishaps import hook
 from tests.write.test_transaction import run_until, steps_of
 
@@ -96,9 +96,8 @@ def test_an_offer_killed_at_any_step_has_happened_or_not_after_the_next_command(
 @pytest.mark.parametrize(
     ("answer", "agent", "happened"),
     [
-        ("decline", "bob", ("declined", "claude")),
         ("accept", "bob", ("accepted", "bob")),
-        ("withdraw", "claude", ("withdrawn", "claude")),
+        *slow(("decline", "bob", ("declined", "claude")), ("withdraw", "claude", ("withdrawn", "claude"))),
     ],
 )
 def test_an_answer_killed_at_any_step_has_happened_or_not_after_the_next_command(

@@ -109,9 +109,10 @@ def file_of(memory: Memory) -> Path:
 
 
 def read(memory: Memory) -> list[Observation]:
-    """Return the batches in a memory's log, oldest first.
+    """Return what a memory's log has about batches of parallel work, oldest first.
 
-    Lines that can't be read are skipped, and neighbouring lines of the same batch are merged into one.
+    A batch is the work of several agents at the same time, whose contexts are judged together. Lines that can't be read
+    are skipped, and neighbouring lines about the same batch are merged into one observation.
     """
     try:
         lines = file_of(memory).read_bytes().split(b"\n")

@@ -52,24 +52,24 @@ class Essential(msgspec.Struct, frozen=True):
     kind: str
     text: str
 
-    def is_in(self, text: str, words: Sequence[set[str]]) -> bool:
-        """Return whether a text contains the thing.
-
-        A decision or an issue is also contained if for each of its parts one line of the text has most words of the
-        part. `words` has the words of each line of the text.
-        """
+    def is_in(self, text: str) -> bool:
+        """Return whether a text, whose words have single spaces between them, contains the thing as it is."""
         if self.kind == NUMBER:
             return names_in_text.place_of_figure(self.text, text) >= 0
         plain = " ".join(self.text.split())
-        if self.kind == PATH:
-            return names_in_text.place_of_path(plain, text) >= 0
-        if names_in_text.place(plain, text) >= 0:
-            return True
+        place = names_in_text.place_of_path if self.kind == PATH else names_in_text.place
+        return place(plain, text) >= 0
+
+    def is_reworded_in(self, lines: Sequence[set[str]]) -> bool:
+        """Return whether, for each part of a decision or an issue, one line has most words of the part.
+
+        `lines` has the words of each line of a text.
+        """
         if self.kind not in (DECISION, ISSUE):
             return False
         # An option and the assent to it are two parts, of which the longer must not stand for both.
         parts = [own for part in self.text.lower().split("; ") if (own := set(_WORD.findall(part)))]
-        return bool(parts) and all(any(len(own & line) >= _SAID_AGAIN * len(own) for line in words) for own in parts)
+        return bool(parts) and all(any(len(own & line) >= _SAID_AGAIN * len(own) for line in lines) for own in parts)
 
 
 def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ()) -> list[Essential]:
@@ -177,16 +177,22 @@ def missing(wanted: Iterable[Essential], blocks: Iterable[ContentBlock]) -> list
 
 
 def missing_in(wanted: Iterable[Essential], text: str) -> list[Essential]:
-    """Return the essentials that a text does not contain."""
+    """Return the essentials that a text does not contain.
+
+    A decision or an issue may be there in other words.
+    """
     plain = " ".join(text.split())
-    words = [set(_WORD.findall(line.lower())) for line in text.split("\n") if line.strip()]
-    return [one for one in wanted if not one.is_in(plain, words)]
+    lost = [one for one in wanted if not one.is_in(plain)]
+    if not any(one.kind in (DECISION, ISSUE) for one in lost):
+        return lost  # the words of all lines take longer than everything else
+    lines = [set(_WORD.findall(line)) for line in text.lower().split("\n")]
+    return [one for one in lost if not one.is_reworded_in(lines)]
 
 
 def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> set[str]:
     """Return the paths and errors that a shorter result of a tool must keep, because other messages are about them.
 
-    Numbers are left out: those that matter are in messages and answers, which no result replaces.
+    Numbers are left out: those that matter are also in the messages of the user and the model, which stay as they are.
     """
     needed = {one.text for one in wanted if one.kind in (PATH, ERROR)}
     spoken = (ContentType.USER_MESSAGE, ContentType.ASSISTANT_RESPONSE)

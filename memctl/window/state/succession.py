@@ -86,11 +86,11 @@ class Saved(msgspec.Struct, frozen=True):
 
 
 class Succession:
-    """The windows of a task one after the other, and the progress of the task.
+    """The progress of a task through several windows, of which each begins where the one before it ended.
 
-    The number of the first window follows that of the window whose state was stored last. `keeper` stores the state,
-    None for no store. `task_goal` is the goal of the task, "" for the user's first message, and `criteria` are the
-    criteria for its success.
+    `keeper` stores the task's state for the next window; with None nothing is stored. The windows are numbered: the
+    first has the number after that of the stored state, or 1 if no state is stored. `task_goal` is the goal of the
+    task; if it is "", the user's first message is the goal. `criteria` are the criteria for the task's success.
     """
 
     def __init__(self, keeper: StateKeeper | None, task_goal: str = "", criteria: Sequence[str] = ()) -> None:

@@ -1,0 +1,59 @@
+"""Telling the errors that a commit introduces from those that its parents have already."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from memctl.check import context, run
+from memctl.check.findings import Finding
+from memctl.check.references import MISSING_CODE
+from memctl.check.rules import DOCUMENTS, ERROR
+from memctl.check.run import Report
+from memctl.record.snapshot import Snapshot
+from memctl.store import load
+from memctl.store.memory import Memory
+
+# Findings about what the commit changes (a decision's text, files of an owner, the memory that documents show), which
+# no parent can have already.
+_OF_CHANGES = {"MEM109", "MEM601", *DOCUMENTS}
+
+
+def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterable[str]) -> Report:
+    """Return the report on the staged files, with its errors demoted to warnings that HEAD or a merged commit has too.
+
+    Errors are the same if code, file and message are; lines may differ. A credential must also be on the same line of
+    text. Of equal errors, as many are demoted as the parent has. Only if there are errors are the parents read.
+    `ignore` are the rules that the check of the staged files has skipped.
+    """
+    for parent in ("HEAD", *context.merged_commits(memory)) if memory.repository.has_head() else ():
+        codes = {finding.code for finding in found.findings if finding.severity == ERROR} - _OF_CHANGES
+        if not codes:
+            break
+        codes |= set(MISSING_CODE) if "MEM210" in codes else set()
+        snapshot = load.revision(memory, parent)
+        earlier = run.check(context.from_memory(memory, snapshot, at=parent), codes, ignore)
+        left = Counter(_identity(snapshot, finding) for finding in earlier.findings)
+        findings = []
+        for finding in found.findings:
+            if finding.severity == ERROR and left[identity := _identity(staged, finding)]:
+                left[identity] -= 1
+                finding = replace(finding, message=f"{finding.message} (already in {parent})", is_demoted=True)
+            findings.append(finding)
+        found = replace(found, findings=tuple(findings))
+    return found
+
+
+def _identity(snapshot: Snapshot, finding: Finding) -> tuple[str, str, str]:
+    """Return what is equal for the same finding in two commits: code, file, and message.
+
+    A credential in a text has its line, too, or the whole text if the finding only counts more of them. The message of
+    MEM210 has a count that changes with each reference, and is left out.
+    """
+    text = "" if finding.code == "MEM210" else finding.message
+    if finding.code == "MEM110" and "in the file's name" not in text:
+        whole = snapshot.read(finding.path)
+        text += whole if "more place" in text else whole.split("\n")[finding.line - 1]
+    return finding.code, finding.path, text

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import click
+import msgspec
 
 from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command, complete_id, limit_option, reading
@@ -59,14 +61,24 @@ def log_command(
     if since:
         earliest = time_input.parse(since, memory.now)
         found = [commit for commit in found if commit.date >= earliest][: limit or None]
+    # To Git the first commit of a shallow clone added every file that it has.
+    boundary = memory.repository.shallow()
+    found = [msgspec.structs.replace(one, paths=()) if one.commit in boundary else one for one in found]
     current = _current_commit(memory, path, at) if id else ""
     if as_json:
         marks = [{"brought_text": commit.commit == current} if id else {} for commit in found]
-        commits = [_data(memory, one) | mark for one, mark in zip(found, marks, strict=True)]
+        commits = [_data(memory, one, boundary) | mark for one, mark in zip(found, marks, strict=True)]
         is_whole = most is None or len(found) < most
         output.json("log", {"total": len(found) if is_whole else None, "commits": commits})
         return
     for commit in found:
+        if commit.commit in boundary:
+            output.note(
+                f"the history of this shallow clone begins with {commit.commit[:10]}; older changes are missing"
+            )
+            output.note("hint: `git fetch --unshallow` fetches them")
+            if id and ids.id_in_path(path) not in commit.trailers.ids:
+                continue  # what the commit says is about other records
         # The commit of the present text is marked, unless it is listed first, where readers expect it.
         _print(memory, commit, ids.id_in_path(path), is_marked=commit.commit == current and commit is not found[0])
     if not found:
@@ -120,7 +132,7 @@ def _current_commit(memory: Memory, path: str, at: str | None) -> str:
     return last.commit if last is not None else ""
 
 
-def _data(memory: Memory, commit: history.Commit) -> dict[str, Any]:
+def _data(memory: Memory, commit: history.Commit, boundary: Collection[str]) -> dict[str, Any]:
     return {
         "commit": commit.commit,
         "date": commit.date,
@@ -133,6 +145,7 @@ def _data(memory: Memory, commit: history.Commit) -> dict[str, Any]:
         "reason": commit.trailers.reason or None,
         "deeds": [dict(zip(("action", "id", "reason"), deed, strict=True)) for deed in commit.trailers.deeds],
         "paths": list(commit.paths),
+        "is_boundary": commit.commit in boundary,
     }
 
 

@@ -125,7 +125,9 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     first, dots, second = paths[0].partition("..." if "..." in paths[0] else "..")
     before, after = repository.resolve(first or "HEAD"), repository.resolve(second or "HEAD")
     changes = differences.changed_between(repository, before, after, from_base=dots == "...")
-    rows = impact.by_subject(history.commits(repository, [], f"{before}..{after}"))
+    boundary = repository.shallow()  # what a shallow clone begins with seems to change every file
+    commits = history.commits(repository, [], f"{before}..{after}")
+    rows = impact.by_subject(commit for commit in commits if commit.commit not in boundary)
     snapshot = load.revision(memory, after)
     if not snapshot.names(""):
         hint = "give a range that ends at a commit with a memory, or the files: `memctl impact PATH`"

@@ -13,8 +13,9 @@ from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
 from memctl.cli.write_command import real_text, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.record import session_page
+from memctl.record import ids, session_page
 from memctl.record.change import Change
+from memctl.record.parser import parse
 from memctl.record.session_page import SessionPage, path_of
 from memctl.session import active, collect, phases, proposals
 from memctl.session import pages as session_pages
@@ -137,8 +138,8 @@ def _write(
     _, known = session_pages.existing_page(memory, summary.id)
     asked = grades.facts(memory, known, from_transcript, summary.ended).probes if known else from_transcript
 
-    def plan(ids: sequence.Sequence) -> Change:
-        made = session_pages.plan(memory, ids, summary, accepted, asked)
+    def plan(counter: sequence.Sequence) -> Change:
+        made = session_pages.plan(memory, counter, summary, accepted, asked)
         if ends and not flags["dry_run"]:
             session_pages.mark_ending(memory, ends)  # not before, since a refused summary does not end the session
         return made
@@ -405,7 +406,11 @@ def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int,
         data = write_command.change_data(memory, result, flags["dry_run"])
         output.json("session", {**data, "summary": _summary_data(summary)})
         return
-    lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}", *result.change.ids]
+    created = [write for write in result.change.writes if ids.id_in_path(write.path) in result.change.ids]
+    lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}"]
+    for write in created:
+        made = parse(write.text, write.path)[0]
+        lines.append(f"{made.id} {memory.tracked(write.path)}  {made.title}")
     write_command.outcome(memory, result, flags, lines)
     output.note(_figures(summary))
     if (tokens := documents.counter(memory).tokens(result.change.writes[0].text)) > MOST_TOKENS:

@@ -69,6 +69,10 @@ OPTION_LEADS = {
     "--oneline": "`git log --oneline -- .memory` prints one line for each change",
     **dict.fromkeys(("--why", "--because", "-r"), "--rationale gives the reason for a decision"),
     "-v": "`memctl --version` prints the version",
+    **{
+        f"--{name.replace('_', '-')}": f"`memctl link ID OTHER --as {name}` links two records"
+        for name in ("blocked_by", "blocks", "relates_to", "supersedes")
+    },
 }
 
 

@@ -131,10 +131,11 @@ def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> N
         output.note(f"hint: `git blame -L {asked.line},{asked.line} -- {asked.path}` fetches the missing objects")
     elif origin is not None and not origin.commit:
         output.note(f"line {asked.line} is not committed yet")
-    elif origin is not None and origin.commit in memory.repository.shallow():
-        output.note(
-            f"line {asked.line} may be older: the history of this shallow clone begins with {origin.commit[:SHORT]}"
-        )
+    if found.history_ends:
+        what = asked.path if asked.line is None else f"line {asked.line}"
+        begins = " and ".join(name[:SHORT] for name in found.history_ends)
+        output.note(f"{what} may be older: the history of this shallow clone begins with {begins}")
+        output.note("hint: `git fetch --unshallow` fetches the rest")
     if found.has_more:
         output.note("older commits were not read: --limit 0 reads all")
 
@@ -245,6 +246,7 @@ def _data(memory: Memory, snapshot: Snapshot, found: Why, indirect: Indirect) ->
             for cause in found.commits
         ],
         "has_more": found.has_more,
+        "history_ends": list(found.history_ends),
         "of_places": [_record_data(memory, snapshot, one) for one in indirect.of_places],
         "session": found.session or None,
         "of_session": [_record_data(memory, snapshot, one) for one in found.of_session],

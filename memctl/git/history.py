@@ -167,13 +167,26 @@ class CommitPaths(msgspec.Struct, frozen=True):
     subject: str = ""
 
 
+def _without_boundary(repository: Repository) -> list[str]:
+    """Return arguments by which `git log` leaves out the commits with which the history of a shallow clone begins.
+
+    To Git such a commit added every file that it has.
+    """
+    # Git may have pruned a commit that the file of the boundary still names.
+    boundary = [f"^{commit}" for commit in sorted(repository.shallow())]
+    return ["--ignore-missing", "HEAD", *boundary] if boundary else []
+
+
 def latest(repository: Repository, limit: int) -> Iterator[CommitPaths]:
-    """Yield date, paths and subject of the latest commits of HEAD, newest first; Git reads no more than `limit`."""
+    """Yield date, paths and subject of the latest commits of HEAD, newest first; Git reads no more than `limit`.
+
+    The commits with which the history of a shallow clone begins are left out.
+    """
     if not repository.has_head():
         return
     args = ["log", "--no-show-signature", "-z", "--name-status", "--no-renames", f"--max-count={limit}"]
     date, subject, paths = "", "", list[str]()
-    items = git.stream([*args, "--format=%x1e%ct %s"], repository.top)
+    items = git.stream([*args, "--format=%x1e%ct %s", *_without_boundary(repository)], repository.top)
     for item in items:
         if item.startswith(b"\x1e"):
             if date:
@@ -190,12 +203,13 @@ def paths_touched(repository: Repository, limit: int, without: str) -> Callable[
     """Start Git, and return a function that returns the paths that the latest `limit` commits of HEAD changed.
 
     Paths below the folder `without` are left out: it may have thousands of files, which Git then passes over. A commit
-    that changed only files there still counts as one of the `limit` commits. The returned function waits for Git.
+    that changed only files there still counts as one of the `limit` commits. The commits with which the history of a
+    shallow clone begins are left out. The returned function waits for Git.
     """
     if not repository.has_head():
         return set
     args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", f"--max-count={limit}", "--format="]
-    args += ["--full-history", "--sparse", "--", f":(exclude,literal){without}"]
+    args += ["--full-history", "--sparse", *_without_boundary(repository), "--", f":(exclude,literal){without}"]
     process = git.start(args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"})
 
     @cache

@@ -43,6 +43,7 @@ class SessionState(msgspec.Struct, frozen=True):
     - `task`: the state of the session's task, as the transcript shows it so far
     - `created`: the texts of the tasks that the agent put on its task list, in the order of their numbers
     - `is_over`: whether all tasks on the agent's task list are finished
+    - `is_compacted`: whether the context was compacted since the task was begun
     - `succeeded`: the steps that succeeded, such as commands
     - `checkpoint`: the id of the checkpoint that was saved at the last compaction
     - `compacted`: the id of the transcript's line on the last compaction, while it is unknown how many tokens this left
@@ -59,6 +60,7 @@ class SessionState(msgspec.Struct, frozen=True):
     task: TaskState = TaskState()
     created: tuple[str, ...] = ()
     is_over: bool = False
+    is_compacted: bool = False
     succeeded: tuple[str, ...] = ()
     checkpoint: str = ""
     compacted: str = ""
@@ -127,7 +129,7 @@ def progress_of(state: SessionState) -> Progress:
     """Return the progress of a session's task so far, to which the next part of the transcript is added."""
     from memctl.session.progress import Progress
 
-    return Progress(state.task, state.created, state.is_over)
+    return Progress(state.task, state.created, state.is_over, state.is_compacted)
 
 
 def note_prompt(folder: SessionDir, prompt: str) -> None:
@@ -138,7 +140,7 @@ def note_prompt(folder: SessionDir, prompt: str) -> None:
     state = read(folder) or SessionState()
     after = progress.advance(progress_of(state), progress.Part([Event(PROMPT, prompt)]), line=checkpoint_line)
     if after.state != state.task:
-        update(folder, task=after.state, is_over=after.is_over)
+        update(folder, task=after.state, is_over=after.is_over, is_compacted=after.is_compacted)
 
 
 def note_answer(folder: SessionDir, answer: str) -> None:

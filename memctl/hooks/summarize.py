@@ -105,7 +105,12 @@ def _advance(memory: Memory, state: SessionState, session: Session, summary: Ses
     )
     succeeded = session_state.latest(map(redacted_line, summary.succeeded), state.succeeded, session_state.MOST_STEPS)
     return msgspec.structs.replace(
-        state, task=after.state, created=after.created, is_over=after.is_over, succeeded=succeeded
+        state,
+        task=after.state,
+        created=after.created,
+        is_over=after.is_over,
+        is_compacted=after.is_compacted,
+        succeeded=succeeded,
     )
 
 

@@ -120,6 +120,8 @@ class Why(msgspec.Struct, frozen=True):
     - `asked` is the file and line, and `text` the file's text ("" if it is not text).
     - `sections` are the sections that cover the file, each with those of its globs that match the file.
     - `commits` are the latest commits that changed the file; `has_more` says that there are older ones.
+    - `history_ends` are the commits with which a shallow clone's history of the file begins. To Git such a commit added
+      every file that it has, so it is not in `commits`, and what it says is no reason.
     - `origin` is the commit that the line comes from, None without a line.
     - `of_places` are the most important records of the sections that cover the file and of the pages that refer to it.
     - `session` is the session of the line's commit ("" if unknown), and `of_session` are its records.
@@ -132,6 +134,7 @@ class Why(msgspec.Struct, frozen=True):
     commits: tuple[Cause, ...]
     origin: LineOrigin | None
     has_more: bool
+    history_ends: tuple[str, ...] = ()
     of_places: tuple[Record, ...] = ()
     session: str = ""
     of_session: tuple[Record, ...] = ()
@@ -152,12 +155,16 @@ def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: in
     start = start_revision(memory, at)
     touches = _touches(memory, query, start, limit + 1 if limit else None)
     has_more = bool(limit) and len(touches) > limit
-    touches = touches[: limit or None]
+    boundary = memory.repository.shallow()
+    ends = {touch.commit for touch in touches} & boundary
+    touches = [touch for touch in touches[: limit or None] if touch.commit not in boundary]
     text, origin = _text(memory, snapshot, query), None
     if query.line is not None:
         _refuse_no_line(memory, snapshot, query, text)
         origin = blame.origin(memory.repository, query.path, query.line, query.last.revision if query.last else at)
-        if origin.commit and all(touch.commit != origin.commit for touch in touches):
+        if origin.commit in boundary:
+            ends.add(origin.commit)
+        elif origin.commit and all(touch.commit != origin.commit for touch in touches):
             touches.insert(0, history.file_commit(memory.repository, origin.commit, origin.path))
     here = origin.commit if origin else ""
     causes = tuple(Cause(touch, tuple(record_names(touch.message)), touch.commit == here) for touch in touches)
@@ -180,6 +187,7 @@ def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: in
         commits=causes,
         origin=origin,
         has_more=has_more,
+        history_ends=tuple(sorted(ends)),
         of_places=_of_places(
             snapshot,
             [*(page.id for page, _ in sections), *(reference.page.id for reference in pages)],
@@ -432,7 +440,8 @@ def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...
     """
     seconds = timestamps.to_epoch(commit.date)
     between = CommitsBetween(memory, seconds - _AROUND, seconds + _AROUND)
-    sessions = _sessions(memory.repository, between.commits)
+    # The first commit of a shallow clone has all records, whichever session made them.
+    sessions = _sessions(memory.repository, between.commits.keys() - memory.repository.shallow())
     times: dict[str, list[int]] = {}
     for commit_id, (name, author) in sessions.items():
         if author == commit.author:

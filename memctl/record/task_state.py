@@ -22,8 +22,9 @@ IN_PROGRESS: Final = "in_progress"
 CLAIMED: Final = "claimed"
 DONE: Final = "done"
 PROGRESS: tuple[Status, ...] = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
-# How the weight of a record that blocks work begins, and the id in a reference to a blocker of all work.
-BLOCKS, EVERYBODY = "blocks", "everybody"
+# How the weight of a record that blocks work begins; the ids in a reference to a blocker of all work, and in one that
+# only counts what the state leaves out because it is about other tasks.
+BLOCKS, EVERYBODY, ELSEWHERE = "blocks", "everybody", "elsewhere"
 _NOTHING = ("none", "nothing")
 _ENDS = " \t\n.,;:`'\""
 

@@ -2,8 +2,8 @@
 
 A session is read in parts, and each part advances the state. A step is done if the agent's task list says so, if a
 commit names it, or if the step names a check that passed; if only a sentence says so, it is claimed. The newest next
-actions replace earlier ones. The goal is the first prompt since the last finished task list that names a task; earlier
-goals are listed.
+actions replace earlier ones. The goal is the first prompt since the last finished task list that names a task. After a
+compaction, if no step is left, it is the first prompt that asks for a change. Earlier goals are listed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.text.words import stems
-from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
+from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, RESULT, Event
 
 MOST_SAID = 30  # prompts in the state; a resume text shows the last twelve
 MOST_DECISIONS, MOST_ISSUES, MOST_LESSONS, MOST_ERRORS, MOST_OUTCOMES = 15, 15, 10, 10, 20
@@ -55,12 +55,15 @@ class Progress(msgspec.Struct, frozen=True):
     """The `state` of a session's task so far, and what is known of the agent's own task list.
 
     `created` are the texts of the tasks that the agent created, in the order of their numbers. `is_over` says that the
-    task list is finished, so that the next prompt may start another task.
+    task list is finished, so that the next prompt may start another task. `is_compacted` says that the context was
+    compacted since the goal was set, so that the next request may: without a task list nothing else tells that the work
+    on the goal has ended.
     """
 
     state: TaskState = TaskState()
     created: tuple[str, ...] = ()
     is_over: bool = False
+    is_compacted: bool = False
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -96,6 +99,8 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
             continue
         if event.kind == PROMPT:
             made = _after_prompt(made, event.text, line)
+        elif event.kind == COMPACTION:
+            made = msgspec.structs.replace(made, is_compacted=True)
         elif event.kind == CALL:
             made = _after_call(made, event, results.get(event.call), by, line)
         elif event.kind == ANSWER:
@@ -128,7 +133,10 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
         constraints=newest(state.constraints, [line(one, LONGEST_LINE) for one in constraints_in(text)]),
     )
     is_idle = state.goal in before.state.said and not state.steps and titles.is_chat(state.goal)
-    if state.goal and not (is_task(text) and (before.is_over or is_idle)):
+    if state.goal == line(text, LONGEST_MISSION):  # hooks see a prompt before the transcript has it
+        return msgspec.structs.replace(before, state=state, is_compacted=False)
+    is_next = before.is_compacted and len(state.done) == len(state.steps) and wishes.is_request(text)
+    if state.goal and not (is_task(text) and (before.is_over or is_idle or is_next)):
         return msgspec.structs.replace(before, state=state)
     earlier = [cut_at_word(state.goal, _LONGEST_GOAL)] if state.goal and not is_idle else []
     state = msgspec.structs.replace(
@@ -201,7 +209,7 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
             steps_now = tuple(one for one in state.steps if key(one.text) != key(text) or one.status == DONE)
     state = msgspec.structs.replace(state, steps=limit_steps(steps_now))
     is_over = bool(state.steps) and all(step.status == DONE for step in state.steps)
-    return Progress(_without_done(state), created, is_over)
+    return Progress(_without_done(state), created, is_over, before.is_compacted)
 
 
 def tasks_of(events: Sequence[Event]) -> list[Step]:

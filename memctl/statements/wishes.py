@@ -117,6 +117,7 @@ _SYMPTOM = lazy_regex(
     r"|\berrors? (?:when|if|in|on)\b|\b(?:does|do|is|are)(?:n'?t| not) (?:work|show|happen|appear)\w*"
     r"|\bnot (?:seeing|working|getting|showing)\b|\bwe(?: are|'re) (?:seeing|getting)\b"
 )
+_CORRECTS = lazy_regex(r"(?i)\W*(?:no|nope|actually|wait)\b")
 _SUCCEEDED = lazy_regex(
     r"(?i)\b(?:success\w*|succeed\w*|works (?:now|again|fine)|(?:this|it) (?:does|did)(?:n'?t| not) happen)\b"
 )
@@ -233,6 +234,17 @@ def wish_in(prompt: str) -> Choice | None:
                     sentence = f"{sentence} {following}"  # which says what is wanted
                 return Choice(sentence[: 2 * _LONGEST], reason_of(sentence)[1][:_LONGEST], kind=kind)
     return None
+
+
+def is_request(prompt: str) -> bool:
+    """Return whether a prompt asks for a change itself, and neither answers nor corrects the agent.
+
+    What it quotes does not count.
+    """
+    if is_assent(prompt) or _CORRECTS.match(prompt):
+        return False
+    own = _QUOTED.sub("", prompt)
+    return request_in(own) is not None or wish_in(own) is not None
 
 
 def is_firm(wish: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from memctl.record.task_state import BLOCKS, CLAIMED, DONE, EVERYBODY, IN_PROGRESS, PLANNED, TaskState
+from memctl.record.task_state import BLOCKS, CLAIMED, DONE, ELSEWHERE, EVERYBODY, IN_PROGRESS, PLANNED, TaskState
 from memctl.text.markdown import one_line
 
 # Of what is read or changed next after a compaction, the last 30 files touched had all (70 of 279 sessions).
@@ -115,6 +115,10 @@ def _lines(state: TaskState, part: Part) -> Iterator[Line]:
         yield from (Line(one.path, {"action": one.action} if one.action else {}) for one in state.files)
     yield from map(Line, getattr(state, part.field, ()))
     for one in state.records:
+        if one.id == ELSEWHERE:
+            if part.tag == one.weight:
+                yield Line(one.title)
+            continue
         is_blocking = one.id == EVERYBODY or one.weight.startswith(BLOCKS)
         if part.tag == "blockers" if is_blocking else part.ids and one.id.startswith(part.ids):
             yield Line(one.title, {"id": one.id, "weight": one.weight} if one.weight else {"id": one.id})

@@ -23,6 +23,7 @@ from memctl.text import timestamps
 from memctl.text.markdown import one_line
 
 _CRITICAL = "critical"
+_FINISHED = 100  # percent
 # Seconds since related work was done. Of 117 pieces of a project's work (300 issues of beads),
 # each looked for among those that could be begun when it was finished (mostly 37), 21 % were among the first five with
 # what goes on from yesterday's work first, 12 % by weight alone.
@@ -69,7 +70,9 @@ def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = Tru
     work = open_work(snapshot)
     state = ref_state.read(memory).state if is_now else State()
     elsewhere = {record.memory_id: who for record in work.ready if (who := _elsewhere(memory, snapshot, state, record))}
-    free = [record for record in work.ready if record.memory_id not in elsewhere]
+    # A state with all of its work done has only to be resolved.
+    ready = [record for record in work.ready if record.completion_percentage != _FINISHED]
+    free = [record for record in ready if record.memory_id not in elsewhere]
     before = _done_lately(memory, snapshot, free) if is_now else {}
     own = {record.memory_id for record in free if _is_own(memory, state, record)}
 

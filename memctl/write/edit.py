@@ -134,8 +134,9 @@ def rewrite(
 def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -> Change:
     """Return the Change that resolves issue records, or marks state records as done.
 
-    `references` are the records' ids, as a person typed them. `resolution` says what came of them: it goes into records
-    that have a content field for it, and into the commit's message. Raises MemctlError for a record of another type.
+    `references` are the records' ids, as a person typed them. `resolution` says what came of them: it goes into the
+    records and into the commit's message. Raises MemctlError for a record of another type, and for a state with a
+    resolution.
     """
     records = [snapshot.resolve(reference) for reference in references]
     writes = []
@@ -153,9 +154,13 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
                 f"{record.id} is resolved already, with the resolution: {one_line(str(known['resolution']))}",
                 f"change that with `memctl edit {record.id} --resolution …`",
             )
-        text: dict[str, str | list[str]] = (
-            {"resolution": resolution} if resolution and _content_field(record, "resolution") else {}
-        )
+        if resolution and not _content_field(record, "resolution"):
+            raise MemctlError(
+                f"{record.id} is {indefinite(record.memory_type)}, which has no resolution",
+                f"`memctl resolve {record.id}` closes it, and `memctl edit {record.id} --done …` says what was done",
+                USAGE,
+            )
+        text: dict[str, str | list[str]] = {"resolution": resolution} if resolution else {}
         values: dict[str, Any] = {"status": status}
         if "completion_percentage" in record.kind.defaults:
             values["completion_percentage"] = 100

@@ -7,7 +7,7 @@ which status a step may get.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -19,11 +19,23 @@ from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.checkpoint import FORMAT, Checkpoint, Metrics, Version
 from memctl.record.event import WorkflowEvent
 from memctl.record.filters import severity_rank
-from memctl.record.kinds import ISSUE, STATE
+from memctl.record.kinds import ISSUE, SEVERITIES, STATE
+from memctl.record.mentions import REFERENCE
 from memctl.record.record import Record
 from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningful, type_errors
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, RecordReference, TaskState
+from memctl.record.task_state import (
+    BLOCKS,
+    CLAIMED,
+    DONE,
+    ELSEWHERE,
+    EVERYBODY,
+    IN_PROGRESS,
+    PLANNED,
+    RecordReference,
+    TaskState,
+)
+from memctl.search.readiness import open_work
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.task import checkpoints, environment, progress, state_record
@@ -32,12 +44,16 @@ from memctl.task.checkpoints import Checkpoints
 from memctl.task.formats import markdown
 from memctl.task.state_record import of_record as task_state_of
 from memctl.team import ref_state
+from memctl.text.actions import READ
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
+from memctl.text.phrases import quantity
+from memctl.text.words import stems
 from memctl.write import edit, transaction
 from memctl.write.commit import Outcome
 
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
+_ALIKE = 2  # words that a record's title shares with a task or a step
 _MOST_EVENTS = 20  # lines on events in a checkpoint
 _UNFIT = "this can't be stored in a checkpoint:"
 _FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a record or a file, and name that"
@@ -152,7 +168,7 @@ def _state(
     return msgspec.structs.replace(
         state,
         files=state.files if knows_files else environment.touched_since(memory, now, last, state.files),
-        records=tuple(_references(memory, snapshot)),
+        records=tuple(_references(memory, snapshot, state)),
         environment=msgspec.structs.replace(now, dirty=now.dirty[: environment.MOST_DIRTY]),
     )
 
@@ -213,27 +229,66 @@ def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) ->
     return max(own, default=newest + 1) if memory.session else newest
 
 
-def _references(memory: Memory, snapshot: Snapshot) -> Iterator[RecordReference]:
-    """Yield what blocks work, then the records that bear on any task.
+def _references(memory: Memory, snapshot: Snapshot, state: TaskState) -> Iterator[RecordReference]:
+    """Yield what blocks the task of a state, then other records that bear on it.
 
-    Work is blocked by blockers of all agents, issues that block records, and blockers of states. The other records are
-    important decisions, open issues by severity, and learnings.
+    The task is blocked by blockers of all agents, blockers that its records state, and issues that block its records or
+    are critical and block any. The other records are important decisions, open issues, and learnings. Issues are those
+    of the task and critical ones, by severity. What is blocked elsewhere, and other open issues, are only counted.
     """
     for blocker in ref_state.read(memory).state.global_blockers.values():
         yield RecordReference(EVERYBODY, cut(one_line(blocker.text), LONGEST_LINE), f"noted by {blocker.agent_id}")
-    for record in snapshot.open_records:
-        if record.memory_type == ISSUE.name and record.blocks:
-            yield _reference(record, f"{BLOCKS} {', '.join(record.blocks)}")
-        elif record.memory_type == STATE.name:
-            for text in task_state_of(snapshot, record).blockers:
-                yield _reference(record, f"{BLOCKS} {record.title}", text)
+    work, is_own = open_work(snapshot), _task_filter(snapshot, state)
+    blocked = [(record, is_own(record)) for record in work.blocked]
+    blocking: dict[str, tuple[Record, list[str]]] = {}
+    for record, is_of_task in blocked:
+        for other in work.blockers(record):
+            if is_of_task or is_own(other) or other.severity == SEVERITIES[0]:
+                blocking.setdefault(other.memory_id, (other, []))[1].append(record.id)
+        for text in task_state_of(snapshot, record).blockers if is_of_task and record.memory_type == STATE.name else ():
+            yield _reference(record, f"{BLOCKS} {record.title}", text)
+    for other, names in blocking.values():
+        yield _reference(other, f"{BLOCKS} {', '.join(names)}")
+    if elsewhere := len({record.id for record, is_of_task in blocked if not is_of_task}):
+        text = f"{quantity(elsewhere, 'record')} blocked elsewhere: `memctl list --blocked`"
+        yield RecordReference(ELSEWHERE, text, "blockers")
     issues = [record for record in snapshot.open_records if record.memory_type == ISSUE.name]
     issues.sort(key=lambda record: (severity_rank(record), record.timestamp, record.id))
+    near = [record for record in issues if record.severity == SEVERITIES[0] or is_own(record)]
     for record in snapshot.catalogue.top("decision", None, DECISIONS):
         yield _reference(record, f"importance {record.importance}")
-    yield from (_reference(record, record.severity or "") for record in issues[:ISSUES])
+    yield from (_reference(record, record.severity or "") for record in near[:ISSUES])
+    shown = {record.memory_id for record in near[:ISSUES]} | blocking.keys()
+    if others := sum(record.memory_id not in shown for record in issues):
+        text = f"{quantity(others, 'other issue')} open: `memctl list --type issue`"
+        yield RecordReference(ELSEWHERE, text, "open_issues")
     for record in snapshot.catalogue.top("learning", None, LEARNINGS):
         yield _reference(record, f"importance {record.importance}")
+
+
+def _task_filter(snapshot: Snapshot, state: TaskState) -> Callable[[Record], bool]:
+    """Return a function that tells whether a record is about the task of a state.
+
+    Such a record is named by its id, is in a section that the task names, or refers to a file that the task changes; or
+    two words of its title (or its only one) are in the goal or in a step that is not done.
+    """
+    ahead = (*state.having(PLANNED, IN_PROGRESS, CLAIMED), *state.next_actions)
+    texts = (state.goal, *ahead, *state.inputs, *state.constraints, *state.blockers, *state.said)
+    named = {match[0].rstrip(".-") for text in texts for match in REFERENCE.finditer(text)} | {state.task_id}
+    markers = {state.section, *(name for name in named if name.startswith("§"))} - {""}
+    changed = [one.path for one in state.files if one.action != READ]
+    referring = {record.memory_id for record in snapshot.catalogue.with_code_refs(changed)}
+    wanted = [stems(text) for text in (state.goal, *ahead)]
+
+    def is_own(record: Record) -> bool:
+        if not named.isdisjoint((record.id, *record.aliases)) or record.memory_id in referring:
+            return True
+        if record.section and any(f"{record.section}.".startswith(f"{marker}.") for marker in markers):
+            return True
+        words = stems(record.title)
+        return bool(words) and any(len(words & other) >= min(_ALIKE, len(words)) for other in wanted)
+
+    return is_own
 
 
 def _reference(record: Record, weight: str, text: str = "") -> RecordReference:

@@ -267,3 +267,10 @@ def test_resolution_of_an_issue_is_not_overwritten(memctl: Memctl) -> None:
     assert "with the resolution: A queue" in memctl("resolve", made, "--resolution", "A larger pool", code=1).err
     memctl("edit", made, "--resolution", "A larger pool")
     assert memctl("show", made, "--json").data["records"][0]["content"]["resolution"] == "A larger pool"
+
+
+def test_resolution_of_a_state_is_refused_as_it_has_no_field_for_it(memctl: Memctl) -> None:
+    made = memctl("state", "Refunds", "--next", "POST").id
+    assert "has no resolution" in memctl("resolve", made, "--resolution", "Shipped", code=2).err
+    assert memctl("show", made, "--json").data["records"][0]["status"] == "active"
+    memctl("resolve", made)

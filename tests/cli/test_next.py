@@ -217,3 +217,11 @@ def test_import_of_closed_work_does_not_count_as_work_of_today(memctl: Memctl) -
     memctl("resolve", done, "--resolution", "done")
     assert order(memctl) == ["Medium", "High"]
     assert because(memctl, "Medium") == [f"goes on from {done}"]
+
+
+def test_state_with_all_work_done_is_nothing_to_begin(memctl: Memctl) -> None:
+    memctl("state", "Finished", "--completion", "100", "--done", "GET")
+    memctl("state", "Begun", "--completion", "50", "--next", "POST")
+    issue(memctl, "Open")
+    assert order(memctl) == ["Begun", "Open"]
+    assert memctl("next", "--json").data["total"] == 2

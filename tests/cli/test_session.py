@@ -150,8 +150,10 @@ def test_findings_become_records_only_when_accepted(repo: Path, memctl: Memctl) 
     assert "1  decision  Adopt PostgreSQL" in written(memctl, repo, made, "--review").out
     assert memctl("list").out == ""
     before = commits(repo)
-    written(memctl, repo, made, "--accept")
+    out = written(memctl, repo, made, "--accept").out
     assert commits(repo) == before + 1
+    (decision,) = memctl("list", "--type", "decision", "--json").data["records"]
+    assert f"\n{decision['id']} {decision['path']}  Adopt PostgreSQL\n" in out
     assert {record["title"] for record in memctl("list", "--json").data["records"]} == {
         "Adopt PostgreSQL",
         "Look at the pool before adding retries",

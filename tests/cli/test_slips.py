@@ -236,3 +236,15 @@ def test_search_says_which_signs_of_a_query_do_not_count(memctl: Memctl, query: 
     memctl("learn", "Use C here, in x", "--lesson", "Issue 12")
     told = memctl("search", "--", query).err
     assert (note in told) if note else ("signs" not in told)
+
+
+def test_edit_names_the_command_that_links_records(memctl: Memctl) -> None:
+    made = memctl("issue", "Slow").id
+    assert "`memctl link ID OTHER --as blocked_by`" in memctl("edit", made, "--blocked-by", made, code=2).err
+
+
+@pytest.mark.parametrize("text", ["[1,2", "[", '["a", "b"'])
+def test_broken_json_is_not_read_as_markdown(memctl: Memctl, text: str) -> None:
+    err = memctl("import", "-", stdin=text, code=1).err
+    assert "line 1: Input data was truncated" in err
+    assert "statement with a label" in memctl("import", "-", stdin="[1](notes.md) says so", code=2).err

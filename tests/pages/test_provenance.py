@@ -339,3 +339,36 @@ def test_why_changes_nothing(shop: Path, memctl: Memctl) -> None:
     memctl("why", "src/pay/api.py:3")
     after = git(shop, "status", "--porcelain", "--ignored"), git(shop, "rev-parse", "HEAD"), git(shop, "ls-files", "-s")
     assert before == after
+
+
+def test_shallow_clone_names_its_first_commit_as_the_end_and_not_as_a_reason(
+    repo: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    memctl("learn", "Another")
+    unrelated = memctl("decide", "Use uv", "--rationale", "Faster locks").id
+    first = git(repo, "rev-parse", "HEAD").strip()
+    write(repo, "later.py", "x = 1\n")
+    later = make_commit(repo, "feat: add later.py")
+    git(tmp_path, "clone", "-q", "--depth", "2", repo.as_uri(), "shallow")
+    shallow = tmp_path / "shallow"
+    for place in ("app.py", "app.py:1"):
+        found = memctl("why", place, where=shallow)
+        assert unrelated not in found.out
+        assert f"history of this shallow clone begins with {first[:10]}" in found.err
+        data = memctl("why", place, "--json", where=shallow).data
+        assert (data["commits"], data["records"], data["session"], data["history_ends"]) == ([], [], None, [first])
+    data = memctl("why", "later.py", "--json", where=shallow).data
+    assert ([one["commit"] for one in data["commits"]], data["history_ends"]) == ([later], [])
+
+
+def test_log_of_a_record_in_a_shallow_clone_does_not_list_the_first_commit_as_its_change(
+    repo: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    other = memctl("learn", "Another").id
+    own = memctl("decide", "Use uv", "--rationale", "Faster locks").id
+    git(tmp_path, "clone", "-q", "--depth", "1", repo.as_uri(), "shallow")
+    found = memctl("log", other, where=tmp_path / "shallow")
+    assert (found.out, "the history of this shallow clone begins with" in found.err) == ("", True)
+    assert "Use uv" in memctl("log", own, where=tmp_path / "shallow").out
+    (one,) = memctl("log", "--json", where=tmp_path / "shallow").data["commits"]
+    assert (one["is_boundary"], one["paths"], one["ids"]) == (True, [], [own])

@@ -7,7 +7,7 @@ import pytest
 from memctl.record.task_state import DONE, IN_PROGRESS, PLANNED, TaskState, TouchedFile
 from memctl.session import extraction, failures, progress
 from memctl.session.progress import Part, Progress
-from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
+from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, RESULT, Event
 
 
 def after(before: Progress, *given: Event, files: tuple[TouchedFile, ...] = ()) -> Progress:
@@ -195,3 +195,34 @@ def test_a_decision_is_not_repeated_among_the_outcomes() -> None:
     )
     assert len(found.decisions) == 2
     assert found.summary == ("The till is ported.",)
+
+
+REQUEST = Event(PROMPT, "I'd like to do some proper tests with a real repository, can you help me do that?")
+
+
+def test_first_request_after_a_compaction_is_the_goal_if_no_step_is_left() -> None:
+    for listed in ((), (todo(a_step="done"),)):
+        asks = Event(PROMPT, "why does the build take so long for the services?")
+        found = after(after(Progress(), TASK, *listed), Event(COMPACTION), REQUEST, asks)
+        assert (found.state.goal, found.state.earlier_goals) == (REQUEST.text, (TASK.text,))
+        again = after(found, Event(COMPACTION), REQUEST)
+        assert (again.state.goal, again.state.earlier_goals) == (REQUEST.text, (TASK.text,))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "go on",
+        "why does the build take so long for the services?",
+        "yes, we only need to rename the services once",
+        "no, we should remove the session commands too",
+        'Operation stopped by hook: Another session is active: "I\'d like to do some proper tests of carts"',
+    ],
+)
+def test_goal_stays_after_a_compaction_if_nothing_new_is_requested(prompt: str) -> None:
+    assert after(after(Progress(), TASK), Event(COMPACTION), Event(PROMPT, prompt)).state.goal == TASK.text
+
+
+def test_goal_stays_after_a_compaction_if_a_step_is_left() -> None:
+    for listed in (todo(a_step="doing"), todo(a_step="open")):
+        assert after(after(Progress(), TASK, listed), Event(COMPACTION), REQUEST).state.goal == TASK.text

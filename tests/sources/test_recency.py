@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memctl.git.history import paths_touched
 from memctl.git.repository import open_repository
 from memctl.sources.recency import last_files, recent_changes
 from tests.conftest import git
@@ -86,3 +87,15 @@ def test_the_last_files_are_in_the_order_in_which_they_were_written_and_of_globs
         ("src/new.py", "in no commit yet"),
         ("src/b.py", "2025-11-04T00:00:00Z, start"),
     ]
+
+
+def test_first_commit_of_a_shallow_clone_changes_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        commit(folder, name, "2025-11-03T12:00:00Z", monkeypatch)
+    git(folder, "clone", "-q", "--depth", "2", folder.as_uri(), "clone")
+    clone = open_repository(folder / "clone")
+    assert recent_changes(clone, (), NOW).operations == {"c"}
+    assert [path for path, _ in last_files(clone)] == ["c"]
+    assert paths_touched(clone, 5, ".memory")() == {"c"}
+    (folder / "clone/.git/shallow").open("a").write(f"{'1' * 40}\n")  # Git prunes commits, but keeps their names
+    assert recent_changes(clone, (), NOW).operations == {"c"}

@@ -91,3 +91,47 @@ def test_task_with_all_steps_done_is_100_percent_only_without_next_steps(memctl:
     assert "PROGRESS: 1 of 1 steps done\n" in memctl("checkpoint", "resume").out
     memctl(*saved, "none")
     assert "PROGRESS: 1 of 1 steps done (100 %)\n" in memctl("checkpoint", "resume").out
+
+
+def test_resume_names_only_what_blocks_its_task_and_counts_the_rest(memctl: Memctl) -> None:
+    other = memctl("issue", "Ping the deacon", "--severity", "high").id
+    memctl("issue", "Merge the queue", "--severity", "medium", "--blocked-by", other)
+    memctl("state", "Mail digest", "--next", "Template", "--blocker", "No mail server yet")
+    memctl("checkpoint", "save", "--task", "Limit include depth", "--doing", "Counter in Context", "--next", "Test it")
+    out = memctl("checkpoint", "resume").out
+    assert "BLOCKERS:\n- 2 records blocked elsewhere: `memctl list --blocked`\n" in out
+    assert "OPEN ISSUES:\n- 2 other issues open: `memctl list --type issue`\n" in out
+    assert not any(text in out for text in ("Ping the deacon", "Merge the queue", "No mail server yet"))
+    own = memctl("issue", "Include depth is not counted", "--severity", "low").id
+    cause = memctl("issue", "Context has no fields", "--severity", "low").id
+    memctl("link", own, cause, "--as", "blocked_by")
+    urgent = memctl("issue", "The build is broken", "--severity", "critical").id
+    memctl("link", other, urgent, "--as", "blocked_by")
+    memctl("state", "Include depth", "--next", "Counter", "--blocker", "Grammar is frozen")
+    memctl("checkpoint", "save", "--next", "Test at 100")
+    out = memctl("checkpoint", "resume").out
+    blockers = out.partition("BLOCKERS:\n")[2]
+    assert f"- Context has no fields [{cause}, blocks {own}]" in blockers
+    assert f"- The build is broken [{urgent}, blocks {other}]" in blockers
+    assert "Grammar is frozen" in blockers
+    assert "Include depth is not counted" in out
+    assert "3 records blocked elsewhere" in out
+    assert "Ping the deacon" not in out
+    assert "2 other issues open" in out
+
+
+def test_resume_names_a_blocker_of_the_record_or_section_that_its_task_names(memctl: Memctl) -> None:
+    memctl("section", "add", "Parser")
+    waiting = memctl("issue", "Slow", "--severity", "low").id
+    memctl("link", waiting, memctl("issue", "Upstream release", "--severity", "low").id, "--as", "blocked_by")
+    placed = memctl("issue", "Odd", "--severity", "low", "--section", "§2.1").id
+    memctl("link", placed, memctl("issue", "Unknown format", "--severity", "low").id, "--as", "blocked_by")
+    memctl("checkpoint", "save", "--task", f"Work on {waiting}", "--next", "Measure")
+    out = memctl("checkpoint", "resume").out
+    assert "Upstream release" in out
+    assert "Unknown format" not in out
+    assert "1 record blocked elsewhere" in out
+    memctl("checkpoint", "save", "--task", "Work on §2.1", "--next", "Measure")
+    out = memctl("checkpoint", "resume").out
+    assert "Unknown format" in out
+    assert "Upstream release" not in out

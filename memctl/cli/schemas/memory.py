@@ -157,6 +157,7 @@ KINDS: dict[str, Shape] = {
             }
         ],
         "has_more": bool,
+        "history_ends": [str],
         "of_places": [_EXPLAINED],
         "session": str | None,
         "of_session": [_EXPLAINED],
@@ -254,7 +255,8 @@ KINDS: dict[str, Shape] = {
                 "session": str | None,
                 "reason": str | None,
                 "deeds": [RecordAction],
-                "paths": [str],
+                "paths": [str],  # empty for is_boundary
+                "is_boundary": bool,  # a shallow clone begins with it
                 "brought_text?": bool,
             }
         ],

@@ -219,9 +219,8 @@ def test_staged_text_is_checked_even_if_the_disk_has_it_corrected(repo: Path) ->
     assert (repo / PAGE).read_text() == text
 
 
-@pytest.mark.parametrize("move", [True, False])
-def test_taking_a_file_away_that_a_page_refers_to_stops_the_commit(repo: Path, move: bool) -> None:
-    git(repo, *(("mv", "src/pay.py", "src/till.py") if move else ("rm", "-q", "src/pay.py")))
+def test_taking_a_file_away_that_a_page_refers_to_stops_the_commit(repo: Path) -> None:
+    git(repo, "rm", "-q", "src/pay.py")
     line = FILES[PAGE].count("\n")
     done = commit(repo)
     assert done.returncode == 1

@@ -84,8 +84,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: tests wait for the processes that they start."""
-    return (os.cpu_count() or 1) + 1
+    """Return the number of workers: one for each core, for another one would collect all tests once more."""
+    return os.cpu_count() or 1
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -11,6 +11,7 @@ from memctl.text import credentials
 from memctl.text.phrases import quantity
 
 _MOST = 20  # findings per file; one more finding counts the rest
+IN_NAME, MORE = "in the file's name, ", "more place"  # by these words `baseline` knows what a message is about
 _HINT = "`memctl redact FILE` removes it; revoke the credential, too"
 
 
@@ -27,7 +28,7 @@ def secrets(subject: CheckContext) -> Iterator[Finding]:
     if not catalogue.is_clean(key := digest(listed, "credentials")):
         if credentials.find(listed):
             for path in names:
-                yield from _findings(path, path, "in the file's name, ", "rename it, and revoke the credential")
+                yield from _findings(path, path, IN_NAME, "rename it, and revoke the credential")
         else:
             clean.append(key)
     suspects = [(path, True) for path in sorted(suspicious.intersection(names).difference(subject.others))]
@@ -56,5 +57,5 @@ def _findings(path: str, text: str, where: str = "", hint: str = _HINT) -> Itera
         message = f"{where}column {column}: this {credentials.describe(text, span)}"
         yield Finding("MEM110", path, line, message, hint)
     if len(spans) > _MOST:
-        rest = quantity(len(spans) - _MOST, "more place")
+        rest = quantity(len(spans) - _MOST, MORE)
         yield Finding("MEM110", path, 1, f"{where}{rest} with what looks like a credential", hint)

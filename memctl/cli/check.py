@@ -132,9 +132,9 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     found = run.check(context.from_memory(memory, snapshot, staged, at), select, ignore)
     if not (staged and found.has_errors):
         return found
-    from memctl.check import introduced  # most commits have no errors
+    from memctl.check import baseline  # most commits have no errors
 
-    return introduced.demote_known(memory, found, snapshot, ignore)
+    return baseline.demote_known(memory, found, snapshot, ignore)
 
 
 def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:

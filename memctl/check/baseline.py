@@ -1,4 +1,4 @@
-"""Telling the errors that a commit introduces from those that its parents have already."""
+"""Compare findings on a staged commit with its baseline: the errors that the commit's parents have already."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from memctl.check import context, run
+from memctl.check import context, credentials, run
 from memctl.check.findings import Finding
 from memctl.check.references import MISSING_CODE
 from memctl.check.rules import DOCUMENTS, ERROR
@@ -53,7 +53,7 @@ def _identity(snapshot: Snapshot, finding: Finding) -> tuple[str, str, str]:
     MEM210 has a count that changes with each reference, and is left out.
     """
     text = "" if finding.code == "MEM210" else finding.message
-    if finding.code == "MEM110" and "in the file's name" not in text:
+    if finding.code == "MEM110" and credentials.IN_NAME not in text:
         whole = snapshot.read(finding.path)
-        text += whole if "more place" in text else whole.split("\n")[finding.line - 1]
+        text += whole if credentials.MORE in text else whole.split("\n")[finding.line - 1]
     return finding.code, finding.path, text

@@ -158,15 +158,15 @@ def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: 
         raise MemctlError(f"the decision does not fit into {budget} tokens", "give a larger --budget", USAGE)
     body, stated = _without_decision(text)
     kept_units, dropped = _judge_units(_units(body), decision)
-    paths_named = [*paths, *(path for unit in dropped if _may_name(unit) for path in names_in_text.paths(unit.text))]
+    named_paths = [*paths, *(path for unit in dropped if _may_name(unit) for path in names_in_text.paths(unit.text))]
     draft = f"{decision}\n\n{body.strip()}\n"
     if any(unit.reason != rules.HEADLINE for unit in dropped) or not kept_units or count(draft) > budget:
         kept_units, omitted = _select(kept_units, decision, budget, count)
         dropped, draft = [*dropped, *omitted], _compose(decision, kept_units)
-        paths_named += [path for unit in omitted for path in names_in_text.paths(unit.text)]
+        named_paths += [path for unit in omitted for path in names_in_text.paths(unit.text)]
     else:
         dropped = []
-    draft, added, omitted = _with_paths(draft, list(dict.fromkeys(paths_named)), budget, count)
+    draft, added, omitted = _with_paths(draft, list(dict.fromkeys(named_paths)), budget, count)
     other = [DroppedUnit(line, words, OVERRULED) for line, words in stated if decision not in words.upper()]
     dropped = sorted([*dropped, *omitted, *other], key=lambda unit: unit.line)
     lines = [SummaryLine(unit.line, unit.text, verdict.keeps, verdict.warning) for unit, verdict in kept_units]

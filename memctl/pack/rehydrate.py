@@ -121,8 +121,8 @@ def draft(
     if (reserve := _cost([*left, *tasks], count)) > work:
         left, tasks = stopped(work)
     states, closing = _last_first([_with_weight(item, about) for item in tasks])
-    untaken = [item for item in states_of if item not in tasks and item.weight >= CRITICAL]  # named if not whole
-    states += [_with_weight(item, about) for item in untaken]
+    untaken = [item for item in states_of if item not in tasks and item.weight >= CRITICAL]
+    states += [_with_weight(item, about) for item in untaken]  # these are at least named
     parts = [_section_part(snapshot, request.section, sources)] if request.section else []
     parts += [
         PackPart("state", TITLES["state"], tuple(states), rank=SECOND),
@@ -279,7 +279,7 @@ def _remarks(
     if filtered:
         yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {request.narrowed_by}.")
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if request.task else []
-    waiting = [record.record for record in handoff.waiting(snapshot, request.reader)] if request.reader else []
+    waiting = [offer.record for offer in handoff.waiting(snapshot, request.reader)] if request.reader else []
     for name, title, lines, end in (
         ("blocked", "Blocked for all agents", blockers, ""),
         ("open_risks", "Other open risks", [f"{record.id} {record.title}" for record in critical], ""),

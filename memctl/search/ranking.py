@@ -277,12 +277,12 @@ def _named_first(snapshot: Snapshot, query: str, ranked: list[Result], most: flo
     name = query.strip().strip('"')
     if name.isalpha() or _SPACE.search(name):
         return ranked
-    results_named = [result for result in ranked[:_NAMED] if _has_name(snapshot, result, name)]
-    if not results_named:
+    with_name = [result for result in ranked[:_NAMED] if _has_name(snapshot, result, name)]
+    if not with_name:
         return ranked
-    lifted = [_scale(result, 1 / result.match) for result in results_named]
+    lifted = [_scale(result, 1 / result.match) for result in with_name]
     lifted.sort(key=lambda result: (-result.score, result.id))
-    return [*lifted, *(_scale(result, most) for result in ranked if result not in results_named)]
+    return [*lifted, *(_scale(result, most) for result in ranked if result not in with_name)]
 
 
 def _scale(result: Result, factor: float) -> Result:

@@ -121,17 +121,17 @@ class _Links:
 
     def closeness(self, record: Record) -> tuple[float, tuple[str, ...]]:
         """Return how closely a record is linked with the subject, from 0 to 1, and the links, such as ("blocks",)."""
-        record_asked = self._subject.record
-        if record_asked is None:
+        subject_record = self._subject.record
+        if subject_record is None:
             names = {f"§4.{path}" for path in self._subject.files}
             texts = [m.text for m in self._mentions.get(record.path, ()) if m.text in names]
             return (1.0, (f"mentions {texts[0]}",)) if texts else (0.0, ())
         theirs = dict(self._from(record))
         if record.id in self._own:
             return 1.0, (self._own[record.id],)
-        if record_asked.id in theirs:
-            return 1.0, (f"its {theirs[record_asked.id]}",)
-        if record.memory_id == record_asked.parent_memory_id or record_asked.memory_id == record.parent_memory_id:
+        if subject_record.id in theirs:
+            return 1.0, (f"its {theirs[subject_record.id]}",)
+        if record.memory_id == subject_record.parent_memory_id or subject_record.memory_id == record.parent_memory_id:
             return 1.0, ("parent",)
         shared = sorted(self._own.keys() & theirs.keys())
         return (_NEAR, (f"both with {shared[0]}",)) if shared else (0.0, ())

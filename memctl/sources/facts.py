@@ -124,7 +124,7 @@ def of_content(path: str, content: bytes) -> FileFacts:
     text = clean_newlines(content.decode(errors="replace"))
     if reason := sensitive_files.refusal_of_text(text):
         text = sensitive_files.without_credentials(text)
-    facts_found, names = _in_code(code_suffix(path), text)
+    imports, names = _in_code(code_suffix(path), text)
     about = words.words_of(" ".join([*names, outline.purpose(path, text)]))
     return FileFacts(
         size=len(content),
@@ -132,7 +132,7 @@ def of_content(path: str, content: bytes) -> FileFacts:
         kind=kind_of_text(path, text),
         refusal=reason,
         todos=len(_TODO.findall(text)) if any(word in text for word in _TODO_WORDS) else 0,
-        imports=facts_found,
+        imports=imports,
         names=names,
         words=tuple(islice((word for word in dict.fromkeys(about) if word not in words.STOP_WORDS), _MOST_WORDS)),
         declared=manifests.declarations(path.rpartition("/")[2], text),

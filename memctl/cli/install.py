@@ -144,6 +144,8 @@ def _memory(ctx: click.Context, *, dry_run: bool) -> Memory:
     """
     memory = memory_access.memory(ctx)
     if not dry_run:
+        if memory.by_agent:  # MEMCTL_TRUST ends with its command, and what is installed stays
+            memory.trust = trust.state(memory.repository, {})
         memory.refuse_untrusted_agent("install anything in it")
     return memory
 

@@ -130,6 +130,16 @@ def test_agent_installs_nothing_in_an_untrusted_clone(
     memctl("learn", "As the project told me", where=foreign, code=1)
 
 
+def test_trust_for_one_command_lets_an_agent_install_nothing_that_stays(
+    foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    monkeypatch.setenv("MEMCTL_TRUST", "1")
+    assert trust.COMMAND in memctl("install", "git", where=foreign, code=1).err
+    monkeypatch.delenv("MEMCTL_TRUST")
+    memctl("learn", "As the project told me", where=foreign, code=1)
+
+
 def test_agent_is_shown_what_an_installation_would_write(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:

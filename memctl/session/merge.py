@@ -19,7 +19,7 @@ from memctl.record import frontmatter, session_page
 from memctl.record.errors import InvalidRecord
 from memctl.record.session_page import SAID, SessionPage, TrailRow
 from memctl.session import page_builder, steps, trim
-from memctl.session.page_builder import IMPLIED, OPEN, RESOLVED
+from memctl.session.page_builder import MARKS, OPEN, RESOLVED
 from memctl.session.summary import SHORT_PROMPT
 from memctl.task.progress import after
 from memctl.text.actions import READ
@@ -85,7 +85,10 @@ def _appended(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
 
 
 def _key(line: str) -> str:
-    return comparable(_READ_INTO.sub("", line).replace(IMPLIED, ""))
+    line = _READ_INTO.sub("", line)
+    for mark in MARKS:
+        line = line.replace(mark, "")
+    return comparable(line)
 
 
 def _merged_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

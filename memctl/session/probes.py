@@ -24,7 +24,7 @@ from memctl.session import trail
 from memctl.session.extraction import is_nothing
 from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.trail import Places
-from memctl.statements import labels
+from memctl.statements import completion, labels
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.task.progress import after
@@ -135,7 +135,7 @@ def _continuation(summary: SessionSummary) -> Iterator[Probe]:
     for step in summary.next_steps:
         yield _probe(CONTINUATION, NEXT, step)
     if summary.completion is not None:
-        yield _probe(CONTINUATION, STATE_OF_WORK, f"{summary.completion} % complete")
+        yield _probe(CONTINUATION, STATE_OF_WORK, completion.statement(summary.completion))
     for task in summary.tasks:
         yield _probe(CONTINUATION, STATE_OF_WORK, f"{task.text} ({task.status_text})")
     for found in summary.having(labels.BLOCKER)[-1:]:

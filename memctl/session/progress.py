@@ -16,10 +16,10 @@ import msgspec
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
 from memctl.session import steps, task_list
-from memctl.session.extraction import Extract, completion_in, percents_in
+from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.tool_calls import commit_message
-from memctl.statements import labels, reader, titles, units, wishes
+from memctl.statements import completion, labels, reader, titles, units, wishes
 from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, put_steps, reach
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
@@ -374,10 +374,12 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
             if rest := _without_statements(last):
                 found.append(line(rest, LONGEST_LINE))
             last = ""
-    percents = [one.text for one in part.found if one.label == labels.STATE and completion_in(one.text) is not None]
-    repeated = {f"{number} % complete" for number in ("100", *percents_in("\n".join(found)))}
+    percents = [
+        one.text for one in part.found if one.label == labels.STATE and completion.of_statement(one.text) is not None
+    ]
+    repeated = {completion.statement(number) for number in ("100", *completion.in_sentences("\n".join(found)))}
     percent = [one for one in percents[-1:] if one not in repeated and not state.steps]
-    before = [text for text in state.summary if completion_in(text) is None or not (percents or state.steps)]
+    before = [text for text in state.summary if completion.of_statement(text) is None or not (percents or state.steps)]
     return newest(before, [*found, *percent], MOST_OUTCOMES)
 
 

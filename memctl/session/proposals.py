@@ -16,10 +16,10 @@ from memctl.record.required_text import is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import DONE
 from memctl.session import progress
-from memctl.session.extraction import Extract, completion_in
+from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
-from memctl.statements import labels, titles
+from memctl.statements import completion, labels, titles
 from memctl.statements.records import as_record
 from memctl.text import phrases, timestamps
 from memctl.text.actions import CREATED, MODIFIED, READ
@@ -255,7 +255,7 @@ def _state(summary: SessionSummary) -> list[Proposal]:
         return []
     remaining = [redacted_line(task.text) for task in summary.tasks if task.status != DONE]
     ahead = [text for step in steps if (text := redacted_line(step)) not in remaining]
-    standing = [one.text for one in summary.having(labels.STATE) if completion_in(one.text) is None][-3:]
+    standing = [one.text for one in summary.having(labels.STATE) if completion.of_statement(one.text) is None][-3:]
     content: dict[str, str | list[str]] = {
         "task_description": said.get("task_description", "\n\n".join(map(redacted_line, (goal, *standing)))),
         "substeps_completed": [redacted_line(task.text) for task in summary.tasks if task.status == DONE],

@@ -11,7 +11,7 @@ from memctl.session import extraction, failures, progress
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.trail import Trail
-from memctl.statements import labels, plans
+from memctl.statements import completion, labels, plans
 from memctl.text import timestamps
 from memctl.text.actions import CREATED, DELETED, MODIFIED
 from memctl.text.fit import cut_at_word
@@ -120,7 +120,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
         next step is left, it is the share of tasks done (None if there are none).
         """
         counted = TaskState(steps=self.tasks, next_actions=tuple(self.next_steps)).completion
-        percents = [extraction.completion_in(one.text) for one in self.having(labels.STATE)]
+        percents = [completion.of_statement(one.text) for one in self.having(labels.STATE)]
         stated = next((percent for percent in reversed(percents) if percent is not None), None)
         return counted if stated is None or (stated == 100 and self.next_steps) else stated
 

@@ -51,6 +51,7 @@ class FreeStatement(msgspec.Struct, frozen=True):
     - `is_sure` says that the user stated it firmly in these words. In addition, it holds from now on, or files were
       changed for it at once.
     - `title` is a plan's heading, "" for other statements.
+    - `is_assent` says that the user only agreed ("yes"): the words are the agent's.
     """
 
     kind: str
@@ -61,6 +62,7 @@ class FreeStatement(msgspec.Struct, frozen=True):
     alternatives: tuple[str, ...] = ()
     is_sure: bool = False
     title: str = ""
+    is_assent: bool = False
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -165,10 +167,10 @@ class _DialogueReader:
         if self._said is not None and wishes.is_assent(turn.text):
             wish = wishes.agreement(turn.text, self._said.text)
             if wish is not None:
-                self._unheeded = self._add(_of_choice(wish, USER, turn))
+                self._unheeded = self._add(_of_choice(wish, USER, turn, is_assent=True))
                 self._uncommitted = self._unheeded
             elif done := wishes.proposal_before_yes(turn.text, self._said.text):
-                self._requested, self._is_unnamed = _of_choice(done, USER, turn), True
+                self._requested, self._is_unnamed = _of_choice(done, USER, turn, is_assent=True), True
         if wish is None and (wish := wishes.wish_in(turn.text)) is not None:
             self._wished = self._add(_of_choice(wish, USER, turn, is_sure=wishes.is_lasting(wish)))
             self._uncommitted = self._wished
@@ -264,5 +266,14 @@ class _DialogueReader:
         return len(self._found) - 1
 
 
-def _of_choice(choice: Choice, by: str, turn: Turn, *, is_sure: bool = False) -> FreeStatement:
-    return FreeStatement(choice.kind, choice.text, by, turn.number, choice.reason, choice.alternatives, is_sure)
+def _of_choice(choice: Choice, by: str, turn: Turn, *, is_sure: bool = False, is_assent: bool = False) -> FreeStatement:
+    return FreeStatement(
+        choice.kind,
+        choice.text,
+        by,
+        turn.number,
+        choice.reason,
+        choice.alternatives,
+        is_sure=is_sure,
+        is_assent=is_assent,
+    )

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from memctl.statements import labels
+from memctl.statements import completion, labels
 from memctl.statements.statement import Statement
 from memctl.text.fit import cut_at_word
-from memctl.text.lazy_regex import lazy_regex
 
 TITLE = 100  # characters, the longest that a record takes
 # The type of record that each kind of statement makes.
@@ -30,10 +29,6 @@ _VALUES = {
 # Statuses of records that a text may give where others say in words how far they are.
 _STATUSES = {labels.ISSUE: ("open", "in-progress", "resolved", "wontfix"), labels.STATE: ("active", "done")}
 _OF_ALL = (labels.AGENT, labels.IMPORTANCE, labels.TAGS, labels.MOMENT, labels.PROJECT, labels.SECTION)
-_PERCENT = lazy_regex(r"\d{1,3}(?:\.\d+)? ?%(?: complete| completed| done)?")
-_LEADING_PERCENT = lazy_regex(
-    r"(?i)\W*\d{1,3}(?:\.\d+)? ?% (?:complete|completed|done|finished)\b[\s.,;:\u2013\u2014-]*"
-)
 _CRITICAL = 8  # of what is called critical: the least that is kept for ever (rules.md#importance)
 
 
@@ -97,14 +92,8 @@ def _of_detail(made: Statement) -> dict[str, str | list[str]]:
 def _with_standing(made: Statement) -> dict[str, str | list[str]]:
     """Return the description of a task with the remarks on its status and phase, without a bare percentage."""
     told = (*_STATUSES[labels.STATE], "")  # which a value says
-    stated = (line for line in made.items("status") if _PERCENT.sub("", line.lower()).strip(" .") not in told)
-    said = [without_percent(line) for line in stated]
+    stated = (line for line in made.items("status") if completion.without_any(line.lower()).strip(" .") not in told)
+    said = [completion.without_leading(line) for line in stated]
     said += [f"Phase: {one}" for one in made.items("phase")]
     text = "\n\n".join(filter(None, (made.text("task_description"), *said)))
     return {"task_description": text} if text else {}
-
-
-def without_percent(status: str) -> str:
-    """Return a status without the percentage at its beginning: "40% complete. GET works." gives "GET works."."""
-    match = _LEADING_PERCENT.match(status)
-    return status[match.end() :] if match else status

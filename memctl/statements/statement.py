@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.statements import labels, sentences, units
+from memctl.statements import completion, labels, sentences, units
 from memctl.statements.labels import CHANGE, DECISION, DETAIL, FIELDS, ISSUE, LISTS, STATE, TASK, VALUES
 from memctl.statements.lines import LABELLED, Label, Line
 from memctl.statements.passage import Part, Passage, plain
@@ -17,12 +17,6 @@ from memctl.text.words import nearest
 Values = dict[str, str | int | tuple[str, ...]]
 Content = dict[str, str | tuple[str, ...]]
 _VERDICT = lazy_regex(r"[*_`\"]*(?:(PROCEED|STOP|CLARIFY)\b|((?i:proceed|stop|clarify))(?=[*_`\".,;:!]|$))")
-# How much is done: "40 %" at the beginning, in brackets or behind a comma, or "40 % complete"; "85 % coverage" is not.
-_COMPLETION = lazy_regex(
-    r"(?i)(?:^\W*(?:about |roughly )?|\(|[,;] | [\u2013\u2014-] "
-    r"|(?<![\d.,])(?=[\d.]+ ?% (?:complete|completed|done|finished)\b))"
-    r"(\d{1,3})(?:\.\d+)? ?%(?= ?(?:$|[).,;:\u2013\u2014-]|(?:complete|completed|done|finished)\b))"
-)
 _BLOCKED = lazy_regex(r"\[(?i:blocked):? ([^\[\]]+)\]")
 _REFERENCE = lazy_regex(r" \[(DEC-\d[\w-]+)\]$")
 _IMPORTANCE = lazy_regex(r"(10|[1-9])(?: ?/ ?10)?")
@@ -246,10 +240,9 @@ def _complete_state(opened: OpenStatement, content: Content, values: Values) -> 
     ahead = " ".join([*_items(content.get("next_actions", ())), *_items(content.get("substeps_remaining", ()))])
     if blocked := _BLOCKED.findall(ahead):
         content["blockers"] = (*_items(content.get("blockers", ())), *blocked)
-    matches = map(_COMPLETION.search, _items(content.get("status", ())))
-    match = next(filter(None, matches), None)
-    if match and int(match[1]) <= 100:
-        values["completion_percentage"] = int(match[1])
+    percents = map(completion.of_status, _items(content.get("status", ())))
+    if (percent := next((percent for percent in percents if percent is not None), None)) is not None:
+        values["completion_percentage"] = percent
 
 
 def _path_and_reason(text: str) -> tuple[str, str]:

@@ -180,7 +180,9 @@ def _rename_hint(subject: CheckContext, reference: str) -> str:
     old_names = frozenset(subject.renames)
     paths = repository_paths.resolve(old_names, path) or repository_paths.resolve(old_names, pages.code_path(path))
     new_paths = {_path_after(subject.renames, old) for old in paths}
-    return f"the staged change renames it to {new_paths.pop()}" if len(new_paths) == 1 else ""
+    if len(new_paths) != 1:
+        return ""
+    return f"the staged change renames it to {new_paths.pop()}: `memctl check --fix` writes the new path"
 
 
 def _path_after(renames: Mapping[str, str], path: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,6 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, history, trees
-from memctl.git.status import marks
 from memctl.pack import items
 from memctl.pack.items import RecordOrigin, Sources
 from memctl.record import pages
@@ -187,7 +186,11 @@ def _code(
     now = snapshot.files.contents(places.values(), frozenset(before.values()))
     gone = {key for key, path in places.items() if path not in now and (commits[key[0]], path) in before}
     missing = {places[key] for key in gone}
-    renamed = _renamed(memory, snapshot, {commits[record] for record, _ in gone}, missing, at) if gone else {}
+    renamed: dict[str, str] = {}
+    if gone:
+        from memctl.pages import renamed_files  # mostly no file is gone
+
+        renamed = renamed_files.present_paths(memory, snapshot, missing, {commits[record] for record, _ in gone}, at)
     if paths := [new for key in gone if (new := renamed.get(places[key]))]:
         now |= snapshot.files.contents(paths, frozenset(before.values()))
     code = _Code({}, {})
@@ -205,35 +208,6 @@ def _code(
         if state:
             code.drift.setdefault(record, {})[reference] = state
     return code
-
-
-def _renamed(
-    memory: Memory, snapshot: Snapshot, commits: Collection[str], missing: Collection[str], at: str | None
-) -> dict[str, str]:
-    """Return the present paths of files that were renamed since some commits, by their paths in them.
-
-    Git is asked once about all commits, and once about the index; for those of the `missing` files that it does not
-    find so, since they were edited before the rename, also about each rename. The answer is cached until HEAD or the
-    index changes.
-    """
-    repository = memory.repository
-    head = repository.resolve(at) if at is not None else repository.branch()[1]
-    mark = b"" if at is not None else marks([repository.git_dir / "index"])
-    key = b"renamed: " + "\0".join([head, *sorted(commits), *sorted(missing)]).encode(errors="surrogateescape") + mark
-    if (stored := snapshot.catalogue.recall(key)) is not None:
-        return msgspec.json.decode(stored, type=dict[str, str])
-    from memctl.git import differences  # mostly no file is gone
-
-    renamed = differences.renamed_since(repository, sorted(commits), head) if head else {}
-    staged = [] if at is not None else differences.changed_in_index(repository)
-    later = {change.before: change.path for change in staged if change.before}
-    left = [path for path in missing if path not in renamed and path not in later]
-    if head and left and not repository.is_partial:  # in a partial clone Git would fetch each version
-        renamed |= differences.renamed_stepwise(repository, left, head)
-    renamed = {**later, **{old: later.get(new, new) for old, new in renamed.items()}}
-    if at is not None or mark:
-        snapshot.catalogue.keep(key, msgspec.json.encode(renamed))
-    return renamed
 
 
 def _is_same_there(memory: Memory, then: str, path: str, blob: str, reference: str, at: str | None) -> bool:

@@ -76,10 +76,10 @@ def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
 
 
 def with_agent(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the environment, with MEMCTL_AGENT and MEMCTL_SESSION added if an agents' program opened the shell.
+    """Return `environ`, with MEMCTL_AGENT and MEMCTL_SESSION added if an agents' program opened the shell.
 
-    Variables that are set already keep their values. A call without an agent's name counts as a person's, who may read
-    everything.
+    Variables that are set already keep their values. Without MEMCTL_AGENT memctl would take the agent for a person, who
+    may read records that are hidden from some agents.
     """
     shell = shell_of(environ)
     if shell is None:

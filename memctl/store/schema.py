@@ -59,9 +59,9 @@ def create_tables(database: sqlite3.Connection) -> None:
 
 @contextmanager
 def without_indexes(database: sqlite3.Connection) -> Iterator[None]:
-    """Drop the indexes of the cache's tables during the block, and create them again after it.
+    """Drop the indexes of the cache's tables during the `with` block, and create them again after it.
 
-    It is used to fill empty tables: creating the indexes at the end is faster than updating them with each row.
+    This is for filling empty tables: creating the indexes at the end is faster than updating them with each row.
     """
     for statement in _statements(_INDEXES):
         database.execute(f"DROP INDEX {statement.split()[2]}")

@@ -1,4 +1,4 @@
-"""`check --fix`: fixes of the findings that have one right answer."""
+"""`check --fix`: corrections of the findings that have one right answer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from memctl.write.edit import rewrite
 
 
 def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]]) -> Change:
-    """Return the Change that fixes those of `findings` that have one right answer; it is empty if there are none.
+    """Return the Change that corrects those of `findings` that have one right answer; it is empty if none has.
 
-    It adds missing ends of links, and sets the status of superseded records. A finding is a pair: the code of a rule,
-    such as "MEM107", and the path of a record.
+    A finding is a pair: the code of a rule, such as "MEM107", and the path of a record. If a link between two records
+    is missing in one of them, it is added there. A record that another one supersedes gets the status `superseded`.
     """
     by_path = {record.path: record for record in snapshot.records}
     values: dict[str, dict[str, Any]] = {}

@@ -2,9 +2,9 @@
 
 An agent may write records without asking the user, and each record is a commit, which runs hooks. So an agent that
 edits `.husky/pre-commit` could get any program to run. Therefore an agent's commit waits while a hook's file differs
-both from HEAD and from the content that a person's commit ran last. When memctl stores pages of sessions on a ref of
-its own, that waits in the same way if Git has a hook for moves of refs. Programs that an unchanged hook starts (tests,
-linters) are not checked.
+both from HEAD and from the content that a person's commit ran last. If Git has a hook for moves of refs, an agent's
+pages of sessions, which memctl stores on a ref of its own, wait in the same way. Programs that an unchanged hook starts
+(tests, linters) are not checked.
 """
 
 from __future__ import annotations

@@ -321,7 +321,7 @@ def run_pager(command: str, text: str) -> None:
 
 
 def decode_path(raw: bytes) -> str:
-    r"""Return a path that Git printed as bytes as text; a byte that is not UTF-8 becomes an escape such as `\xe9`."""
+    r"""Return, as text, a path that Git printed as bytes; a byte that is not UTF-8 becomes an escape such as `\xe9`."""
     return raw.decode("utf-8", "backslashreplace")
 
 

@@ -92,8 +92,8 @@ def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
 def has_discarded_versions(repository: Repository, path: str, revision: str, limit: int) -> bool:
     """Return whether `commits` would find more among a path's latest `limit` commits with `discarded` than without it.
 
-    That is so if a merge took the file at the path from its other side. Git reads no more history than `limit` needs,
-    which takes 4 ms; to read all of a history of 5,000 commits takes 69 ms.
+    That is so if a merge took the file from one side only, although the other side had changed it, too. Git reads no
+    more history than `limit` needs, which takes 4 ms; to read all of a history of 5,000 commits takes 69 ms.
     """
     if revision == "HEAD" and not repository.has_head():
         return False
@@ -128,8 +128,8 @@ def paths_ever(
     """Return every path below `folder` that a commit added, newest first.
 
     The histories of `revision` and of the commit `beside` ("" for none) are searched; with `everywhere` those of all
-    refs. Commits on a side that a merge discarded are searched, too. `since` is a date as `git log --since` takes it;
-    earlier commits do not count. A merge counts as adding the paths that none of its parents has.
+    refs. A path counts even if a later merge did not take it over. A merge itself counts as adding the paths that none
+    of its parents has. `since` is a date as `git log --since` takes it; earlier commits do not count.
     """
     tips = ["--all"] if everywhere else _tips(repository, revision, beside)
     if not tips:

@@ -20,7 +20,7 @@ _NO_REFRESH = ("-c", "diff.autoRefreshIndex=false")  # or Git would rewrite the 
 class Hunk(msgspec.Struct, frozen=True):
     """A range of lines in which two versions of a file differ: its first line and its number of lines in each version.
 
-    If the range has no lines in a version, its first line there is the line that follows it.
+    If the range has no lines in a version, its first line there is the line behind the place where lines are missing.
     """
 
     old_start: int

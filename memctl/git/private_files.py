@@ -62,7 +62,7 @@ def replace_file(file: Path, data: bytes) -> None:
 
 
 def make_private(folder: Path) -> None:
-    """Remove others' access to a folder that an earlier memctl made readable for them; its files can't be reached then.
+    """Make a folder private that an earlier memctl made readable for others, so that they can't reach its files.
 
     A folder that does not exist, or that belongs to somebody else, is left alone.
     """

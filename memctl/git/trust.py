@@ -30,8 +30,9 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
 
     `environ` are the environment variables; MEMCTL_TRUST=1 among them means TRUSTED.
 
-    A clone without the setting in which an earlier memctl was in use is trusted, too. Two settings are then written in
-    it: memctl.trusted, and memctl.hookCommits, so that the clone's hooks commit what they committed before.
+    If the setting is missing, but an earlier memctl was in use in the clone, the clone is trusted, too. Then two
+    settings are written in it: memctl.trusted, and memctl.hookCommits, so that the clone's hooks commit what they
+    committed before.
     """
     if environ.get(_VARIABLE, "").strip().lower() not in _OFF or is_marked(repository):
         return TRUSTED

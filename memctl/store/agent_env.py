@@ -52,8 +52,8 @@ def shell_of(environ: Mapping[str, str]) -> Shell | None:
 def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
     """Return whether an agent may run a command, such as "checkpoint save", without asking; False in a person's shell.
 
-    An agent may run the commands in COMMANDS, which the rules of `memctl install` allow. This function does not check
-    whether these rules are installed, or whether the user allows more.
+    The commands are those that the rules of `memctl install` allow. It is not checked whether these rules are
+    installed, or whether the user allows more.
     """
     return shell_of(environ) is not None and any(command in of for of in COMMANDS.values())
 

@@ -352,8 +352,9 @@ def advance(memory: Memory, contents: Mapping[str, bytes | None], before: str, a
     the committed text of a file, the file now counts as equal to HEAD. The next command reads all other committed files
     again.
 
-    The cache stays as it is, and the next command updates it, if it is not at the commit `before`, if it does not know
-    that all of these files differed from `before`, if there are more than 100 files, or if another process is writing.
+    Sometimes nothing is done, and the next command updates the cache: if there are more than 100 files, if another
+    process is writing, or if the cache was not up to date, which shows in another commit than `before` or in committed
+    files that the cache takes for unchanged.
     """
     known = {path: data for path, data in contents.items() if files.is_cached_path(path)}
     if len(known) > _MOST_ADVANCED:

@@ -21,7 +21,7 @@ _FIND = (
 class FileRecord:
     """An open record and the file or folder that it refers to.
 
-    It is a plain class since defining a struct costs time, and most hooks find no record.
+    It is a plain class and no msgspec struct: to define a struct takes time, and most hooks find no record.
     """
 
     __slots__ = ("file", "id", "path", "status", "title", "type")

@@ -150,9 +150,7 @@ def run_jobs(
 def wait(root: Path, patience: float) -> bool:
     """Wait until background processes have done a memory's jobs; return whether no job is left.
 
-    The wait ends after `patience` seconds at the latest.
-
-    `root` is the folder that holds the folders of all sessions.
+    The wait ends after `patience` seconds at the latest. `root` is the folder that holds the folders of all sessions.
     """
     deadline = time.monotonic() + patience
     for key in dict.fromkeys(note.key for note in notes(root)):

@@ -128,8 +128,8 @@ class Memory:
     def refuse_untrusted_agent(self, action: str = "write into its memory") -> None:
         """Raise MemctlError if an agent wants to write or install something in a clone whose trust is unknown.
 
-        An agent runs such commands without asking the user, and a text in the clone might have told it to. `action`
-        says in the message what the agent may not do.
+        An agent may run such commands without asking the user, perhaps because a text in the clone told it to run them.
+        `action` says in the message what the agent may not do.
         """
         if self.by_agent and self.trust == trust.UNKNOWN:
             raise MemctlError(

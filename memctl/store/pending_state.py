@@ -4,7 +4,7 @@ The answer for a change, an entry of the journal, follows from its paths: it is 
 otherwise WAITING if at least one is WAITING, and otherwise DONE. For a path the first rule that applies decides:
 
 - If the text on the disk has the change, the path is WAITING while Git says that it differs from HEAD, else DONE.
-- If another pending change was made later to the same path, on top of this one, the path counts as it does there.
+- If another pending change was made later to the same path, on top of this one, its answer for the path is taken.
 - If a later commit has the change, the path is DONE: somebody has changed the committed file further. The commits of
   HEAD and of this clone's branches are searched, except for those that HEAD had when the change began.
 - Otherwise the path is UNDONE: by `git rebase --abort`, `reset --hard`, `stash`, `checkout -- .`, `clean`, or by hand.
@@ -13,9 +13,9 @@ otherwise WAITING if at least one is WAITING, and otherwise DONE. For a path the
 
 A text can have the change without being exactly the text that was written: formatters among the user's hooks, and edits
 by hand, leave most of it in place. It has the change if it is nearer to the text after the change than to the text
-before it, counted in pairs of neighbouring words; line breaks and blanks do not count. A change that was UNDONE must
-also have at least half of its added pairs in the text: otherwise, where the change replaced a long text by a short one,
-any other short text would count, too.
+before it, counted in pairs of neighbouring words; line breaks and blanks do not count. For a change that was found
+UNDONE before, the text must also have at least half of the pairs that the change added. Otherwise, where the change
+replaced a long text by a short one, any other short text would count, too.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def differing_from_head(memory: Memory, *, ignored: bool = False) -> dict[str, s
 
 
 def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
-    """Return those of `paths` that differ from HEAD, but that Git reports as unchanged, as the user wanted.
+    """Return those of `paths` that differ from HEAD, but that Git reports as unchanged on the user's demand.
 
     The user tells Git so by `git update-index --skip-worktree` or `--assume-unchanged`. The result maps each path to
     the option of that command after which Git reads the file again, such as "--no-skip-worktree". memctl does not

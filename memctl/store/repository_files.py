@@ -81,14 +81,14 @@ class FilesOnDisk:
         return self._names
 
     def unchanged(self) -> dict[str, str]:
-        """Return the blob id of each file of the worktree, by path, for files that are as in HEAD.
+        """Return, by path, the blob id of each file of the worktree that is as in HEAD.
 
-        Files that are changed, staged or new have "" instead.
+        A file that is changed, staged or new is in the result, too, with "".
         """
         return self._current_blobs
 
     def is_settled(self, path: str) -> bool:
-        """Return whether a file is unchanged since Git was asked about the worktree, so that the answer holds.
+        """Return whether a file is unchanged since Git was asked about the worktree, so that Git's answer still holds.
 
         The time of the file's last change decides. Returns False if the file does not exist.
         """

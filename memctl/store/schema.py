@@ -52,7 +52,7 @@ CREATE TABLE sources (blob TEXT, name TEXT, found BLOB, PRIMARY KEY (blob, name)
 
 
 def create_tables(database: sqlite3.Connection) -> None:
-    """Create all tables and indexes, within the caller's transaction."""
+    """Create all tables and indexes of a new cache, within the caller's transaction."""
     for statement in _statements(TABLES):
         database.execute(statement)
 

@@ -25,10 +25,10 @@ _MOST_PARTS = 2_000  # of a page: 120,000 take 10 s to index, and the largest pa
 class SearchEntry(NamedTuple):
     """An entry of the search index: its kind, its key (an id or marker) and its texts.
 
-    `terms` are other words by which the entry is found: ids, tags, paths, its section. Entries that belong together
-    have the same name as their `thread`: headings of a page, sections of a session's page, records that one agent made
-    on one day; "" for none. `links` are the keys of the entries that this one links to, and of the page or section
-    around it.
+    `terms` are other words by which the entry is found: ids, tags, paths, its section. `thread` is a name that entries
+    have in common if they belong together: the headings of a page, the sections of a session's page, or the records
+    that one agent made on one day; "" for none. `links` are the keys of the entries that this one links to, and of the
+    page or section around it.
     """
 
     kind: str

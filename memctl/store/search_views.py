@@ -46,17 +46,17 @@ class SearchSource(msgspec.Struct, frozen=True):
 
 
 def of_checkout(memory: Memory) -> str:
-    """Return the name of the view of the files on the disk in a worktree."""
+    """Return the name of the search index's view for the files on the disk in a worktree."""
     return f"{_CHECKOUT} {_place(memory)} {memory.prefix}"
 
 
 def of_index(memory: Memory) -> str:
-    """Return the name of the view of the files in Git's index of a worktree."""
+    """Return the name of the search index's view for the files in Git's index of a worktree."""
     return f"{_OTHER} {_place(memory)} {memory.prefix}"
 
 
 def of_revision(memory: Memory, commit: str) -> str:
-    """Return the name of the view of the commit or tree with the id `commit`."""
+    """Return the name of the search index's view for the commit or tree with the id `commit`."""
     return f"{_OTHER} {commit} {memory.prefix}"
 
 

@@ -29,7 +29,7 @@ def recall(cache: Cache) -> dict[Key, bytes]:
 
 
 def keep(cache: Cache, facts: Mapping[Key, bytes]) -> None:
-    """Store the facts `facts`, by key, in the cache.
+    """Store facts in the cache: `facts` maps the key of each to the fact as bytes.
 
     If another process is writing, they are not stored and have to be computed again.
     """

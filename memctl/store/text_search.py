@@ -79,7 +79,7 @@ _TELLING_WORDS = 24  # of a record, to find others like it
 
 
 class StoredTexts:
-    """The texts of a memory for searching, read from the search index, whose view of these files is updated first.
+    """The texts of a memory, for searching. They are read from the search index, which is updated first.
 
     `searched` are the files to search, and `hidden` the paths of files that no answer may contain.
     `record.source.Texts` describes the methods.

@@ -160,10 +160,10 @@ def unstage(memory: Memory) -> None:
 
 
 def leave_branch(memory: Memory, branch: str) -> None:
-    """Give the worktree's batch, which belongs to `branch`, to HEAD's branch, or close it; HEAD has left `branch`.
+    """Pass on or close the worktree's batch of `branch`, after the user has switched to another branch.
 
-    If HEAD's new branch starts at the commit before the batch, it is a branch just made, or `branch` under another
-    name, and gets the batch. Otherwise the batch is squashed on `branch`, and its files are removed from the worktree.
+    If the other branch starts at the commit before the batch, it is a branch just made, or `branch` under another name,
+    and gets the batch. Otherwise the batch is squashed on `branch`, and its files are removed from the worktree.
     """
     here, head = memory.repository.branch()
     batch = batches.open_batch(memory, branch)

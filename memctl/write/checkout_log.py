@@ -82,7 +82,7 @@ def finish(memory: Memory) -> None:
 
 
 def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
-    """Raise MemctlError if files with uncommitted changes block a move of the worktree; nothing is changed.
+    """Raise MemctlError if files in conflict or with uncommitted changes block a move of the worktree.
 
     `what` is the beginning of the error's message.
     """

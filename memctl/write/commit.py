@@ -285,9 +285,8 @@ def commit_paths(
 
     - `paths` has the paths, below `.memory/`, as keys in order.
     - `changes` are the changes that wrote the paths; the commit's message is made of them.
-    - `least` are the paths for which the commit is made (none: all paths). If no file of them has an uncommitted
-      change, no commit is made, and "" is returned. The other paths are rendered documents, which get no commit of
-      their own.
+    - `least` are the paths for which the commit is made (none: all paths). If none of these has an uncommitted change,
+      no commit is made, and "" is returned. The other paths are rendered documents, which get no commit of their own.
     - `is_fresh` says that all paths are known to differ from HEAD, so that Git is not asked.
     - `prepared` holds Git commands that were started for the commit.
 
@@ -351,11 +350,10 @@ def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
     """Adapt the worktree and its batch to what Git did meanwhile, before a write.
 
     Files that Git set back to HEAD get the batch's contents again. The batch is squashed if HEAD has moved since it
-    began, or if the settings now ask for a commit of the branch for each change. Returns the outcome of the squash,
-    None without a squash.
+    began, or if the settings now ask for a commit of the branch for each change. `allowed` is as in `squash`. Returns
+    the outcome of the squash, None without a squash.
 
-    `allowed` are the keyword arguments of `manual_edits.objection`, such as `strict=True`. The caller has finished
-    interrupted writes.
+    The caller has finished interrupted writes.
     """
     if _is_unsafe(memory):
         return None
@@ -384,9 +382,9 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
     If the user has committed all files of the batch already, the batch is closed without a commit, and None is
     returned. With `dry_run` nothing is committed.
 
-    If a file was edited by hand after the batch's changes, the edit may prevent the squash: `allowed` are the keyword
-    arguments of `manual_edits.objection`, such as `strict=True`, which decides. The caller has finished interrupted
-    writes.
+    Files of the batch may have been edited by hand. The function `manual_edits.objection` decides whether such an edit
+    prevents the squash; `allowed` are keyword arguments for it, such as `strict=True`. The caller has finished
+    interrupted writes.
     """
     open_batch = batches.current(memory)
     if open_batch is None:

@@ -102,9 +102,10 @@ def affected_by(
 def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
     """Return which documents of a snapshot are stale, missing, edited by hand or should not exist.
 
-    With `force` documents edited by hand count as stale, so that they will be overwritten. With `docs: false` only
-    documents that exist can be stale. If documents are not kept on this branch, none is stale. Raises MemctlError if
-    the project has templates of its own and this clone is not trusted, since its templates are then not run.
+    With `force` documents edited by hand count as stale, so that they will be overwritten. With the setting `docs:
+    false`, which keeps documents out of Git, only documents that exist can be stale. If documents are kept on another
+    branch alone, none is stale. Raises MemctlError if the project has templates of its own and this clone is not
+    trusted, since its templates are then not run.
     """
     if why := unused_templates(memory, snapshot):
         raise MemctlError(f"the documents can't be compared: {why}", TRUST_HINT)
@@ -194,9 +195,9 @@ def render_differing(
     """Return the texts of all documents that have to be written, and the updated comparison.
 
     The texts are by path, None for a document to delete. `comparison` says which documents differ, and has their new
-    texts, except for the document of the source files. That is rendered here, with the renderer `making`, if it is
-    stale. With `facts` it is rendered even if it is not stale, since the file sizes in it may be old, unless a person
-    has edited it. If its template fails, the returned comparison lists it as broken.
+    texts, except for the document of the source files. If that document is stale, it is rendered here, with the
+    renderer `making`. With `facts` it is rendered even if it is not stale, since the file sizes in it may be old,
+    unless a person has edited it. If its template fails, the returned comparison lists it as broken.
     """
     texts: dict[str, str | None] = {**comparison.stale, **dict.fromkeys(comparison.orphans)}
     path = f"{FOLDER}/{SOURCES}"

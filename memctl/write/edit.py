@@ -236,8 +236,8 @@ def _change_of_all(op: str, records: Sequence[Record], writes: Sequence[Write], 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
     """Raise MemctlError if one of `records` is a handoff of sections that its receiver has not answered yet.
 
-    The caller is about to archive or delete the records. Then nobody could answer the handoff, and its sections would
-    stay with the receiver.
+    The sections are the receiver's as soon as they are offered. If the caller archived or deleted the records, nobody
+    could answer the handoff any more, and the sections would never go back.
     """
     for record in records:
         if record.memory_type == "handoff" and record.is_open:

@@ -70,8 +70,8 @@ def answer(
 ) -> HandoffAnswer:
     """Accept a handoff (except the sections in `declined`), decline it, or withdraw it, as the new `status` says.
 
-    `reference` is the handoff's id, as a person typed it, and `note` a text for the answer. Only the taker may accept
-    and decline, and only the giver may withdraw; anybody else needs `force`, with a reason. A handoff that is on
+    `reference` is the handoff's id, as a person typed it, and `note` a text for the answer. Only the receiver may
+    accept and decline, and only the giver may withdraw; anybody else needs `force`, with a reason. A handoff that is on
     another branch is copied to this one with its answer. If `remote` is the name of a remote, the ownership changes at
     the remote, too. Raises MemctlError if the handoff is answered already.
     """
@@ -120,7 +120,7 @@ def settle(memory: Memory, remote: str = "") -> Settlement:
     """Correct the owners of sections by the answers in the worktree's handoffs, and return what has changed.
 
     Handoffs say to whom their sections belong, and the coordination state must agree with them. It is corrected in this
-    clone and, if `remote` is the name of a remote, there, too. Raises MemctlError.
+    clone and, if `remote` is the name of a remote, also at the remote. Raises MemctlError.
     """
     found = handoff.read_all(load.disk(memory))[0]
     plan = partial(handoffs.settle, handoffs=found, now=memory.now)

@@ -139,7 +139,7 @@ def _dangling(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, 
 
 
 def missing_globs(memory: Memory, globs: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield a pair for each glob that matches no file: a message, and an empty hint."""
+    """Yield a pair for each glob that matches no file: a message, and "", since there is no hint."""
     from memctl.pages import repository_paths
 
     names = load.disk(memory).files.names() if globs else frozenset()

@@ -48,10 +48,10 @@ class Holder(msgspec.Struct, frozen=True):
 
     `now` is its new name, equal to `name` if it keeps that, and `path` is its file.
 
-    `origin` and `until` help to find out what a reference to `name` means, by the Git history that its writer had.
-    `origin` is the file or line that gave this record, page or heading its name. The reference can mean it only if that
-    history has `origin`. `until` is the file or line that later gave it another name, None if there was none. If that
-    history has `until`, too, the reference means something else.
+    What a reference to `name` means depends on the Git history that the writer of the reference had. `origin` is the
+    file or line that gave this record, page or heading its name: only if that history has `origin` can the reference
+    mean it. `until` is the file or line that later gave it another name, None if there was none: if that history has
+    `until`, too, the reference means something else.
 
     `memory_id` is the record's after the renumbering, "" for a page or heading. `is_new` is False if an earlier
     renumbering has resolved the collision.

@@ -228,7 +228,7 @@ def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:
 
 
 class RetentionVerdict(msgspec.Struct, frozen=True):
-    """What the rules demand for a record, the `action`, and the `reason`: the rule that demands it.
+    """The `action` that the rules demand for a `record`, and the `reason`, which names the rule.
 
     The action is "archive", "delete" or "date". To "date" a record sets its `archived_at` to now: it was archived by
     hand without that value. Nobody knows how long it has been archived, so it is not deleted yet.
@@ -306,7 +306,10 @@ def verdict_of(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict |
 
 
 def latest_states(records: Sequence[Record]) -> set[str]:
-    """Return the paths of the latest record of type `state` and of the latest open one: two, one or none."""
+    """Return the paths of the latest record of type `state` and of the latest open one: two, one or none.
+
+    Maintenance never archives or deletes these.
+    """
     states = sorted((r for r in records if r.memory_type == "state"), key=lambda r: (r.timestamp, r.id))
     still_open = [state for state in states if state.is_open]
     return {records[-1].path for records in (states, still_open) if records}
@@ -385,10 +388,11 @@ def find_backlinks(
 ) -> dict[str, str]:
     """Return who refers to each record in `targets`: by the target's path, the id of one record or marker of one page.
 
-    All pages are searched, but of the records only those in `lasting`. A target to which nothing refers is left out. A
-    record that supersedes the target does not count, since that link is removed when the target is deleted. It does
-    count if its path is in `untouchable`, the paths of files that must not change, since there the link can't be
-    removed.
+    All pages are searched, but of the records only those in `lasting`. A target to which nothing refers is left out.
+
+    That a record supersedes the target does not count, since this link is removed when the target is deleted. But it
+    counts if the record's path is in `untouchable`, the paths of files that must not change, since the link can't be
+    removed there.
     """
     paths = {name: record.path for record in targets for name in (record.id, *record.aliases, record.memory_id)}
     held: dict[str, str] = {}

@@ -35,9 +35,10 @@ Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome
 class Intent(msgspec.Struct, frozen=True):
     """The note of a step that has begun: it moves the ownership of sections, then writes the record that says so.
 
-    `commit` is the commit of the coordination state that moves ownership ("" for none), `remote` the remote at which it
-    moves first, and `change` the Change that writes the record. After an interruption the change is still to be written
-    if ownership has moved; otherwise nothing has happened. `back` says that the step is being undone.
+    `commit` is the commit of the coordination state that moves ownership, `remote` the remote at which it moves first
+    ("" for none in both cases), and `change` the Change that writes the record. If the step is interrupted after
+    ownership has moved, the change is still to be written; before that, nothing has happened. `back` says that the step
+    is being undone.
     """
 
     commit: str

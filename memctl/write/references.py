@@ -56,7 +56,7 @@ class Rewriting:
 
     `holders` are the records, pages and headings that share names. `files` are the files that are searched. `history`
     says which holders were in the Git history when a file or line was written: a reference in it can mean only these.
-    `unclear` lists the references for which that does not decide.
+    `unclear` lists the references for which the history does not decide.
     """
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:

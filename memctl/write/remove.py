@@ -128,8 +128,8 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
 def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     """Return the present or last path of a record; raises MemctlError if the record never existed.
 
-    `reference` is the id. If it fits several records, one that has this id now is preferred to a deleted one that had
-    it, and that to one that had the id before it was renumbered.
+    `reference` is the record's id, or the beginning of one. If several records had the id, the first of these is taken:
+    one that has the id now, a deleted one that had it, one that had it before it was renumbered.
     """
     wanted = reference.strip().upper()
     kind = ids.kind_of(wanted)

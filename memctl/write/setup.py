@@ -34,9 +34,9 @@ def plan(
 ) -> tuple[Memory, Change]:
     """Return the memory that is to be created, and the Change that creates it.
 
-    It is in the worktree's root, or with `here` in the folder `start`. `project` is the project's name, None for the
-    name of that folder. `docs` is the value of the setting `docs` in config.yaml, "" for the default. Raises
-    MemctlError if there is a memory already, or if the folder `.memory` is another tool's.
+    The memory's folder is in the worktree's root, or with `here` in the folder `start`. `project` is the project's
+    name, None for the name of the folder around it. `docs` is the value of the setting `docs` in config.yaml, "" for
+    the default. Raises MemctlError if there is a memory already, or if the folder `.memory` is another tool's.
     """
     repository = open_repository(start)
     parent = start.resolve() if here else repository.top

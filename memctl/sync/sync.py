@@ -52,7 +52,7 @@ def sync(
     """Sync the branch of HEAD, the coordination state, pages of sessions and batches with those of a remote.
 
     `remote` is the remote's name, "" for the remote of the branch's upstream. `report` is called with the result as
-    soon as the branch is synced, since the rest may be interrupted. Without `push` the remote gets nothing.
+    soon as the branch is synced, since the rest may be interrupted. Without `push` nothing is pushed.
 
     Raises MemctlError if the branch can't be synced. Then this clone is as it was, with two exceptions: what was
     fetched stays, and pending changes are committed. A dry run moves no branch and changes no file, and raises the same

@@ -1,4 +1,4 @@
-"""`check --fix`: fixes of the findings that have one right answer."""
+"""`check --fix`: corrections of the findings that have one right answer."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ _SEEN = "compressed-"
 
 
 def take_new_compression(folder: SessionDir, transcript: str) -> bool:
-    """Return whether a transcript shows a compression that no earlier call for this session has returned.
+    """Return whether a transcript of Gemini CLI shows a compression that was not reported to a caller before.
 
-    `folder` is memctl's folder for the session. Each summary counts once, even if its messages are written again, as in
-    a resumed session.
+    `folder` is memctl's folder for the session, in which reported compressions are noted. A compression is known by its
+    summary, so it is reported once even if the host writes the messages again, as in a resumed session.
     """
     start = end = folder.offset(_READ)
     is_new = False

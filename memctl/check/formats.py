@@ -34,7 +34,7 @@ def as_text(report: Report, place: Place) -> list[str]:
 
 
 def summary(report: Report) -> str:
-    """Return the number of findings by severity, such as `1 error, 2 warnings, 1 ignored`."""
+    """Return the number of findings by severity as text, such as `1 error, 2 warnings, 1 ignored`."""
     nouns = {name: "note" if name == INFO else name for name in SEVERITIES}
     words = [quantity(count, noun) for name, noun in nouns.items() if (count := report.count(name))]
     words += [f"{report.ignored:,} ignored"] if report.ignored else []
@@ -42,7 +42,7 @@ def summary(report: Report) -> str:
 
 
 def omission(report: Report) -> str:
-    """Return a line that says how many findings are not listed; "" if all are."""
+    """Return a line that says how many findings a report leaves out because there are too many; "" if it has all."""
     listed, unlisted = len(report.findings), sum(report.unlisted.values())
     return f"only the worst {listed:,} of {listed + unlisted:,} findings are listed" if unlisted else ""
 

@@ -1,4 +1,4 @@
-"""Read and write the draft of a session's page, which is kept in the session's folder until it is committed."""
+"""Read and write the draft of a session's page, kept in memctl's folder for the session until it is committed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Detect from the transcript whether Gemini CLI has compressed a session's context.
+"""Detect from its transcript whether Gemini CLI has compressed a session's context, since it sends no event for that.
 
-Gemini CLI sends its event PreCompress before every request to the model, whether it compresses or not (in 0.61.0,
-`ChatCompressionService.compress` calls the hooks before it counts tokens), and no event afterwards. When messages are
-replaced, the transcript gets a line with all messages; after a compression these begin with the summary and a made-up
-answer of the model.
+Gemini CLI sends an event, PreCompress, before every request to the model, whether it compresses or not (in 0.61.0,
+`ChatCompressionService.compress` calls the hooks before it counts tokens). After a compression it sends none. But
+whenever it replaces the messages of a session, it writes a line with all new messages to the transcript. If the reason
+is a compression, these begin with the summary and a made-up answer of the model.
 """
 
 from __future__ import annotations

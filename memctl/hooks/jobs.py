@@ -99,10 +99,10 @@ def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, 
 
 
 def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patience: float) -> None:
-    """Summarize and end sessions that were killed, at most `most` of them.
+    """Summarize sessions that were killed, commit their pages, and mark them as ended; at most `most` sessions.
 
-    If another process holds a session's lock for longer than `patience` seconds, the session is skipped. A session that
-    can't be ended does not count towards `most`; its error goes to the log of faults.
+    If another process holds a session's lock for longer than `patience` seconds, the session is skipped. A session with
+    an error does not count towards `most`; the error goes to the log of faults.
     """
     done = 0
     for session in sessions:

@@ -35,7 +35,7 @@ class ContextFill(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The tokens in the context as a fraction of those at which the host compacts it, such as 0.75."""
+        """The tokens in the context as a share of those at which the host compacts it by itself, such as 0.75."""
         return self.tokens / self.limit
 
     @property

@@ -148,7 +148,10 @@ def note_prompt(folder: SessionDir, prompt: str) -> None:
 
 
 def note_answer(folder: SessionDir, answer: str) -> None:
-    """Add the end of an agent's answer, without credentials, to the session's state."""
+    """Add the end of an agent's answer to the stored state of a session, without credentials.
+
+    It is needed for hosts whose transcripts memctl can't read as a whole.
+    """
     from memctl.text.credentials import redact
 
     text = redact(answer[-_ANSWER_LOOKED_AT:])[-_LONGEST_ANSWER:]

@@ -78,9 +78,9 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?=[\w\"'#]|\1)(?:.*\n)*?(?:\1|
 
 
 def blocks(text: str) -> Iterator[Marker]:
-    """Yield the top-level headings and the paragraphs of Markdown; a paragraph has level 0.
+    """Yield the headings and paragraphs of Markdown, except those inside of lists and quotes.
 
-    Headings and paragraphs without text are left out.
+    A paragraph has level 0. Headings and paragraphs without text are left out.
     """
     text = "\n".join(clean_newlines(text[:_LONGEST]).split("\n", _MOST_LINES)[:_MOST_LINES])
     if front_matter := _FRONT_MATTER.match(text):

@@ -33,7 +33,7 @@ class Indirect(NamedTuple):
 def indirect(snapshot: Snapshot, why: Why) -> Indirect:
     """Return records that may explain a file without naming it, at most three of each kind (see `Indirect`).
 
-    If three or more records name the file, the result is empty.
+    The result is empty if three or more records name the file, since these explain it well enough.
     """
     if sum(item.record is not None for item in why.records) >= _ENOUGH:
         return Indirect()

@@ -173,9 +173,9 @@ def _places(unread: Iterable[Unread], lines: list[str]) -> str:
 
 
 def is_markdown(source: str, text: str) -> bool:
-    """Return whether a source of records is Markdown and not JSON Lines.
+    """Return whether a text to import is Markdown and not JSON Lines.
 
-    `source` is the name of the file, which decides; if it does not, the first character of `text` does.
+    The name of its file (`source`) decides; if the name says nothing, the first character of `text` does.
     """
     if source.lower().endswith((".md", ".markdown")):
         return True

@@ -120,7 +120,7 @@ def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:
 
 
 def finish(memory: Memory, snapshot: Snapshot) -> int:
-    """Print which files of a snapshot can't be read, and return the exit code: OK (0) if all can, otherwise REFUSED."""
+    """Print which files of a snapshot can't be read, and return the exit code: 0 if all can be read, otherwise 1."""
     warn(memory, snapshot)
     return REFUSED if snapshot.faults else OK
 

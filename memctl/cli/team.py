@@ -43,7 +43,7 @@ agreeing = options(
 
 
 def read_state(memory: Memory, remote: str | None) -> ReadState:
-    """Return the coordination state of this clone, merged with that of a remote if one is named."""
+    """Return the coordination state of this clone; if `remote` names a remote, merged with the state there."""
     if remote is None:
         return ref_state.read(memory)
     taken = remote_state.fetch_and_merge(memory, remote)

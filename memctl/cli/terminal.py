@@ -91,7 +91,10 @@ def hold() -> None:
 
 
 def keep(text: str) -> bool:
-    """Add a text to the held output; return False if no output is held."""
+    """Add a text to the output that is held back since `hold`; returns False if no output is held back.
+
+    The text is printed by `release`.
+    """
     if _held is None:
         return False
     _held.append(text)

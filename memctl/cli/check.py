@@ -1,4 +1,4 @@
-"""The command `memctl check`."""
+"""The command `memctl check`: report where the memory is not consistent, and correct it with --fix."""
 
 from __future__ import annotations
 
@@ -175,10 +175,10 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
 
 
 def home() -> str:
-    """Return the absolute URI of memctl's web pages, as the metadata of the installed package names it.
+    """Return the absolute URI of memctl's web pages, which SARIF reports must name.
 
-    If the metadata name none, the result is a package URL such as "pkg:pypi/memctl@1.0"
-    (https://github.com/package-url/purl-spec). SARIF needs an absolute URI, and this one promises no web page.
+    It is taken from the metadata of the installed package. If they name no web page, the result is a package URL such
+    as "pkg:pypi/memctl@1.0" (https://github.com/package-url/purl-spec).
     """
     from importlib import metadata
 

@@ -1,4 +1,4 @@
-"""Get what packs need besides the Snapshot: the origins of records, texts of pages, and blockers of all agents."""
+"""Get what packs need besides the Snapshot: records' last commits, the texts of pages, and what blocks all agents."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _LATEST = 20  # latest commits, whose files count as the latest work
 
 
 def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
-    """Return the sources of a pack for a Snapshot; `at` is its revision, None for the worktree.
+    """Return the functions that get what a pack needs besides the Snapshot, such as the records' last commits.
 
-    The text of a page is the page's own text and not that of the rendered document, which repeats records of the pack.
+    `at` is the revision that the Snapshot shows, None for the worktree.
     """
 
     @cache
@@ -60,9 +60,9 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
 
 
 def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
-    """Return a function that finds the place of a marker in a Snapshot; it loads the renderer only for rendered pages.
+    """Return a function that finds what a marker names: a page, a heading, a file or a folder.
 
-    The place of level 1 includes what blocks all agents.
+    For the marker of the project (§1.0) the result includes what blocks all agents.
     """
     from memctl.pages import navigate
 
@@ -76,9 +76,10 @@ def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
 
 
 def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
-    """Return a place with a list of what blocks all agents at its end; any place but level 1 is returned unchanged.
+    """Return the project's page (level 1) with a list at its end of what blocks all agents; any other place unchanged.
 
-    Blockers are in the coordination state, which changes without a commit of the branch, so no document contains them.
+    The rendered documents can't have this list: blockers are in the coordination state, which changes without a commit
+    of the branch.
     """
     texts = blockers(memory) if place.marker == pages.PROJECT_ID and snapshot.source == "disk" else []
     if not texts:
@@ -88,9 +89,9 @@ def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
 
 
 def blockers(memory: Memory) -> list[str]:
-    """Return what blocks all agents, each as "text (agent, date)".
+    """Return what blocks all agents, each as "text (agent, date)", such as "CI is down (claude, 2025-11-04)".
 
-    Returns [] if there is no coordination state, or if it can't be read.
+    Returns [] if the agents have no coordination state, or if it can't be read.
     """
     try:
         if not memory.repository.tip(ref(memory)):
@@ -115,9 +116,10 @@ _EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
 def origins_of(
     memory: Memory, snapshot: Snapshot, records: Iterable[Record], at: str | None
 ) -> dict[str, RecordOrigin]:
-    """Return the origin of each record by the record's path: its last commit, and the code that changed since.
+    """Return the last commit of each record, by path, and what has changed since in the code that it refers to.
 
-    The code is that of the record's code references. `at` is the revision to look at, None for the worktree.
+    Only the code counts to which the record refers in its code references. `at` is the revision to look at, None for
+    the worktree.
     """
     wanted = {memory.tracked(record.path): record for record in records}
     if any(record.code_refs for record in wanted.values()):
@@ -146,10 +148,10 @@ def _name(last: LastCommit | None) -> str:
 
 
 def last_change_times(memory: Memory, records: Iterable[Record], at: str | None) -> dict[str, str]:
-    """Return when each record was last committed, as canonical UTC by the record's path.
+    """Return when each record was last committed, as a canonical time by the record's path.
 
-    A record that is not committed has the current time. `at` is the revision to look at, None for the worktree. The
-    result is {} if Git lacks the history.
+    A record with uncommitted changes has the current time. `at` is the revision to look at, None for the worktree. The
+    result is {} if the clone lacks the history.
     """
     paths = {memory.tracked(record.path): record.path for record in records}
     if not paths:

@@ -1,7 +1,7 @@
 """Extract decisions, issues, learnings and the state of the work from a session (rules.md#extraction).
 
-A statement with a label is `explicit`, since its author meant it to be found. Other statements are found by typical
-wording and may be wrong; a person accepts a statement before it becomes a record.
+A statement with a label, such as `Decision:`, is `explicit`, since its author meant it to be found. Other statements
+are found by their wording, which may be misunderstood. So a statement becomes a record only when a person accepts it.
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ _OF_HOST = lazy_regex(
 class Extract(msgspec.Struct, frozen=True):
     """A statement extracted from a session: its text, its reason, and the alternatives that it rejects.
 
-    - `label` is the kind of the statement, a constant of `statements.labels`.
+    - `label` is the kind of the statement, such as a decision: a constant of `statements.labels`.
     - `explicit` says that the statement has a label in the transcript; then `statement` is what was read under the
       label.
-    - `is_sure` says that the user made the statement, and that it was carried out or holds from now on.
+    - `is_sure` says that the user made the statement, and that it was carried out or is a rule for the future.
     - `is_assent` says that the user only agreed to it: the words are the agent's.
-    - `source` is the kind of the event with the statement (such as PROMPT), `moment` the event's time, `line` its line
-      in the transcript, and `place` its index among the events that were read.
+    - `source` is the kind of the event with the statement, such as a prompt, and `moment` the event's time. `line` is
+      its line in the transcript, and `place` its index among the events that were read.
     - `path` is the file of a TODO comment, otherwise "".
     - `title` is a short title, "" if the text can serve as the title.
     """

@@ -59,7 +59,7 @@ def text(value: str, longest: int = _LONGEST) -> str:
 
 
 def step_of(step: str) -> str:
-    """Return a failed step as code in Markdown: the beginning of the line that a session's page has for the failure."""
+    """Return a failed command or tool call as Markdown code, with which its line on a session's page begins."""
     return code(redacted_line(step))
 
 

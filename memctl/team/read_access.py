@@ -1,8 +1,8 @@
-"""Decide which sections an agent may read, by the readers that ownerships name.
+"""Decide which sections an agent may read: an ownership can limit who reads the details of its section.
 
-Every command that reads needs this decision, and in most coordination states no ownership names readers. If so, the id
-of the state's commit is noted in the clone, so that the state itself is not read again. The note can be deleted at any
-time.
+Every command that reads needs this decision, but in most projects no ownership limits its readers. So once a
+coordination state without such limits has been read, the id of its commit is written to a file in the clone, and the
+state is not read again until it has another commit. The file can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ def _restricting(memory: Memory) -> State | None:
 
 
 def is_known_open(repository: Repository, prefix: str) -> bool:
-    """Return whether a note in the clone says that every agent may read the whole memory in the folder `prefix`.
+    """Return whether every agent may read the whole memory in the folder `prefix`, as far as a quick look can tell.
 
-    The result is True, too, if there is no coordination state.
+    The result is True if there is no coordination state, or if a file in the clone says of the present state that no
+    ownership in it limits readers. If it is False, the state itself must be read to know.
     """
     name = coordination_ref.ref_at(prefix)
     commit = repository.tip(name)

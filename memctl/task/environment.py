@@ -71,11 +71,10 @@ def current(memory: Memory) -> Environment:
 def touched_since(
     memory: Memory, now: Environment, before: Checkpoint | None, known: Sequence[TouchedFile] = ()
 ) -> tuple[TouchedFile, ...]:
-    """Return the files that the work touched since the checkpoint `before`, as far as Git knows, the latest first.
+    """Return the files that the work has touched since the checkpoint `before`, as far as Git knows, the latest first.
 
-    They are the files that differ from HEAD in the environment `now`, then the files in the user's own commits since
-    the checkpoint, and last the files in `known`, which earlier states listed. Files in other people's commits are left
-    out.
+    First come the uncommitted files in `now`, then the files in the user's own commits since the checkpoint, and last
+    the files in `known`, which were touched earlier. Files in other people's commits are left out.
     """
     dirty = list(now.dirty)
     if before is not None and before.environment.head not in ("", now.head):

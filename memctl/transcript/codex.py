@@ -39,7 +39,7 @@ _NO_PATCH = "apply_patch verification failed"
 
 
 def is_rollout(fields: Mapping[str, Any]) -> bool:
-    """Return whether a file is a Codex transcript; `fields` is the JSON object in the file's first line."""
+    """Return whether a file is a Codex transcript, from `fields`, the JSON object in the file's first line."""
     return fields.get("type") == "session_meta"
 
 

@@ -108,7 +108,10 @@ def _union(patterns: Iterable[_Pattern]) -> re.Pattern[str]:
 
 
 def is_pattern(line: str) -> bool:
-    """Return whether a line of a list of globs can match a file; comments, empty and malformed lines can't."""
+    """Return whether a line of a file like `.gitignore` is a pattern that can match a file.
+
+    Comments, empty lines and malformed patterns can't.
+    """
     return _Pattern(line).expression is not None
 
 

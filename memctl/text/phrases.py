@@ -16,7 +16,7 @@ def indefinite(noun: str) -> str:
 
 
 def some(names: Sequence[str], most: int, mark: str = ", ", last: str = " and ") -> str:
-    """Return at most `most` names and the number of others: "a, b and 3 more".
+    """Return at most `most` of the names, and the number of the others: "a, b and 3 more".
 
     `mark` separates the names, and `last` comes before the number.
     """

@@ -24,7 +24,8 @@ _LONGEST_ERROR = 65_536
 class Program:
     """A provider that runs a program of the user's, without a shell and in an empty folder, away from the repository.
 
-    The program gets MEMCTL_LLM_PROVIDER=none, so that, if it is an agent, its hooks ask no model again.
+    The program may be an agent whose hooks call memctl. So that these do not ask a model in turn, the program gets the
+    environment variable MEMCTL_LLM_PROVIDER=none.
     """
 
     def __init__(self, command: Sequence[str], seconds: float) -> None:

@@ -67,9 +67,10 @@ def assign(state: State, agent: str, task: str, *, remove: bool = False) -> Step
 
 
 def block(state: State, text: str, agent: str, now: str) -> Step:
-    """Return the step that adds a blocker of all work: its text, and who reported it (`agent`) at the time `now`.
+    """Return the step that records a blocker, which keeps all agents from going on with their work.
 
-    The blocker's id is a hash of the text. If the state has this blocker already, its agent and time stay.
+    `text` says what blocks them, `agent` who reported it, and `now` when. The blocker's id is a hash of the text. If
+    the state has this blocker already, its agent and time stay.
     """
     line = _line(text)
     blocker_id = f"B-{blake2b(line.encode(), digest_size=_ID).hexdigest()}"
@@ -95,11 +96,10 @@ def unblock(state: State, reference: str) -> Step:
 
 
 def share(state: State, name: str, value: str) -> Step:
-    """Return the step that sets the value of the shared resource `name`; the value "" removes the resource.
+    """Return the step that sets the value of a shared resource, such as a staging server.
 
-    The value is a line of text that says where the resource is, or its status.
-
-    Raises MemctlError if there is no resource to remove.
+    `name` is the name of the resource. `value` is a line of text that says where the resource is, or in what condition;
+    "" removes the resource. Raises MemctlError if there is no resource to remove.
     """
     key, text = _line(name), _line(value) if value.strip() else ""
     if not text and key not in state.shared_resources:

@@ -159,7 +159,7 @@ def _answered_elsewhere(transfer: Transfer, why: str) -> MemctlError:
 
 
 def moved_elsewhere(state: State, transfer: Transfer, sections: Collection[str]) -> list[Ownership]:
-    """Return the ownerships among those of `sections` that no longer come from a handoff.
+    """Return the ownerships of those `sections` that the taker of a handoff no longer owns by it.
 
     Somebody has claimed these sections, or passed them on, after the handoff, so they can't go back to its giver.
     Expired ownerships are left out.
@@ -236,7 +236,7 @@ def settle(state: State, handoffs: Sequence[Handoff], now: str) -> Step:
 
 
 def has_handoffs(state: State) -> bool:
-    """Return whether any agent in a coordination state owns a section, or has work, by a handoff.
+    """Return whether handoffs play a part in a coordination state: an agent owns a section, or has work, by a handoff.
 
     If not, there is no need to read handoffs' records.
     """

@@ -24,22 +24,22 @@ ReadCheck = Callable[[tuple[str, ...]], str]
 
 
 def read_check(memory: Memory) -> ReadCheck | None:
-    """Return the function that says why the agent named by MEMCTL_AGENT may not read a section.
+    """Return a function that says why the agent named by MEMCTL_AGENT may not read a section.
 
-    `check_for` describes the function. The result is None if the agent may read all sections. It is also None if the
-    variable is not set, since then a person reads, who can open the files. Raises MemctlError if the coordination state
-    can't be read.
+    `check_for` describes the function. The result is None if the agent may read all sections. It is also None if this
+    environment variable is not set: then a person reads, who can open the files anyway. Raises MemctlError if the
+    coordination state can't be read.
     """
     state = _restricting(memory) if memory.environ.get("MEMCTL_AGENT") else None
     return None if state is None else check_for(state, memory.actor, memory.now)
 
 
 def check_for(state: State, agent: str, now: str) -> ReadCheck | None:
-    """Return the function that says why an agent may not read a section, by the ownerships of a coordination state.
+    """Return a function that says why an agent may not read a section, according to the ownerships in `state`.
 
     The function takes the markers of the sections around a page or record, innermost first, such as ("§3.1", "§2.1").
     It returns the reason as the end of a sentence, such as "is read by bob only; …", or "" if the agent may read there.
-    The result is None if the agent may read all sections.
+    If the agent may read all sections, no function is needed, and None is returned.
     """
     if all(held.lets_read(agent) for held in state.section_ownership_map.values() if held.is_live(now)):
         return None

@@ -85,11 +85,11 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def agent_name(text: str) -> str:
-    """Return the name of an agent, one line of at most 100 printable characters; raises MemctlError for anything else.
+    """Return `text` as the name of an agent; raises MemctlError if it is not a valid name.
 
-    Three kinds of text are refused: one that begins with a dash, since the name is missing in `--to --section 2.1`; a
-    record's id, since two arguments were probably swapped; and a path such as "/tmp/bob" or "../bob". "team/bob" is a
-    valid name.
+    A name is one line of at most 100 printable characters. Three kinds of text are refused: one that begins with a
+    dash, since the name is missing in `--to --section 2.1`; a record's id, since two arguments were probably swapped;
+    and a path such as "/tmp/bob" or "../bob". "team/bob" is a valid name.
     """
     from unicodedata import normalize  # every write reads a state, and few name an agent
 
@@ -147,10 +147,13 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """The whole coordination state of a project.
 
-    `sync_version` rises by one with every change of the state, and `last_sync_timestamp` is the time of the last one.
-    `active_agents` are the agents at work and `agent_task_assignments` the tasks assigned to agents, both by the
-    agent's name; `section_ownership_map` has the ownerships by § marker, `global_blockers` the blockers of all work by
-    id, and `shared_resources` the place or status of each resource by its name.
+    - `sync_version`: rises by one with every change of the state.
+    - `last_sync_timestamp`: the time of the last change.
+    - `active_agents`: name of an agent -> the agent, if it is at work.
+    - `section_ownership_map`: § marker of a section -> its ownership.
+    - `agent_task_assignments`: name of an agent -> the tasks assigned to it.
+    - `global_blockers`: id -> blocker that keeps all agents from going on.
+    - `shared_resources`: name of a resource -> where it is, or in what condition.
     """
 
     project_id: str = ""

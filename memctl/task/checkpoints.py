@@ -169,10 +169,10 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> C
 
 
 def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: str = "") -> Checkpoint | None:
-    """Return the checkpoint with the id `reference` from the newest commit on any ref that has touched its file.
+    """Return the checkpoint with the id `reference` from Git's history, whichever branch has it.
 
-    If `reference` is "", the checkpoint is the newest one of the workflow. The result is None if there is no such
-    checkpoint, or if it can't be read.
+    Its file is read from the newest commit that has touched the file. If `reference` is "", the newest checkpoint of
+    the workflow is returned. The result is None if there is no such checkpoint, or if it can't be read.
     """
     named = checkpoint.version_in(reference)
     known = [named] if named else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]

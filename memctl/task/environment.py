@@ -88,8 +88,8 @@ def touched_since(
 def drift(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
     """Yield each difference between the environment at the checkpoint `saved` and the environment now.
 
-    The worktree is compared (branch, commits, files), and events in this clone's event stream since the checkpoint are
-    listed. Uncommitted files that the snapshot's reader may not see are left out.
+    Compared are the branch, the commit and the files of the worktree. Events in this clone's event stream since the
+    checkpoint are yielded as a difference, too. Uncommitted files that the snapshot's reader may not see are left out.
     """
     now, then = current(memory), saved.environment
     if then.branch != now.branch:

@@ -91,10 +91,11 @@ def refuse_conflicting(given: Iterable[Step]) -> None:
 
 
 def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
-    """Return a state with each text on one line, and each text of a list only once.
+    """Return a task's state with each text on one line, and each text of a list only once.
 
-    With `shorten`, texts are cut to the greatest length that a state allows, placeholders and repeated steps are
-    removed, and of a list with too many texts the last ones are kept.
+    With `shorten`, the state is also made to fit the limits of what is saved. Texts that are too long are cut, and of a
+    list with too many texts the last ones are kept. Repeated steps are removed, and so are texts that say nothing, such
+    as "TBD".
     """
 
     def line(text: str) -> str:
@@ -112,7 +113,7 @@ def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
 
 
 def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Return at most as many steps as a state holds; the oldest done steps are left out first."""
+    """Return at most as many steps as a saved state of a task may have; the oldest done steps are left out first."""
     steps = tuple(steps)
     if len(steps) <= MOST_LINES:
         return steps
@@ -140,7 +141,10 @@ def _by_key(steps: Iterable[Step]) -> dict[str, Step]:
 
 
 def missing_steps(stored: TaskState, given: TaskState) -> list[Step]:
-    """Return the steps of a stored state that `given` lacks, and its done steps that are not done in `given`."""
+    """Return the steps that would be lost if the state `given` replaced the state `stored`.
+
+    These are the steps that `given` lacks, and the done steps of `stored` that are not done in `given`.
+    """
     known = _by_key(given.steps)
     found = ((step, known.get(key(step.text))) for step in stored.steps)
     return [step for step, own in found if own is None or (step.status == DONE and own.status != DONE)]

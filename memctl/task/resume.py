@@ -170,7 +170,10 @@ _WHY = {
 
 
 class StateGap(msgspec.Struct, frozen=True):
-    """A field that a state of a task lacks, and why it is needed; `essential` if nobody can go on without it."""
+    """A field that is missing in the state of a task, and why it is needed to resume the task.
+
+    `essential` says that nobody can go on without the field.
+    """
 
     what: str
     why: str

@@ -1,6 +1,6 @@
 """Read the state of a task from its record in the memory, and write its fields.
 
-`record/task_state.py` defines the value, `progress` changes it, `write/task_state.py` saves it.
+The state as a value is defined in `record/task_state.py`, changed by `progress` and saved by `write/task_state.py`.
 """
 
 from __future__ import annotations

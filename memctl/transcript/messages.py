@@ -115,9 +115,10 @@ def elements_at(index: int, message: Mapping[str, Any]) -> list[Element]:
 
 
 def elements(message: Mapping[str, Any], where: str = "message") -> Iterator[Element]:
-    """Yield the elements of a message, or of an item of OpenAI's responses; an unknown part is of the type OTHER.
+    """Yield the elements of a message, or of an item of OpenAI's responses: its parts that can be removed one by one.
 
-    Raises MemctlError for a value that is not JSON, such as an object of a client's library. `where` names the message.
+    A part that is not known is of the type OTHER. Raises MemctlError for a value that is not JSON, such as an object of
+    a client's library; `where` names the message in the error.
     """
     content, calls, role = message.get("content"), message.get("tool_calls"), message.get("role")
     check_json(content, where)

@@ -68,7 +68,7 @@ class FreeStatement(msgspec.Struct, frozen=True):
 class Topic(msgspec.Struct, frozen=True):
     """What a text is about, for comparison with another text: the names in it, and the stems of its words.
 
-    A name looks like an identifier, a path or a number, or stands in code: `parse_all`, pool.py, T-12.
+    A name looks like an identifier, a path or a number, or stands in backticks: `parse_all`, pool.py, T-12.
     """
 
     names: frozenset[str]

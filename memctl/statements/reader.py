@@ -41,11 +41,11 @@ def read(text: str) -> tuple[Statement, ...]:
 
 
 def read_record(text: str, kind: str) -> tuple[Statement | None, list[Unread], list[Statement]]:
-    """Read a text that describes one record of a `kind`.
+    """Read a text that describes one record of a `kind`, such as "decision".
 
-    Returns the statement for the record (None if the text has none), the lines that no statement takes, and the other
-    statements. The record's title is a heading of level 1 without a label, or the text behind the first label of the
-    kind.
+    Returns the statement for the record (None if the text has none), the lines that belong to no statement, and the
+    other statements. The record's title is a heading of level 1 without a label, or the text behind the first label of
+    the kind.
     """
     reader = _Reader(text, kind)
     stated = reader.statements()

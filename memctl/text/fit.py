@@ -12,7 +12,10 @@ _ABBREVIATED = 160  # characters at most of a first sentence
 
 
 def length(text: str) -> int:
-    """Return the length of a text in UTF-16 units, as hosts that are written in JavaScript count it."""
+    """Return the length of a text in UTF-16 code units, of which an emoji has two.
+
+    Hosts that are written in JavaScript count the length of what a hook prints in this unit.
+    """
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

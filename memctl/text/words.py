@@ -115,7 +115,10 @@ def parts_of(word: str) -> list[str]:
 
 
 def fold_diacritics(text: str) -> str:
-    """Return a text without diacritics: `é` becomes `e`, as in unicode61 with `remove_diacritics 2`."""
+    """Return a text without diacritics: `é` becomes `e`.
+
+    It is done as in SQLite's tokenizer `unicode61` with the option `remove_diacritics 2`.
+    """
     return text if text.isascii() else _NOT_ASCII.sub(_without_marks, text)
 
 

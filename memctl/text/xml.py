@@ -18,7 +18,7 @@ def clean(text: str) -> str:
 
 
 def element(tag: str, text: str) -> Element:
-    """Return an element that holds a text."""
+    """Return an XML element with a tag and a text."""
     made = Element(tag)
     made.text = clean(text)
     return made

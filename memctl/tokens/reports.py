@@ -33,8 +33,9 @@ from memctl.transcript.line import Line, context_tokens
 class Growth(msgspec.Struct, frozen=True):
     """What was added to a context between two requests to a model: its texts in `parts`, and its number of `tokens`.
 
-    `overhead` is how many of the tokens are not of the texts, but of tool calls and of the frames of two messages.
-    `fault` says why the difference can't be used to correct counts, such as an image in it; "" if it can be used.
+    `overhead` is how many of the tokens are not of the texts, but what every message and every tool call has in
+    addition. `fault` says why the difference can't be used to correct counts, such as an image in it; "" if it can be
+    used.
     """
 
     model: str

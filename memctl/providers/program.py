@@ -110,7 +110,8 @@ class Program:
 def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
     """Run a program with `data` on its standard input, for at most `seconds`, and return whether it succeeded.
 
-    The program's output is discarded, because `xclip` leaves a process behind that would keep a pipe open.
+    The program's output is discarded: `xclip`, which fills the clipboard, leaves a process behind, and reading its
+    output would wait for this process.
     """
     try:
         done = subprocess.run(

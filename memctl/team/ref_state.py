@@ -208,7 +208,7 @@ def move(memory: Memory, commit: str, seen: str, *, is_locked: bool = False) -> 
 
 
 def content(state: State) -> State:
-    """Return a coordination state without version, time and project, to compare what else two states say."""
+    """Return a coordination state without version, time and project, so that two states can be compared by the rest."""
     return state.with_(sync_version=0, last_sync_timestamp="", project_id="")
 
 

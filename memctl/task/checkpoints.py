@@ -156,8 +156,9 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
 def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
     """Return the checkpoint that `reference` names, from the snapshot, or else from any branch of this clone.
 
-    `reference` is an id, in the snapshot also the unique beginning of one; "" stands for the newest checkpoint of the
-    workflow. Raises MemctlError if no checkpoint matches, if several do, or if a file that may be it can't be read.
+    `reference` is an id; in the snapshot a beginning of the id is enough if only one checkpoint has it. "" stands for
+    the newest checkpoint of the workflow. Raises MemctlError if no checkpoint matches, if several do, or if a file that
+    may be the checkpoint can't be read.
     """
     try:
         return resolve(snapshot, reference, workflow)

@@ -113,7 +113,10 @@ def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
 
 
 def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Return at most as many steps as a saved state of a task may have; the oldest done steps are left out first."""
+    """Return at most 200 of the steps, which is as many as the state of a task can have.
+
+    The oldest done steps are left out first.
+    """
     steps = tuple(steps)
     if len(steps) <= MOST_LINES:
         return steps

@@ -52,8 +52,7 @@ class Plan(msgspec.Struct, frozen=True):
 def read(prompt: str) -> Plan | None:
     """Return the plan in a prompt that asks the agent to carry it out; None if the prompt has no plan.
 
-    The text can also be the result of the tool call by which an agent's program tells that the user has approved a
-    plan.
+    `prompt` can also be the result of a tool call by which an agent's program says that the user has approved a plan.
     """
     if _APPROVED.match(prompt):
         start = match.end() if (match := _APPROVED_PLAN.search(prompt)) else len(prompt)

@@ -62,7 +62,8 @@ def agreement(message: str) -> Choice | None:
 def report(message: str) -> Choice | None:
     """Return the first change that a message reports together with its reason or with what the change replaces.
 
-    None if there is no such change, or if the message has less than 300 characters, which is too short for a report.
+    The result is None if there is no such change, or if the message has less than 300 characters, which is too short
+    for a report.
     """
     changes = _changes(message) if len(message) >= _LEAST else ()
     return next((Choice(change) for change in changes if commit_text.gives_reason(change)), None)

@@ -229,7 +229,7 @@ def request_in(prompt: str) -> Choice | None:
 def wish_in(prompt: str) -> Choice | None:
     """Return the first demand in a prompt that holds from now on; if there is none, the first wish.
 
-    None if the prompt has neither. "Never log tokens" is such a demand, "let's use Redis" is a wish.
+    "Never log tokens" is such a demand, "let's use Redis" is a wish. The result is None if the prompt has neither.
     """
     if len(prompt) > _LONGEST_PROMPT:
         return None
@@ -314,8 +314,8 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
 def is_assent(prompt: str) -> bool:
     """Return whether a prompt agrees to a proposal ("yes"), or chooses one of several options ("option 2").
 
-    A longer prompt says more than that: one that agrees may have at most 120 characters, and one that only names
-    options at most 400.
+    The prompt must be short, since a longer one says something else: it may have at most 120 characters, or at most 400
+    if it only names options.
     """
     if len(prompt) > _LONGEST_ASSENT:
         return len(prompt) <= _LONGEST and _CHOICE.fullmatch(prompt) is not None

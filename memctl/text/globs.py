@@ -1,7 +1,8 @@
 """Match paths with patterns as in `.gitignore`, in time linear in the pattern and the path.
 
-A pattern becomes a regular expression that never backtracks: what a `*` matches ends where the text up to the next `*`
-is found first, and is never tried in another length. A lookahead with a back reference does that, as in `fnmatch`.
+Each pattern becomes a regular expression that never backtracks: a `*` takes the shortest text after which the rest of
+the pattern up to the next `*` matches, and no other length is tried later. A lookahead with a back reference does that,
+as in `fnmatch`.
 
 Patterns have the meaning that gitignore(5) and Git's wildmatch.c define, with one exception for the globs of pages: a
 file below an excluded folder can be included again (`!src/made.py`).

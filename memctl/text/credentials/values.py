@@ -40,8 +40,9 @@ _FAMILIAR = (
 def familiarity(word: str) -> tuple[float, float]:
     """Return how many pairs of neighbouring characters in a word are familiar, and how many pairs count.
 
-    A pair is familiar if it is frequent in ordinary words, such as "er". Pairs of two digits and pairs with a sign do
-    not count, and a lower-case letter with a capital after it counts half. For `getUserName2` the result is (8, 10).
+    A pair is familiar if it is frequent in ordinary words, such as "er". Pairs of two digits and pairs with a
+    punctuation mark do not count, and a lower-case letter with a capital after it counts half. For `getUserName2` the
+    result is (8, 10).
     """
     familiar = counted = 0.0
     known = _familiar()

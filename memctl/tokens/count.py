@@ -248,7 +248,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
 
 def digest_of(text: str) -> bytes:
-    """Return the key of a text in `Calibration.reported`."""
+    """Return the key of a text, under which the number of tokens that a model reported for it is kept."""
     return digest(text, "observation")
 
 

@@ -134,8 +134,9 @@ class _Unfit(Exception):
 def observe(text: str, read_file: ReadFile) -> Observations:
     """Return what a file of reports says of texts and of the number of tokens that a model reported for each.
 
-    `text` is the text of the file; the module's docstring describes its lines. A line may name another file that has
-    the counted text; `read_file` returns the text of such a file, given its name.
+    `text` is the text of the file. Each line is JSON, such as `{"model": …, "text": …, "input_tokens": …}`, or a line
+    of a Claude Code transcript. Instead of the counted text a line may have the name of a file with it; `read_file`
+    returns the text of the file with a given name.
     """
     observed = Observations(defaultdict(list), [])
     reader, growths = LineReader(), GrowthReader()

@@ -1,4 +1,4 @@
-"""Turn statements into records: the type, the title, and which parts are values or content (rules.md#records)."""
+"""Turn statements into records: their type, title, front matter values and content (rules.md#records)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CRITICAL = 8  # of what is called critical: the least that is kept for ever (ru
 class RecordValues(msgspec.Struct, frozen=True):
     """The values for a new record, by the names of rules.md#records: type, title, front matter values, content fields.
 
-    `untaken` names the values of a statement for which a record has no field.
+    `untaken` names the values of the statement that were dropped because a record has no field for them.
     """
 
     type: str
@@ -46,7 +46,10 @@ class RecordValues(msgspec.Struct, frozen=True):
 
 
 def as_record(made: Statement) -> RecordValues | None:
-    """Return the record that a statement makes; None if its kind makes none, or if it has no title."""
+    """Return the values of the record that a statement makes.
+
+    The result is None if no record is made from a statement of this kind, or if the statement has no title.
+    """
     type_ = RECORD_TYPES.get(made.kind, "")
     whole = made.title or made.text(_FIRST.get(type_, "")).split("\n")[0]
     if not type_ or not whole:

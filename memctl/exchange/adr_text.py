@@ -152,7 +152,10 @@ def _field_of(name: str) -> Field | None:
 
 
 def name_of(part: HeadedPart) -> str:
-    """Return the name of a section in small letters, for comparisons, without the comments that MADR 2 has there."""
+    """Return the heading of a part of a decision file, in small letters, for comparisons.
+
+    HTML comments, which the MADR template has in its headings, and a colon at the end are left out.
+    """
     return part.heading.partition("<!--")[0].strip().removesuffix(":").rstrip().casefold()
 
 

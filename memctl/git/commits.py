@@ -418,10 +418,10 @@ class Variables:
 
 
 class Preparation:
-    """What a commit of some paths needs to know, asked of Git commands that run while Python goes on.
+    """Answers of Git that a commit of some paths needs, from commands that run in the background.
 
-    It has Git's settings, the author and committer, and the first of the paths that Git ignores. It also starts the
-    `git fast-import` that may make the commit later.
+    The answers are Git's settings, the author and committer, and the first of the paths that Git ignores. The process
+    `git fast-import`, which may make the commit later, is started, too.
     """
 
     def __init__(self, repository: Repository, paths: Sequence[str], variables: Variables) -> None:

@@ -293,7 +293,7 @@ def file_commits(repository: Repository, path: str, revision: str, limit: int | 
 
 
 def file_commit(repository: Repository, commit: str, path: str) -> FileCommit:
-    """Return the FileCommit of one commit, in which the file has the path `path`."""
+    """Return the author, time and message of a commit, together with `path`, the path that a file has in it."""
     return msgspec.structs.replace(_file_commits(repository, [*_FILE_LOG, "--no-walk", commit])[0], path=path)
 
 

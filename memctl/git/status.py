@@ -61,9 +61,10 @@ class StatusProcess:
         return name.decode(errors="replace").strip(), _UP_TO_DATE in self._items
 
     def settings(self) -> Mapping[str, str] | None:
-        """Return memctl's own Git settings that the command printed, by key; None if it could not print them.
+        """Return memctl's settings in Git's configuration, by key, such as {"memctl.commits": "batch"}.
 
-        They are the settings that `git.traced_settings` names, without those that are not set.
+        `git status` prints them along with its answer, in the trace that `git.traced_settings` switches on. Settings
+        that are not set are left out. The result is None if there is no trace.
         """
         return self._settings if self._items else None
 

@@ -43,11 +43,12 @@ class CompactionCount(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """Statistics of compactions: how many there were, in how many sessions, and medians of the known values.
+    """Statistics of compactions: how many there were, in how many sessions, and medians over all compactions.
 
-    `by_trigger` is the number of compactions by what started them, such as {"auto": 5, "manual": 2}. A median is None
-    if no value is known. `suggested_before` is the share, from 0 to 1, of compactions before which memctl had suggested
-    one; only compactions that a hook has logged count, and it is None if there are none.
+    `by_trigger` is the number of compactions by what started them, such as {"auto": 5, "manual": 2}. The medians are
+    those of the calls of tools before a compaction, and of the window's tokens before and after it; a median is None if
+    no compaction has the value. `suggested_before` is the share, from 0 to 1, of compactions before which memctl had
+    suggested one; only compactions that a hook has logged count, and it is None if there are none.
     """
 
     compactions: int

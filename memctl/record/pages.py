@@ -242,9 +242,10 @@ def number_at(path: str) -> str:
 
 
 def outline(texts: Iterable[tuple[str, str]], unreadable: Iterable[Fault] = ()) -> Outline:
-    """Return the outline of pages that are given as pairs of path and text.
+    """Return all pages of a memory, parsed and sorted by number, with the faults of those that can't be parsed.
 
-    `unreadable` are faults of pages whose files could not be read as text.
+    `texts` are pairs of a page's path and its text. `unreadable` are faults of pages whose files could not be read as
+    text.
     """
     pages: list[Page] = []
     faults = list(unreadable)

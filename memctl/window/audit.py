@@ -162,11 +162,11 @@ Audit = AuditSink | str | PathLike[str] | Callable[[Decision], None] | logging.L
 
 
 def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
-    """Return an AuditSink that records decisions where `given` says.
+    """Return an AuditSink, which stores what a window's manager decides, such as to evict a block.
 
-    The path of a file makes an AuditLog of this file, and a function is called with each decision. A logger of the
-    standard library gets each decision as JSON, at level INFO. An AuditSink is returned as it is. `now` returns the
-    timestamp of a new decision, such as `2025-11-04T09:00:00Z`. Raises MemctlError for any other value of `given`.
+    `given` says where: the path of a file gets a line of JSON for each decision, a function is called with each, and a
+    logger of the standard library gets each as JSON, at level INFO. An AuditSink is returned as it is. `now` returns
+    the timestamp of a new decision, such as `2025-11-04T09:00:00Z`. Raises MemctlError for any other value of `given`.
     """
     if isinstance(given, AuditSink):
         return given
@@ -226,11 +226,13 @@ class Worth(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """The sums of an audit log: the numbers of its decisions and turns, and counts by several criteria.
+    """The sums of an audit log, which has a line for each decision of a window's manager.
 
+    - `decisions` and `turns` are their numbers.
     - `events` counts the decisions with the same event and decision; a key is such as `step: eviction`.
-    - `steps` has the Tally of each step of the cascade, by the step's name.
-    - `worth` has a Worth for each policy and kind of evicted block; a key is such as `hybrid tool_result Read`.
+    - `steps` says for each step of the cascade, by its name, how often it ran and how many tokens it freed.
+    - `worth` says how often evicted content was asked for again, for each policy and kind of block; a key is such as
+      `hybrid tool_result Read`.
     - `reasons` says for each reason, such as `orange zone`, how often the manager freed tokens for it.
     - `model` counts the requests to a model (`asked`) and the model's texts that were used (`used`) or not (`refused`).
     - `results` counts tools' results that came in whole (`whole`), results that came in shortened (`summed up`), and

@@ -244,10 +244,11 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class TaskEnd(msgspec.Struct, frozen=True):
-    """The result of `on_task_end`: a summary of the task, the last health snapshot, and the trends of health metrics.
+    """What an agent's loop gets when a task ends: a summary of the task, and how healthy the window was.
 
     `checkpoint` is the id under which the task's state was saved; it is "" if the state was not saved, and `reason`
-    then says why. `trends` maps the name of each metric to its trend.
+    then says why. `snapshot` has the window's health metrics at the end, such as the share of it that is used. `trends`
+    says for each metric, by name, whether it rose or fell during the task.
     """
 
     summary: str

@@ -42,7 +42,7 @@ class Move(msgspec.Struct, frozen=True):
 
 
 def begin(memory: Memory, move: Move) -> None:
-    """Write the log of a move of the worktree, before the move begins."""
+    """Write down that the worktree is about to move to another commit, so that a later write can finish it."""
     journal.put(_file(memory), move, lasting=True)
 
 

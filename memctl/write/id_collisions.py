@@ -27,9 +27,10 @@ _NUMBER = re.compile(r"[23]\.[1-9][0-9]*")
 
 
 class MemoryFile(msgspec.Struct, frozen=True):
-    """A file of the memory, and its record if the file is one.
+    """The text of a file of the memory, and the record in it, if it has one.
 
-    `apart` says that the record has no file of its own, because a merge found another record at its path.
+    After a merge two records may want the same path. Then one has the file at `path`; for the other `apart` is True,
+    and its text is in no file yet.
     """
 
     path: str

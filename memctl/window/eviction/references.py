@@ -148,7 +148,7 @@ def groups(
     calls: Mapping[str, str],
     may_go: Callable[[ContentBlock], bool],
 ) -> list[tuple[ContentBlock, ...]]:
-    """Return groups of at least three blocks each, of which one line can replace the whole group.
+    """Return groups of at least three blocks each; one new line of text can replace all blocks of a group.
 
     The blocks of a group are similar, or they are results of the same call, made repeatedly, that differ only in
     numbers. `similar` maps the id of a block to the newer block to which it is similar. `calls` maps the id of a result

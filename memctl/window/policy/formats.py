@@ -118,10 +118,11 @@ def _is_margin(text: str) -> bool:
 
 
 class Node:
-    """A node of the tree into which a text in XML, YAML or memctl's short form is read.
+    """A node of the tree that is made of a structured text: of XML, YAML, or the short format of packs.
 
-    It has a title, attributes and children. `text` and `source` are only the node's own text, without that of its
-    children. `line` and `end` are the numbers of its first and last line.
+    It has a title, attributes and children. `source` is the part of the structured text that is the node's own, without
+    that of its children; `text` is what it says, without markup. `line` and `end` are the numbers of its first and last
+    line.
     """
 
     __slots__ = ("attributes", "children", "end", "line", "source", "text", "title")

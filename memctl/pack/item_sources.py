@@ -118,8 +118,7 @@ def origins_of(
 ) -> dict[str, RecordOrigin]:
     """Return the last commit of each record, by path, and what has changed since in the code that it refers to.
 
-    Only the code counts to which the record refers in its code references. `at` is the revision to look at, None for
-    the worktree.
+    A record refers to code by its field of code references. `at` is the revision to look at, None for the worktree.
     """
     wanted = {memory.tracked(record.path): record for record in records}
     if any(record.code_refs for record in wanted.values()):

@@ -69,7 +69,7 @@ class AuditSink:
         self._why_missed = ""
 
     def record(self, event: str, decision: str, **more: Any) -> Decision:
-        """Make a Decision, write it to the log, and return it as it was written.
+        """Write a decision of the window's manager to the audit log, and return it as it was written.
 
         `event` is the subject, such as "step", and `decision` what was decided on it. `more` are further fields of
         Decision, such as `reason="orange zone"`. Credentials in texts are redacted, and long texts are cut. Raises
@@ -85,10 +85,10 @@ class AuditSink:
         return made
 
     def attempt(self, event: str, decision: str, **more: Any) -> None:
-        """Write a decision as `record` does, but raise no error if that fails.
+        """Write a decision of the window's manager to the audit log, but raise no error if that fails.
 
-        So a full disk does not end an agent's run. The attribute `missed` counts the decisions that could not be
-        written. The next successful call writes this count to the log first.
+        So a full disk does not end an agent's run. The arguments are those of `record`. The attribute `missed` counts
+        the decisions that could not be written. The next successful call writes this count to the log first.
         """
         try:
             if self.missed:
@@ -129,7 +129,7 @@ class AuditLog(AuditSink):
             raise MemctlError(f"{self.file} can't be written: {error.strerror}") from None
 
     def read(self) -> Iterator[Decision]:
-        """Yield the decisions in the log, oldest first, including those in the older files (`NAME.1` and so on).
+        """Yield the manager's decisions in the audit log, oldest first, with those in older files (`NAME.1` and so on).
 
         A line that can't be read is skipped. Raises MemctlError for a file that can't be read.
         """
@@ -228,12 +228,12 @@ class Worth(msgspec.Struct):
 class Summary(msgspec.Struct):
     """The sums of an audit log, which has a line for each decision of a window's manager.
 
-    - `decisions` and `turns` are their numbers.
-    - `events` counts the decisions with the same event and decision; a key is such as `step: eviction`.
+    - `decisions` is the number of decisions in the log, and `turns` the number of turns in which they were made.
+    - `events` counts decisions by their subject and by what was decided on it; a key is such as `step: eviction`.
     - `steps` says for each step of the cascade, by its name, how often it ran and how many tokens it freed.
     - `worth` says how often evicted content was asked for again, for each policy and kind of block; a key is such as
       `hybrid tool_result Read`.
-    - `reasons` says for each reason, such as `orange zone`, how often the manager freed tokens for it.
+    - `reasons` says for each reason, such as `orange zone`, how often the manager freed tokens for this reason.
     - `model` counts the requests to a model (`asked`) and the model's texts that were used (`used`) or not (`refused`).
     - `results` counts tools' results that came in whole (`whole`), results that came in shortened (`summed up`), and
       results that the agent had to ask for once more (`again`).
@@ -250,10 +250,10 @@ class Summary(msgspec.Struct):
 
 
 def summary(decisions: Iterable[Decision]) -> Summary:
-    """Return the sums of the `decisions` of an audit log.
+    """Return the sums of an audit log, which has the `decisions` of a window's manager.
 
-    They include how often the agent asked again for evicted content; the weights of eviction policies are tuned by
-    this.
+    They include how often the agent asked again for evicted content, which shows whether the weights of an eviction
+    policy are good.
     """
     found = Summary(
         0, 0, {}, {}, {}, {}, {"asked": 0, "used": 0, "refused": 0}, {"whole": 0, "summed up": 0, "again": 0}

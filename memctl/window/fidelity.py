@@ -62,7 +62,7 @@ Ask = Callable[[str, str], str]  # a system prompt and a prompt -> the answer
 
 
 class Answering(Protocol):
-    """Something that answers a prompt, such as a provider that the user has set up."""
+    """Something that answers a prompt, such as a language model that the user has set up."""
 
     def answer(self, prompt: str) -> str: ...
 
@@ -202,10 +202,10 @@ def evaluate(
 
 
 def judge_by(provider: Answering) -> Ask:
-    """Return a function that asks a model, made from a provider, for the argument `judge` of `evaluate`.
+    """Return a function that asks the language model `provider`, for the argument `judge` of `evaluate`.
 
-    A judge gets two texts, a system prompt and a prompt, but a provider takes one; so the two are joined, with an empty
-    line between them.
+    The function is called with a system prompt and a prompt. A provider takes only one text, so the function joins the
+    two, with an empty line between them.
     """
     return lambda system, prompt: provider.answer(f"{system}\n\n{prompt}")
 
@@ -366,9 +366,9 @@ def generate_questions(session: Session) -> list[Question]:
     """Return questions about what a compression of a session must not lose.
 
     Each question is about one thing in the session, such as a decision, an error or a path. Of each kind of thing, at
-    most the last ten are asked about. There is no question about a thing whose words are not together in any one text
-    of the session. The events of sub-agents are left out, because each sub-agent has its own window. In a plain text it
-    is not known who speaks, so all of it counts as the user's words.
+    most the last ten are asked about. A thing is left out if no place in the session has most of its words. The events
+    of sub-agents are left out, because each sub-agent has its own window. In a plain text it is not known who speaks,
+    so all of it counts as the user's words.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []

@@ -139,7 +139,8 @@ class HealthMetric(msgspec.Struct, frozen=True):
     def judge(self, history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
         """Return the alarm that this metric raises at the end of `history`; None if it raises none.
 
-        `history` has at least one snapshot of a window, oldest first. `limits` has the limits of all metrics.
+        `history` has the window's health after each turn, for one turn at least, oldest first. `limits` has the limits
+        of all metrics.
         """
         if not self.limit:
             return self._spike(history)
@@ -219,8 +220,8 @@ def alerts(
 ) -> list[Alert]:
     """Return the alarms that the metrics raise at the end of `history`, the most serious first.
 
-    `history` has snapshots of a window, oldest first. `limits` are the limits of the metrics, None for the defaults.
-    `metrics` are the names of the metrics that may raise an alarm; by default all may.
+    `history` has a window's health after each turn, oldest first. `limits` are the limits of the metrics, None for the
+    defaults. `metrics` are the names of the metrics that may raise an alarm; by default all may.
     """
     if not history:
         return []
@@ -230,7 +231,7 @@ def alerts(
 
 
 def watch(snapshot: HealthSnapshot) -> list[Alert]:
-    """Return an alert of level INFO for each metric of a snapshot that is outside of its healthy range."""
+    """Return an alert of level INFO for each metric in a health snapshot that is outside of its healthy range."""
     return [alert for name in METRICS if (alert := METRICS[name].watch(snapshot.value(name)))]
 
 
@@ -271,10 +272,10 @@ def trend(points: Sequence[tuple[float, float]]) -> Trend:
 class ContextHealthMonitor:
     """Collects a snapshot of a window's health after each turn, and raises alarms.
 
-    `now` returns the time for a snapshot. `on_alert` is called when an alarm begins, and not again as long as it lasts.
-    `thresholds` are the limits of alarms, and `metrics` the names of the metrics that may raise one. The last
-    `max_history` snapshots are kept. `questions` are the questions that `evaluate_fidelity` asks about a compressed
-    context.
+    Such a health snapshot has the values of all metrics; the last `max_history` of them are kept. `now` returns the
+    time for a health snapshot. `on_alert` is called when an alarm begins, and not again as long as it lasts.
+    `thresholds` are the limits of alarms, and `metrics` the names of the metrics that may raise one. `questions`
+    are the questions that `evaluate_fidelity` asks about a compressed context.
     """
 
     def __init__(
@@ -303,7 +304,7 @@ class ContextHealthMonitor:
 
     @property
     def history(self) -> tuple[HealthSnapshot, ...]:
-        """The snapshots that are kept, oldest first."""
+        """The health snapshots that are kept, oldest first."""
         return tuple(self._history)
 
     def record_eviction(self, count: int = 1) -> None:
@@ -353,7 +354,7 @@ class ContextHealthMonitor:
         *,
         window_id: int = 1,
     ) -> HealthSnapshot:
-        """Make the snapshot of the turn that ends, add it to the history, and return it.
+        """Make the health snapshot of the turn that ends, add it to the history, and return it.
 
         `on_alert` is called for alarms that begin. What is recorded afterwards counts for the next turn. `pressure`
         gives the utilisation; `budget` gives the burn rate and the share of tool results. Metrics whose source is None
@@ -377,9 +378,9 @@ class ContextHealthMonitor:
         return snapshot
 
     def observe(self, snapshot: HealthSnapshot) -> list[Alert]:
-        """Add a snapshot to the history, and return the alarms that it raises, the most serious first.
+        """Add a health snapshot to the history, and return the alarms that it raises, the most serious first.
 
-        `on_alert` is called for each alarm that the snapshot before did not raise.
+        `on_alert` is called for each alarm that the health snapshot before did not raise.
         """
         self._history.append(snapshot)
         found = self.check_alerts()
@@ -391,13 +392,13 @@ class ContextHealthMonitor:
         return found
 
     def check_alerts(self) -> list[Alert]:
-        """Return the alarms that the last snapshot raises, the most serious first."""
+        """Return the alarms that the last health snapshot raises, the most serious first."""
         return alerts(self.history, self.thresholds, self.metrics)
 
     def trend_report(self) -> dict[str, Trend]:
-        """Return how each metric developed in the last ten snapshots, by the metric's name.
+        """Return how each metric developed in the last ten health snapshots, by the metric's name.
 
-        The direction is "insufficient_data" for a metric that has a value in fewer than five of these snapshots.
+        The direction is "insufficient_data" for a metric that has a value in fewer than five of them.
         """
         recent = self.history[-RECENT:]
         return {

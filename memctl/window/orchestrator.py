@@ -131,7 +131,8 @@ class ContextWindowManager:
 
         None for `given` stands for the settings of `memory`, or without a memory for the defaults. `counter` is a token
         counter or the name of a model; None stands for the model of the memory, or without a memory for Claude models.
-        With a memory, the state of the task is stored in its checkpoints, and decisions in a log in its Git directory.
+        With a memory, the state of the task is stored in its checkpoints, and the manager's decisions in a log in its
+        Git directory.
 
         `more` are other arguments of the class, and these: `provider` (a language model), `dispatcher` (a function that
         starts sub-agents), and `folder` (where files that settings name are). Raises MemctlError for wrong settings.
@@ -299,7 +300,7 @@ class ContextWindowManager:
         """Return the state of the whole manager as a mapping that can be written as JSON.
 
         Its keys are `window_status`, `turn`, `windows_created` (the number of this window, from 1), `utilization` (0 to
-        1), `budget_report`, `alerts`, `decisions_missed` (how many decisions the audit could not write) and `unused`
+        1), `budget_report`, `alerts`, `decisions_missed` (how many of its decisions could not be logged) and `unused`
         (settings without effect).
         """
         return {

@@ -120,9 +120,10 @@ class Room(msgspec.Struct):
         return cls(window, conversation.overhead + sum(b.token_count for b in conversation.blocks if b.is_fixed))
 
     def holds(self, tokens: int, *, is_again: bool = False) -> bool:
-        """Return whether a new result of `tokens` tokens fits into the window, beside those since the last request.
+        """Return whether a new result of `tokens` tokens fits into the window, beside other new results.
 
-        3 % of the window are kept as a reserve, except if the result comes from a repeated call (`is_again`).
+        New are the results that came since the last request. 3 % of the window are kept as a reserve, unless the result
+        comes from a repeated call (`is_again`).
         """
         reserve = 0 if is_again else int(_RESERVE * self.window)
         return tokens <= self.free - self.taken - reserve
@@ -207,10 +208,10 @@ class TurnStart(msgspec.Struct, frozen=True):
     """The result of `on_turn_start` or `on_overflow`: the `messages` to send, and what was done to them.
 
     The messages have the shape in which they were given. `reading` is the pressure before anything was freed.
-    `utilization_before` and `utilization_after` say which fraction is filled of the tokens that can be filled. `steps`
-    are the steps of the cascade that ran to free tokens, and `evicted_blocks` is how many blocks they evicted.
-    `checkpoint` is the id of the saved state of the task, "" for none. `reason` says why the action was taken, or why
-    no step ran.
+    `utilization_before` and `utilization_after` say how full the window was before and after tokens were freed, as a
+    fraction of the tokens that can be filled. `steps` are the steps of the cascade that ran to free tokens, and
+    `evicted_blocks` is how many blocks they evicted. `checkpoint` is the id of the saved state of the task, "" for
+    none. `reason` says why the action was taken, or why no step ran.
 
     With the action CROSS_WINDOW_SAVE the conversation can't go on in this window: begin a new one with the text
     `bootstrap`.

@@ -56,8 +56,8 @@ class SeenConversation(msgspec.Struct, frozen=True):
 class ComponentUse(msgspec.Struct, frozen=True):
     """How many tokens a component of the window uses (`used`), and how many it may use (`limit`).
 
-    For a transcript, the system prompt and the definitions of tools are one component here, because it does not tell
-    them apart.
+    The system prompt and the definitions of tools are one component here if the conversation is from a transcript,
+    because a transcript does not say how many tokens each of the two has.
     """
 
     components: tuple[BudgetComponent, ...]

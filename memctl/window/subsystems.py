@@ -132,7 +132,7 @@ def budget(config: WindowConfig) -> TokenBudgetManager:
 def health(config: WindowConfig, now: Callable[[], str] = clock) -> ContextHealthMonitor:
     """Return the health monitor for a window's manager, made from the settings.
 
-    `now` returns the present time, for the monitor's snapshots.
+    `now` returns the present time, which the monitor stores with each measurement.
     """
     given = config.health_monitoring
     return ContextHealthMonitor(now=now, thresholds=given.alerts, metrics=given.metrics)
@@ -172,8 +172,8 @@ def parts(
 
     `given` are the settings: the path of a YAML file, a mapping, or None for those of `memory`. `counter` counts
     tokens, `provider` is a language model, `dispatcher` is a function that starts sub-agents, and `now` returns the
-    present time. With a memory, the state of the task is stored in its checkpoints, and decisions in a log in its Git
-    directory. Arguments in `more` are passed on, and replace those made from settings.
+    present time. With a memory, the state of the task is stored in its checkpoints, and the manager's decisions in a
+    log in its Git directory. Arguments in `more` are passed on, and replace those made from settings.
 
     Files that the settings name are in `folder`. If that is None, they are in the memory's project, or without a memory
     in the folder of the settings' file. The key `unused` of the result has a line for each setting or argument that has

@@ -48,9 +48,9 @@ Component = BudgetComponent | str  # a component, or its name in either case
 
 
 def component_of(given: Component) -> BudgetComponent:
-    """Return the component with a name, in upper or lower case; a component is returned as it is.
+    """Return the component of a request that has the name `given`, in upper or lower case.
 
-    Raises MemctlError for an unknown name.
+    If `given` is a component already, it is returned as it is. Raises MemctlError for an unknown name.
     """
     try:
         return BudgetComponent(given)
@@ -98,8 +98,9 @@ SHARES |= {
 class Portion(msgspec.Struct, frozen=True):
     """The tokens of a window that one part of it (`share`) gets.
 
-    `tokens` is the soft limit of the part, and `hard` its hard limit, both in tokens. `parts` divides `tokens` further,
-    as pairs of a purpose and a number of tokens; it is empty if there is no further division.
+    `tokens` is the soft limit, which the part is meant to keep to, and `hard` the limit beyond which it is time to
+    act. `parts` divides `tokens` further, as pairs of a purpose and a number of tokens; it is empty if there is no
+    further division.
     """
 
     share: BudgetShare
@@ -480,23 +481,23 @@ class Team(msgspec.Struct, frozen=True):
 
     @property
     def effective(self) -> int:
-        """The number of tokens with different content in all windows together.
+        """The number of tokens in all windows together, with shared content counted once.
 
-        It is the sum of the shared content, which counts once, the content of single agents, and the coordination.
+        It is the sum of the shared content, the content of single agents, and the tokens of their cooperation.
         """
         return self.shared + self.own + self.coordination
 
     @property
     def efficiency(self) -> float:
-        """The fraction of all windows' tokens that hold different content: `effective` divided by `available`."""
+        """The fraction of all windows' tokens that remain if shared content counts once: `effective` / `available`."""
         return self.effective / self.available
 
 
 def team(window: int, agents: int = AGENTS) -> Team:
     """Return how many tokens `agents` agents have in all, if each has a window of `window` tokens.
 
-    Shared content is in every window but counts once. So five agents with 200,000 tokens each have 1,000,000 tokens, of
-    which 720,000 hold different content.
+    For example, five agents with 200,000 tokens each have 1,000,000 tokens. If the content that is in every window
+    counts only once, 720,000 of these remain.
     """
     shared, own = divide(window, [80_000, 120_000])
     coordination = scaled(sum(_COORDINATION.values()), window)

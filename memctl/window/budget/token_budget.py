@@ -45,7 +45,7 @@ class ComponentBudget(msgspec.Struct, frozen=True):
 
     @property
     def soft_limit(self) -> int:
-        """The number of tokens from which on the component warns."""
+        """The number of used tokens from which on each addition to the component gets a warning."""
         return int(self.hard_limit_tokens * self.soft_limit_pct)
 
     @property
@@ -349,8 +349,8 @@ COMPONENTS: Mapping[ContentType, BudgetComponent] = {
 def use_by_component(conversation: Conversation) -> dict[BudgetComponent, int]:
     """Return how many tokens of a conversation belong to each component.
 
-    The tokens of a request that belong to no block of the conversation, such as the frame of each message, count as
-    message history.
+    The tokens of a request that belong to no block of the conversation, such as those that each message has besides its
+    content, count as message history.
     """
     found = dict.fromkeys(BudgetComponent, 0)
     for block in conversation.blocks:
@@ -382,9 +382,10 @@ def managed_window(conversation: Conversation, utilization: float, budgets: Toke
     """Return the window size from which the manager computes how many tokens to free.
 
     It is the real size, of which the conversation fills the fraction `utilization` (0 to 1), in tokens as the
-    conversation's counter counts them. For a small window it is less: there the 4,000 tokens that are kept for the
-    answer begin below the orange zone, in which tokens are freed. In a window of the returned size, the orange zone
-    begins where these 4,000 tokens do, so that tokens are freed in time.
+    conversation's counter counts them. For a small window it is less than the real size. Tokens are freed from the
+    orange zone on; in a small window this would be too late, because less than the 4,000 tokens that are kept for the
+    answer would then be left. In a window of the returned size the orange zone begins early enough. `budgets` has the
+    settings by which tokens are kept for the answer.
     """
     return window(conversation, utilization) * min(1.0, answer_line(budgets) / ORANGE_AT)
 

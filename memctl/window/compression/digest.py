@@ -1,7 +1,7 @@
-"""The digest: a summary in sections that a compaction puts in the place of the beginning of a conversation.
+"""The digest: a summary under headings that a compaction puts in the place of the beginning of a conversation.
 
-A digest has the state of the task as checkpoints have it, statements under labels, and findings
-(rules.md#window-compression), all in the words of the conversation.
+A digest has the state of the task as checkpoints have it, statements under labels, and findings, which are sentences in
+which the model said what it had found out (rules.md#window-compression). All are in the words of the conversation.
 
 If a conversation is compacted again, the new digest continues the old one (rules.md#session-summary). New decisions and
 messages of the user are added to the old ones; of two entries for the same file the newer counts; new next steps
@@ -47,8 +47,8 @@ _FIELD_OF = {
 class Digest(msgspec.Struct, frozen=True):
     """The digest (a summary) of a conversation: the state of its task, statements under labels, and findings.
 
-    `stated` has one text for each statement, such as `Rationale: payments need transactions`, and `findings` one for
-    each finding, both oldest first.
+    `stated` has one text for each statement, such as `Rationale: payments need transactions`. `findings` has the
+    sentences in which the model said what it had found out. Both are oldest first.
     """
 
     state: TaskState = TaskState()
@@ -56,10 +56,9 @@ class Digest(msgspec.Struct, frozen=True):
     findings: tuple[str, ...] = ()
 
     def text(self, findings: int | None = None) -> str:
-        """Return the digest as text in sections.
+        """Return the digest as a text with headings, such as "Decisions", and a list below each.
 
-        `findings` is how many findings the text has at most, the last ones; None stands for all. Fewer findings make
-        the text shorter.
+        `findings` is the largest number of findings that the text has: the last ones. None stands for all.
         """
         state, found = self.state, self.findings if findings is None else self.findings[len(self.findings) - findings :]
         steps = [f"[{'x' if one.status == DONE else ' '}] {one.text} ({one.status_text})" for one in state.steps]
@@ -80,7 +79,7 @@ class Digest(msgspec.Struct, frozen=True):
     def with_missing(self, wanted: Iterable[Essential]) -> Digest:
         """Return the digest, completed by each thing in `wanted` that the digest's text lacks.
 
-        Each thing is added to the section for its kind, such as errors. A thing whose kind has no section is left out.
+        Each thing is added to the list for its kind, such as errors. A thing whose kind has no list is left out.
         """
         more: dict[str, tuple[str, ...]] = {}
         files, stated = self.state.files, self.stated

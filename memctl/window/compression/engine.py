@@ -175,7 +175,7 @@ class CompressionEngine:
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
     ) -> CompressionStep:
-        """Replace the beginning of a conversation by a digest, which is a summary in sections; the last turns stay.
+        """Replace the beginning of a conversation by a digest, which is a summary with headings; the last turns stay.
 
         At least the engine's `kept_turns` last turns stay. If there is a `target`, more turns stay, as long as the
         conversation then has at most `target` tokens. `earlier` lists the things that an earlier step had to keep, such

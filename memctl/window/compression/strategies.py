@@ -314,7 +314,7 @@ def compact(
     earlier: Sequence[Essential] = (),
     target: int | None = None,
 ) -> CompressionStep:
-    """Replace the beginning of a conversation by a digest, which is a summary in sections; the last turns stay.
+    """Replace the beginning of a conversation by a digest, which is a summary with headings; the last turns stay.
 
     At least the last `kept_turns` turns stay. If there is a `target`, more turns stay, as long as the conversation then
     has at most `target` tokens. A model `by` is asked once for the digest; rules make the digest if there is no model,

@@ -75,7 +75,10 @@ class ChangedBlock(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, block: ContentBlock, after: int, score: float | None = None) -> ChangedBlock:
-        """Return the ChangedBlock that describes the change of `block` from its present tokens to `after` tokens."""
+        """Return a description of the change of `block` from its present tokens to `after` tokens.
+
+        `score` is the block's score under the eviction policy, None without a policy.
+        """
         name, type_, tool, turn = block.block_id, block.content_type, block.tool_name, block.turn_created
         return cls(name, type_, tool, turn, block.token_count, after, score)
 
@@ -173,7 +176,7 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """The key by which units are sorted into the order of their eviction.
+        """The key by which units (blocks that are evicted together) are sorted into the order of their eviction.
 
         Units with lower scores come first. Among equal scores, the turn of the first block decides, then its id as a
         number (`9.2` before `10.1`). Definitions of tools come after all other units.

@@ -7,9 +7,9 @@ For example (rules.md#window-eviction):
     Full result in result-12.txt if needed.]
 
 A placeholder has at most 50 tokens, and fewer than the block. The placeholder of a large result also has an outline, of
-a few percent of the result's tokens: its lines with errors, definitions and places. With these the agent finds a part
-of the result again by its line number, and need not read the whole. In the conversation the placeholder of a tool's
-result is still the result of that call.
+a few percent of the result's tokens: its lines with errors, with definitions, and with the names of files and folders.
+With their line numbers the agent can read a part of the result again, instead of the whole. In the conversation, the
+placeholder of a tool's result takes the result's place, and so belongs to the same call.
 """
 
 from __future__ import annotations
@@ -82,9 +82,10 @@ def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_shar
 
 
 def outline(evicted: Evicted) -> list[str]:
-    """Return the lines of a tool's result that its outline may have, the most useful first: those with errors.
+    """Return the lines that the outline of a tool's result may have, the most useful first.
 
-    Definitions, keys and places follow.
+    First are lines with errors. Lines with definitions, with keys of JSON, or with the names of files follow.
+    `evicted` is the result.
     """
     block, call = evicted.block, evicted.call
     tool, arguments = (call.tool_name, call.arguments) if call else (block.tool_name, {})

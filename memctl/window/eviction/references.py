@@ -62,9 +62,9 @@ class TextCache(Generic[T]):
 
 
 class Similar(msgspec.Struct, frozen=True):
-    """The most similar newer block of a block, where blocks are pieces of a conversation such as tools' results.
+    """For a block of a conversation, such as a tool's result: the newer block that is most similar to it.
 
-    `to` is the id of that newer block, and `share` is the similarity from 0 to 1. `by` says how it was measured:
+    `to` is the id of the newer block, and `share` is the similarity from 0 to 1. `by` says how it was measured:
     "embeddings" or "word shingles" (runs of three words).
     """
 

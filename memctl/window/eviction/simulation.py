@@ -1,7 +1,7 @@
 """Replays a conversation under an eviction policy, request by request, to see what the policy would have cost.
 
 No model is asked and nothing is written: the requests are those of the conversation, and before each of them the policy
-may evict blocks. What it costs that an evicted block is needed later is called regret:
+may evict blocks. If an evicted block is needed later, getting it back costs tokens. This is called a regret:
 
 - A later block may name something that was evicted (by path, identifier or id; see `references`). The model would then
   have to fetch it again. Evicted content of every kind counts: results, answers, thinking. The model that wrote the
@@ -41,9 +41,9 @@ class Replay(msgspec.Struct, frozen=True):
 
     `unmanaged` is the sum over all requests without the policy, and `managed` the sum with it. `evictions` is how often
     the policy ran, and `evicted` how many blocks it evicted. `over_budget` is the number of requests that exceeded the
-    budget in spite of the policy; before each of them the window was emptied but for what must stay. `regrets` is how
-    often an evicted block was needed later, and `regret_tokens` how many tokens it took to get these blocks again.
-    `curve` has the tokens of each request, and `peak` is the largest of these numbers.
+    budget in spite of the policy; before each of them, everything that need not stay was taken out of the window.
+    `regrets` is how often an evicted block was needed later, and `regret_tokens` how many tokens it took to get these
+    blocks again. `curve` has the tokens of each request, and `peak` is the largest of these numbers.
     """
 
     policy: EvictionPolicy

@@ -108,7 +108,7 @@ _FIXED = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION, ContentType.US
 
 
 def check_blocks(given: object) -> None:
-    """Raise MemctlError unless the value is a list or tuple of ContentBlock."""
+    """Raise MemctlError unless `given` is a list or tuple of ContentBlock."""
     hint = "Conversation.parse(messages, counter).blocks are those of messages"
     argument_checks.instance(given, (list, tuple), "blocks", "a list of ContentBlock", hint)
     for block in given if isinstance(given, list | tuple) else ():
@@ -130,7 +130,7 @@ class TokenCounter(Protocol):
 def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
     """Return the number of tokens that a text has as the content of a block of type `content_type`.
 
-    For a call of a tool use `count_call`, which counts the name and the frame of the call, too.
+    For a call of a tool use `count_call`, which also counts the tool's name and what surrounds the call.
     """
     if not text:
         return 0

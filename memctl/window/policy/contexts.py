@@ -11,18 +11,18 @@ measured from the log of earlier batches and from the events of the workflow (`o
     threshold: 2000                   # SCS_THRESHOLD; else scs_threshold in config.yaml
     remaining_budget: 60000           # tokens left in the window
     delta_payload: 400                # tokens of the results that all parallel agents will return, together
-    unresolved_dependencies: [the schema comes first]
+    unresolved_dependencies: [the schema comes first]      # work that has to wait for other work
     pending_escalations: [security review of the login]    # high risk: security, legacy, network
     deferred_compressions: 1          # triggers that fired and were put off
     event_schema: true                # structured events are defined for all communication
     resumable: true                   # an agent can resume from its event
-    phase_boundary: false
-    batches_since_compression: 2
+    phase_boundary: false             # true: a phase, such as planning, has ended
+    batches_since_compression: 2      # batches of parallel work
     aws_before: 6500                  # tokens of the working set when the last batch began
-    events: 12                        # in the event stream
+    events: 12                        # of the workflow, since the last checkpoint
     scs_history: [1500, 1700, 1650]   # tokens after each of the last batches
     next_phase_scs: 300               # tokens that the next phase will add to the shared slice
-    parallel_denials: 0               # in a row
+    parallel_denials: 0               # how often in a row parallel work was refused
     unresolved_details: []            # what a compression would have to drop although it is needed
 """
 
@@ -229,9 +229,10 @@ class Debt(msgspec.Struct, frozen=True):
 
 
 def debt(found: Measures) -> Debt:
-    """Return the context debt of a measured context: text that repeats earlier blocks, or that is outdated.
+    """Return the context debt of a context: text that repeats earlier blocks, or that is outdated.
 
-    A block counts as repeated if at least 80 % of its words are in earlier blocks.
+    `found` has the context's blocks with their measures. A block counts as repeated if at least 80 % of its words are
+    in earlier blocks.
     """
     owed = [item for item in found.content if item.overlap.share >= _REPEATED or item.stale.share > 0]
     repeated = [item.overlap.share if item.overlap.share >= _REPEATED else 0.0 for item in owed]
@@ -317,9 +318,10 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
 
 
 def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
-    """Return the ways to make a measured context smaller, in the order in which they are to be tried.
+    """Return the ways to make a context smaller, in the order in which they are to be tried.
 
-    Each of them says how many tokens it would save; that is 0 if it would change nothing. `count` counts tokens.
+    Each of them says how many tokens it would save; that is 0 if it would change nothing. `found` has the context's
+    blocks with their measures, and `count` counts tokens.
     """
 
     def collapsed(item: Measured) -> int:

@@ -3,9 +3,9 @@
 A block ends where a reader sees a boundary: a heading, an empty line, a fence, a ruled line, an element, a key, a
 message. The format is recognised from the text; a text in no other format is read as Markdown.
 
-XML and YAML become a tree of elements or keys; so do the lines of a pack in memctl's short form, which begins with
-MEMORY, by their indentation. An element or key without others in it becomes a block, but neighbouring short ones are
-joined to one block. A long one of several paragraphs is split like Markdown.
+XML and YAML become a tree of elements or keys. The lines of a short pack (memctl's format "tokens", which begins with
+MEMORY) become a tree by their indentation. An element or key without others in it becomes a block, but neighbouring
+short ones are joined to one block. A long one of several paragraphs is split like Markdown.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _is_margin(text: str) -> bool:
 
 
 class Node:
-    """A node of the tree that is made of a structured text: of XML, YAML, or the short format of packs.
+    """A node of the tree that is made of a structured text: of XML, YAML, or a pack in the format "tokens".
 
     It has a title, attributes and children. `source` is the part of the structured text that is the node's own, without
     that of its children; `text` is what it says, without markup. `line` and `end` are the numbers of its first and last

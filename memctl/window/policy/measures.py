@@ -327,9 +327,9 @@ class Measured(NamedTuple):
     """A block with its measures: `overlap` with earlier blocks, what is `stale`, and its `weight` from 0 to 10.
 
     `before` is the number of tokens of all earlier blocks. `is_preserved` says whether the block must stay whatever the
-    task is. `is_relevant` says whether the block bears on the task; None means that this was not judged. It is not
-    judged without a task, nor for a block that a pack lists as left out. A block other than a record that must stay in
-    any case is either relevant or not judged.
+    task is. `is_relevant` says whether the block bears on the task. It is None if that was not judged: there was no
+    task, or a pack lists the block as left out. It is also None instead of False for a preserved block that shows no
+    record.
     """
 
     block: TextBlock
@@ -384,8 +384,8 @@ class Measures(NamedTuple):
 def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task: str = "") -> Measures:
     """Return the measures of a text; its relevance is only judged if there is a `task`.
 
-    `known` says which records of the memory no longer hold. `now` is the present time, by which dates are old. `count`
-    counts tokens.
+    `known` says which records of the memory no longer hold. `now` is the present time, from which the age of dates in
+    the text is counted. `count` counts tokens.
     """
     weighed = weights(parsed)
     again = overlaps(parsed.blocks)

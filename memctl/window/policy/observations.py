@@ -188,9 +188,9 @@ def compressions(events: Sequence[WorkflowEvent], workflow: str, since: str) -> 
 
 
 def no_ops(found: Sequence[WorkflowEvent]) -> int:
-    """Return how many of the given compressions saved less than 1 % of their tokens.
+    """Return how many compressions saved less than 1 % of their tokens.
 
-    Each compression is given as an event of a workflow.
+    `found` are the compressions, each as the event of a workflow that reports it.
     """
     return sum((one.compression_ratio or 0) < _NO_OP for one in found)
 

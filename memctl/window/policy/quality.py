@@ -1,8 +1,9 @@
 """The quality of a context: metrics with targets, triggers for a compression, and advice by line (rules.md#quality).
 
 Most metrics are shares of the tokens of all blocks. There are two exceptions: density is a share of the tokens of the
-whole text, and flow is a share of the tokens of the blocks with text. Health does not count markup as useless:
-otherwise a text that just meets the target of density, 75 %, could not meet the target of health, 80 %.
+whole text, and flow is a share of the tokens of the blocks with text. The metric health (the share of useful tokens)
+does not count markup as useless: otherwise a text that just meets the target of density, 75 %, could not meet the
+target of health, 80 %.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def tolerance(tokens: int) -> float:
 
 
 def metrics(found: Measures) -> list[QualityMetric]:
-    """Return all quality metrics of a measured text, such as relevance, redundancy and density."""
+    """Return all quality metrics of the text with the measures `found`, such as relevance and density."""
     unrelated, tokens = irrelevance(found), found.parsed.tokens
     of_task = "words of the task, weighted by how rare they are" if found.task else _NEEDS_TASK
     within = f"the limit for {tokens:,} tokens" if found.task else _NEEDS_TASK
@@ -96,32 +97,36 @@ def _metric(name: str, value: float | None, sign: str, target: float, how: str, 
 
 
 def redundancy(found: Measures) -> float:
-    """Return the fraction of a text's tokens that repeat earlier blocks (0 to 1)."""
+    """Return the fraction of tokens that repeat earlier blocks (0 to 1), in the text with the measures `found`."""
     return found.share(sum(item.block.tokens * item.overlap.share for item in found.blocks))
 
 
 def staleness(found: Measures) -> float:
-    """Return the fraction of a text's tokens that are outdated (0 to 1)."""
+    """Return the fraction of tokens that are outdated (0 to 1), in the text with the measures `found`."""
     return found.share(sum(item.block.tokens * item.stale.share for item in found.blocks))
 
 
 def density(found: Measures) -> float:
-    """Return the fraction of a text's tokens that say something (0 to 1); the others are markup and padding.
+    """Return the fraction of a text's tokens that say something (0 to 1).
 
+    The others are markup, and phrases without content such as "please note that". `found` has the measures of the text.
     The result is 1.0 for an empty text.
     """
     return found.useful_text_tokens / found.parsed.tokens if found.parsed.tokens else 1.0
 
 
 def irrelevance(found: Measures) -> float | None:
-    """Return the fraction of a text's tokens that do not bear on its task (0 to 1); None if it has no task."""
+    """Return the fraction of a text's tokens that do not bear on its task (0 to 1); None if it has no task.
+
+    `found` has the measures of the text, and its task.
+    """
     return found.share(sum(item.block.tokens for item in found.irrelevant)) if found.task else None
 
 
 def short_block_share(found: Measures) -> float:
     """Return the fraction of a text's tokens that are in blocks of at most 200 tokens; headings alone do not count.
 
-    The result is 1.0 for a text without blocks.
+    `found` has the measures of the text. The result is 1.0 for a text without blocks.
     """
     long = sum(item.block.tokens for item in long_blocks(found))
     content = sum(item.block.tokens for item in found.content)
@@ -131,18 +136,18 @@ def short_block_share(found: Measures) -> float:
 def health(found: Measures) -> float:
     """Return the fraction of a text's tokens that are relevant, not repeated and not outdated (0 to 1).
 
-    The result is 1.0 for an empty text.
+    `found` has the measures of the text. The result is 1.0 for an empty text.
     """
     return found.share(sum(item.useful for item in found.blocks)) if found.tokens else 1.0
 
 
 def long_blocks(found: Measures) -> list[Measured]:
-    """Return the blocks of a text that have more than 200 tokens, which count as too long."""
+    """Return the blocks with more than 200 tokens, which is too long, of the text with the measures `found`."""
     return [item for item in found.content if item.block.tokens > LONG_BLOCK]
 
 
 def critical(found: Measures) -> list[Measured]:
-    """Return the critical blocks of a text, in the order of the text.
+    """Return the critical blocks of the text with the measures `found`, in the order of the text.
 
     A block is critical if its weight (0 to 10) is at least 9. If there is a task, a weight of 7 is enough, but the
     block must bear on the task. Together the blocks have at most a quarter of the text's tokens, because critical
@@ -165,7 +170,8 @@ def critical(found: Measures) -> list[Measured]:
 def position(found: Measures, items: Sequence[Measured]) -> float | None:
     """Return where in a text the blocks `items` begin on average: 0.0 is the start of the text, 1.0 its end.
 
-    Larger blocks count more in the average. The result is None if there are no blocks.
+    `found` has the measures of the text. Larger blocks count more in the average. The result is None if there are no
+    blocks.
     """
     tokens = sum(item.block.tokens for item in items)
     return sum(item.before * item.block.tokens for item in items) / tokens / found.tokens if tokens else None
@@ -174,7 +180,8 @@ def position(found: Measures, items: Sequence[Measured]) -> float | None:
 def disorder(found: Measures) -> float:
     """Return the fraction of all pairs of blocks in which the less important block comes first.
 
-    Pairs of equally important blocks do not count.
+    `found` has the blocks of a text with their weights, which say how important they are. Pairs of equally important
+    blocks do not count.
     """
     seen = [0] * 11
     wrong = pairs = 0
@@ -188,9 +195,9 @@ def disorder(found: Measures) -> float:
 def boundaries(found: Measures) -> tuple[int, int, list[Measured]]:
     """Return how many visible boundaries a text has, how many it needs, and the blocks before which one is missing.
 
-    A text needs a boundary, such as a heading, where the type of the blocks (text, code or data) changes, and one more
-    for every 500 tokens. One is missing before a block if its type differs from that of the block before, and no more
-    than an empty line is between them.
+    `found` has the measures of the text. A text needs a boundary, such as a heading, where the type of the blocks
+    (text, code or data) changes, and one more for every 500 tokens. One is missing before a block if its type differs
+    from that of the block before, and no more than an empty line is between them.
     """
     items = found.content
     missing = [b for a, b in pairwise(items) if _type(a) != _type(b) and not b.block.is_marked]
@@ -226,7 +233,7 @@ class Signal(msgspec.Struct, frozen=True):
 
 
 def signals(found: Measures, performance: Performance | None = None) -> list[Signal]:
-    """Return all triggers for a compression, each with whether it fired for a measured text.
+    """Return all triggers for a compression, each with whether it fired for the text with the measures `found`.
 
     Those about performance come first, then those about relevance and structure. `performance` is the performance of
     the model in the session whose context the text is, None if it is not known.
@@ -311,7 +318,7 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advice(found: Measures) -> list[Advice]:
-    """Return the changes that would improve a measured text, those that save the most tokens first."""
+    """Return the changes that would improve the text with the measures `found`, the most tokens saved first."""
     changes = [change for item in found.content for change in _of_block(item, found)]
     changes += [*_structure(found), *_dense(found)]
     return sorted(changes, key=lambda change: (-change.saves, change.line))

@@ -91,7 +91,7 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def structured(self) -> list[Context]:
-        """The contexts that are written in XML or JSON, and so may be structured events."""
+        """The contexts that are written in XML or JSON, the forms in which agents can exchange events."""
         return [one for one in self.contexts if one.measures.parsed.format in EVENT_FORMATS]
 
 
@@ -127,7 +127,10 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 class Rule(NamedTuple):
-    """A rule with a limit: its number, its name, the function that measures, and what to do about an excess."""
+    """A rule with a limit, on a value of the agents' contexts.
+
+    `measure` is the function that measures the value, and `help` says what to do if it exceeds the limit.
+    """
 
     number: int
     name: str

@@ -96,7 +96,10 @@ def _last_errors(blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
 
 
 def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list[Essential]:
-    """Return those essentials of `wanted` that a conversation's blocks contain."""
+    """Return those things in `wanted` that a conversation's blocks contain.
+
+    `wanted` are things that must survive a compression.
+    """
     wanted = list(wanted)
     lost = set(missing(wanted, blocks)) if wanted else ()
     return [one for one in wanted if one not in lost]
@@ -133,7 +136,7 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
 
 
 def block_of(made: Statement) -> str:
-    """Return what must survive of a statement, which is a text under a label such as `Decision:`, on one line.
+    """Return what must survive of the statement `made`, a text under a label such as `Decision:`, on one line.
 
     For a short statement of a decision, issue, to-do or learning on one line, this is the text behind the label. For
     others it is the whole statement with its label; but of a statement of more than 4,000 characters only the first
@@ -176,17 +179,17 @@ def named_in(text: str) -> list[Essential]:
 
 
 def missing(wanted: Iterable[Essential], blocks: Iterable[ContentBlock]) -> list[Essential]:
-    """Return those essentials of `wanted` that a conversation's blocks do not contain.
+    """Return those things in `wanted` that a conversation's blocks do not contain.
 
-    A decision or an open issue may be there in other words.
+    `wanted` are things that must survive a compression. A decision or an open issue may survive in other words.
     """
     return missing_in(wanted, "\n".join(block.content for block in blocks))
 
 
 def missing_in(wanted: Iterable[Essential], text: str) -> list[Essential]:
-    """Return those essentials of `wanted` that a text does not contain.
+    """Return those things in `wanted` that a text does not contain.
 
-    A decision or an open issue may be there in other words.
+    `wanted` are things that must survive a compression. A decision or an open issue may survive in other words.
     """
     plain = " ".join(text.split())
     lost = [one for one in wanted if not one.is_in(plain)]

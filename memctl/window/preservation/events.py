@@ -1,4 +1,6 @@
-"""Reads a conversation as events, from which summaries of sessions are made, too, so that both find the same things.
+"""Reads a conversation as events, such as prompts and failures, so that a compression knows what must not be lost.
+
+Summaries of sessions are made from such events, too, so that nothing counts as important in only one of the two.
 
 A digest is the text that a compaction put in the place of older messages. The digests of earlier compactions are read
 as well, because nothing else remains of the messages that they replaced.
@@ -137,10 +139,10 @@ def _stated(event: Event) -> str:
 
 
 def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
-    """Return what happened in events, and the same as a Part of a session, in which `session.progress` finds progress.
+    """Return what happened in events, and the input from which `session.progress` finds out how far the task is.
 
-    The events are as `events_of` returns them: a digest of an earlier compaction is of the kind DIGEST, and not a
-    prompt.
+    This input has the same events, and the statements, failures and files found in them. The events are as `events_of`
+    returns them: a digest of an earlier compaction is of the kind DIGEST, and not a prompt.
     """
     events = [*events]
     happened = of_known(events)
@@ -246,7 +248,7 @@ def is_digest(text: str) -> bool:
 
 
 def sections(text: str) -> Sections:
-    """Return the lines of a digest, by the names of its sections, such as "Decisions"; bullets are removed."""
+    """Return the lines of a digest, by the heading above them, such as "Decisions"; bullets are removed."""
     found: dict[str, tuple[str, ...]] = {}
     for part in text.split("\n\n")[1:]:
         name, _, rest = part.partition(":\n")

@@ -108,7 +108,7 @@ def limit_of(
     MemctlError if the size can't be found.
 
     `compacted` is the number of tokens at which the host compacted by itself, 0 if it did not. It matters for models
-    that may have a large or a small window: if it fits into the small window, the window is small.
+    that may have a large or a small window: if this number fits into the small one, the window is small.
     """
     argument_checks.texts(model=model)
     argument_checks.numbers(seen=seen, compacted=compacted)

@@ -73,9 +73,9 @@ def renamed_stepwise(repository: Repository, paths: Iterable[str], head: str) ->
         words = iter(git.read(args, repository.top, stdin.encode()).split(b"\0"))
         pairs = {git.decode_path(next(words)): git.decode_path(next(words)) for word in words if word}
         present = {path: path for path in gone} | present  # the files of folders
-        present = {old: pairs.get(path, path) if path in gone else path for old, path in present.items()}
+        present = {old: pairs.get(path, "") if path in gone else path for old, path in present.items()}
         moving = {pairs[path] for path in gone if path in pairs}
-    return {old: path for old, path in present.items() if path != old}
+    return {old: path for old, path in present.items() if path not in ("", old)}
 
 
 def _deletions(repository: Repository, paths: Iterable[str], head: str) -> dict[str, str]:

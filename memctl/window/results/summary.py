@@ -28,14 +28,13 @@ _NEEDED = "Referred to elsewhere"
 class ResultSummary(msgspec.Struct, frozen=True):
     """The summary of a tool's result: its text and tokens, and the tokens of the whole result (`before`).
 
-    `form` is the form of the output, and `left_out` the number of rows that the summary leaves out.
+    `form` is the form of the output.
     """
 
     text: str
     tokens: int
     before: int
     form: str
-    left_out: int
 
 
 def summarize(
@@ -72,7 +71,7 @@ def summarize(
     tokens = count(summary)
     if tokens > before * (1 - LEAST_GAIN):
         return None
-    return ResultSummary(summary, tokens, before, output.form, len(found) - number)
+    return ResultSummary(summary, tokens, before, output.form)
 
 
 def _needed(text: str, needed: Collection[str], found: list[SummaryLine]) -> Iterator[SummaryLine]:

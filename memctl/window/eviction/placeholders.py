@@ -24,7 +24,15 @@ from memctl.text.fit import cut
 from memctl.text.fit import most as most_of
 from memctl.tokens.families import is_pack
 from memctl.window.eviction.references import DIGITS
-from memctl.window.messages.content import EVICTED, SUMMED_UP, ContentBlock, ContentType, TokenCounter, recount
+from memctl.window.messages.content import (
+    EVICTED,
+    PATH_ARGUMENTS,
+    SUMMED_UP,
+    ContentBlock,
+    ContentType,
+    TokenCounter,
+    recount,
+)
 from memctl.window.results import rows
 from memctl.window.results.rows import FOUND, key_line, plain
 
@@ -34,7 +42,6 @@ _LONG = 200  # characters of an argument that are too many to keep
 _LONGEST_NAME = 40
 _MOST_LISTED = 3  # different contents of merged blocks that are listed
 _LABELS = (60, 28, 12)  # characters of what a call was asked: as many as let what it found fit
-_PATHS = ("file_path", "notebook_path", "path", "filename")
 _LOOKS = re.compile(r"read|view|cat|open|grep|glob|search|find|list|ls|fetch|get|query|show|status|log", re.IGNORECASE)
 _WRITES = re.compile(r"write|edit|replace|create|insert|patch|save|update|append", re.IGNORECASE)
 
@@ -220,6 +227,6 @@ def _back(evicted: Evicted) -> str:
         return ""
     if _LOOKS.search(call.tool_name):
         return "Call it again if needed."
-    if _WRITES.search(call.tool_name) and any(name in call.arguments for name in _PATHS):
+    if _WRITES.search(call.tool_name) and any(name in call.arguments for name in PATH_ARGUMENTS):
         return "The file has it."
     return "Rerun if harmless."

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,6 +28,9 @@ from memctl.window.messages import reading
 from memctl.window.preservation import checklist, essentials, events
 from memctl.window.preservation.checklist import Entry
 from memctl.window.preservation.essentials import Essential
+
+if TYPE_CHECKING:
+    from memctl.providers.provider import Provider
 
 TARGET = 0.85  # of the questions
 JUDGE, FACTS = "judge", "facts"
@@ -58,12 +61,6 @@ _WORD = re.compile(r"[\w][\w./:-]*\w|\w")
 
 
 Ask = Callable[[str, str], str]  # a system prompt and a prompt -> the answer
-
-
-class Answering(Protocol):
-    """Something that answers a prompt, such as a provider that the user has set up."""
-
-    def answer(self, prompt: str) -> str: ...
 
 
 _ANSWER = (
@@ -199,7 +196,7 @@ def evaluate(
     return _scored(answers, JUDGE, panel.calls)
 
 
-def judge_by(provider: Answering) -> Ask:
+def judge_by(provider: Provider) -> Ask:
     """Return a judge for `evaluate` that asks `provider`.
 
     A provider takes one text, so the judge's system prompt and prompt are joined, with an empty line between them.
@@ -384,10 +381,10 @@ def _question_about(one: Essential) -> Question:
     if one.kind == essentials.NUMBER:
         return Question(f"Is the figure {text} still there?", one.kind, (text,))
     if one.kind == essentials.CONSTRAINT:  # as it is written: a prohibition without its "never" is none
-        return Question(f"What does the user insist on? ({cut(one_line(text), 60)})", one.kind, (text.rstrip(" .!"),))
+        return Question(f"What does the user insist on? ({cut(text, 60)})", one.kind, (text.rstrip(" .!"),))
     if one.kind == essentials.TASK:
         return Question("What is the task?", one.kind, said=one_line(first_sentence(one.text)))
-    return Question(f"{_ASKED[one.kind]} ({cut(one_line(text), 60)})", one.kind, said=text)
+    return Question(f"{_ASKED[one.kind]} ({cut(text, 60)})", one.kind, said=text)
 
 
 def _can_tell(question: Question) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.window.eviction.engine import ChangedBlock
-from memctl.window.steps import COMPACTION, EVICTION
+from memctl.window.steps import EVICTION
 
 if TYPE_CHECKING:
     from memctl.window.messages.conversation import Conversation
@@ -104,7 +104,7 @@ class Cascade(msgspec.Struct, frozen=True):
     @property
     def is_compacted(self) -> bool:
         """Whether a compaction was among the steps."""
-        return any(step.name in (CompressionStrategy.COMPACTION.value, COMPACTION) for step in self.steps)
+        return any(step.name == CompressionStrategy.COMPACTION.value for step in self.steps)
 
     @property
     def evicted(self) -> int:

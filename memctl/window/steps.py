@@ -52,5 +52,5 @@ def steps_at(utilization: float, steps: Mapping[float, str], compaction_from: fl
     `steps` maps the utilisation from which on a step is allowed to the step's name. A compaction is allowed only from
     `compaction_from` on. With STEPS, 0.86 allows `tool_result_summarization` and `progressive`.
     """
-    found = [steps[least] for least in sorted(steps) if least <= utilization]
-    return [step for step in found if step != COMPACTION or utilization >= compaction_from]
+    names = [steps[least] for least in sorted(steps) if least <= utilization]
+    return [step for step in names if step != COMPACTION or utilization >= compaction_from]

@@ -56,8 +56,8 @@ def usual_growth(sessions: Iterable[Curve]) -> float:
     A session has too few requests to count if its `Curve.growth` is None. With fewer than five sessions that count the
     result is 850.
     """
-    found = [growth for session in sessions if (growth := session.growth) is not None]
-    return float(round(median(found))) if len(found) >= _FEWEST_SESSIONS else float(USUAL_GROWTH)
+    growths = [growth for session in sessions if (growth := session.growth) is not None]
+    return float(round(median(growths))) if len(growths) >= _FEWEST_SESSIONS else float(USUAL_GROWTH)
 
 
 def of_transcript(window: Window) -> Curve:
@@ -65,17 +65,17 @@ def of_transcript(window: Window) -> Curve:
     return Curve(window.requests, window.compactions, window.beginning, times=window.times)
 
 
-def of_blocks(found: Sequence[ContentBlock], overhead: int = 0) -> Curve:
+def of_blocks(blocks: Sequence[ContentBlock], overhead: int = 0) -> Curve:
     """Return the curve of counted messages: the tokens at the end of each turn.
 
     `overhead` are the tokens of the request beside those of its blocks.
     """
     ends: dict[int, int] = {}
     tokens = overhead
-    for block in found:
+    for block in blocks:
         tokens += block.token_count
         ends[block.turn_created] = tokens
-    points = tuple(ends[turn] for turn in sorted(ends) if turn > 0) or ((tokens,) if found else ())
+    points = tuple(ends[turn] for turn in sorted(ends) if turn > 0) or ((tokens,) if blocks else ())
     return Curve(points, source=CLIENT_ESTIMATED)
 
 

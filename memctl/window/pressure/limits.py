@@ -116,13 +116,13 @@ def limit_of(
 
     if window is not None:
         return limit(window, "given")
-    named = window_of(model)
-    if host == CLAUDE_CODE and named == model_windows.LARGE:
+    by_name = window_of(model)
+    if host == CLAUDE_CODE and by_name == model_windows.LARGE:
         known = model_windows.claude_window(model, seen, compacted)
-        if known < named:
+        if known < by_name:
             return limit(of_host(known), f"the window of {model}, which the host compacted at {compacted:,} tokens")
-    if named is not None and seen <= named:
-        return limit(of_host(named), f"the window of {model}", is_assumed=_is_assumed(model))
+    if by_name is not None and seen <= by_name:
+        return limit(of_host(by_name), f"the window of {model}", is_assumed=_is_assumed(model))
     sizes = _CLAUDES if host == CLAUDE_CODE or "claude" in model.lower() else _ALL
     larger = next((known for known in sizes if known >= seen), None) if seen else None
     if larger is None:

@@ -425,7 +425,7 @@ class _Candidates:
             is_alone = block.message >= 0 and self._sizes[block.message] == len(group)
             left = count(GONE, ContentType.ASSISTANT_RESPONSE, counter) if is_alone else 0
             return {member.block_id: None for member in group}, left
-        text = self._placeholders.shorten_arguments(block, counter) if block.is_call else self._placeholder(block)
+        text = self._placeholders.shorten_arguments(block) if block.is_call else self._placeholder(block)
         return (None, 0) if text is None else ({block.block_id: text}, recount(block, text, counter))
 
     def _placeholder(self, block: ContentBlock) -> str | None:

@@ -138,16 +138,13 @@ def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> st
     return next((text for parts in tried if (text := _fit_middle(block, parts, most, counter)[1])), None)
 
 
-def shorten_arguments(call: ContentBlock, counter: TokenCounter) -> str | None:
-    """Return the arguments of a call of a tool as JSON without their long texts; None if that saves nothing."""
+def shorten_arguments(call: ContentBlock) -> str | None:
+    """Return the arguments of a call of a tool as JSON without their long texts; None if that is not possible."""
     arguments = call.arguments
-    if not arguments:
-        return None
     try:
-        text = msgspec.json.encode(_short(arguments)).decode()
+        return msgspec.json.encode(_short(arguments)).decode() if arguments else None
     except RecursionError:
         return None
-    return text if recount(call, text, counter) < call.token_count else None
 
 
 def _short(value: Any) -> Any:

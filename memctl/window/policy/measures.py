@@ -82,18 +82,18 @@ def clusters(blocks: list[TextBlock]) -> list[list[TextBlock]]:
     are compared, and a block that is like no other is in no group.
     """
     largest = sorted(blocks, key=lambda block: -block.tokens)[:_COMPARED]
-    found = [(block, terms(block.text)) for block in largest]
-    group = list(range(len(found)))
-    for one, (_, ours) in enumerate(found):
-        for other, (_, theirs) in enumerate(found[:one]):
+    entries = [(block, terms(block.text)) for block in largest]
+    group = list(range(len(entries)))
+    for place, (_, ours) in enumerate(entries):
+        for other, (_, theirs) in enumerate(entries[:place]):
             smaller = min(len(ours), len(theirs))
-            if smaller > 2 and group[one] != group[other] and len(ours & theirs) >= ALIKE * smaller:
-                old, new = group[one], group[other]
+            if smaller > 2 and group[place] != group[other] and len(ours & theirs) >= ALIKE * smaller:
+                old, new = group[place], group[other]
                 group = [new if number == old else number for number in group]
-    named: dict[int, list[TextBlock]] = {}
-    for number, (block, _) in zip(group, found, strict=True):
-        named.setdefault(number, []).append(block)
-    return [sorted(members, key=lambda block: block.number) for members in named.values() if len(members) > 1]
+    groups: dict[int, list[TextBlock]] = {}
+    for number, (block, _) in zip(group, entries, strict=True):
+        groups.setdefault(number, []).append(block)
+    return [sorted(members, key=lambda block: block.number) for members in groups.values() if len(members) > 1]
 
 
 CRITICAL = 9  # the weight from which a block is critical information

@@ -24,15 +24,8 @@ from memctl.text.fit import cut
 from memctl.text.fit import most as most_of
 from memctl.tokens.families import is_pack
 from memctl.window.eviction.references import DIGITS
-from memctl.window.messages.content import (
-    EVICTED,
-    PATH_ARGUMENTS,
-    SUMMED_UP,
-    ContentBlock,
-    ContentType,
-    TokenCounter,
-    recount,
-)
+from memctl.window.messages import content
+from memctl.window.messages.content import EVICTED, SUMMED_UP, ContentBlock, ContentType, TokenCounter, recount
 from memctl.window.results import rows
 from memctl.window.results.rows import FOUND, key_line, plain
 
@@ -126,15 +119,15 @@ def merge_line(
 def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | None:
     block = evicted.block
     most = min(most, block.token_count - 1)
-    content = f"Nearly the same as {evicted.same_as}" if evicted.same_as else _content(evicted)
+    middle = f"Nearly the same as {evicted.same_as}" if evicted.same_as else _content(evicted)
     what = f"{EVICTED}{block.content_type.value} from turn {block.turn_created}"
     back = _back(evicted)
     heads = [f"{what} ({label})." if label else f"{what}." for label in (_label(evicted.call, n) for n in _LABELS)]
-    fitted = [_fit_middle(block, (head, content, back), most, counter) for head in dict.fromkeys(heads)]
+    fitted = [_fit_middle(block, (head, middle, back), most, counter) for head in dict.fromkeys(heads)]
     if best := max(fitted, key=lambda fit: fit[0])[1]:
         return best
     bare_head = f"{what} ({_label(evicted.call, 0)})." if evicted.call else f"{what}."
-    tried = [(bare_head, content, back), (heads[1], content, ""), (heads[1], "", back), (f"{what}.", "", "")]
+    tried = [(bare_head, middle, back), (heads[1], middle, ""), (heads[1], "", back), (f"{what}.", "", "")]
     return next((text for parts in tried if (text := _fit_middle(block, parts, most, counter)[1])), None)
 
 
@@ -224,6 +217,6 @@ def _back(evicted: Evicted) -> str:
         return ""
     if _LOOKS.search(call.tool_name):
         return "Call it again if needed."
-    if _WRITES.search(call.tool_name) and any(name in call.arguments for name in PATH_ARGUMENTS):
+    if _WRITES.search(call.tool_name) and any(name in call.arguments for name in content.PATH_ARGUMENTS):
         return "The file has it."
     return "Rerun if harmless."

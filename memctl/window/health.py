@@ -81,8 +81,8 @@ class HealthSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     def value(self, metric: str) -> float | None:
         """Return the value of the metric with the name `metric`, such as "utilization"; None if it was not measured."""
-        found: float | None = getattr(self, metric)
-        return found
+        measured: float | None = getattr(self, metric)
+        return measured
 
 
 class Alert(msgspec.Struct, frozen=True):
@@ -159,7 +159,7 @@ class HealthMetric(msgspec.Struct, frozen=True):
         Means are compared so that a loop which regularly reads a large file raises no alarm.
         """
         value = history[-1].value(self.name)
-        before = [found for one in history[:-1] if (found := one.value(self.name)) is not None][BURN_TURNS:]
+        before = [past for snapshot in history[:-1] if (past := snapshot.value(self.name)) is not None][BURN_TURNS:]
         usual = sum(before) / len(before) if len(before) >= FEWEST else 0.0
         if value is None or usual <= 0 or value <= SPIKE * usual:
             return None
@@ -226,8 +226,8 @@ def alerts(
     if not history:
         return []
     limits = limits or AlertThresholds()
-    found = (METRICS[name].judge(history, limits) for name in METRICS if name in metrics)
-    return sorted((one for one in found if one is not None), key=lambda alert: alert.level is not AlertLevel.CRITICAL)
+    raised = [alert for name in METRICS if name in metrics and (alert := METRICS[name].judge(history, limits))]
+    return sorted(raised, key=lambda alert: alert.level is not AlertLevel.CRITICAL)
 
 
 def watch(snapshot: HealthSnapshot) -> list[Alert]:
@@ -343,9 +343,9 @@ class ContextHealthMonitor:
         """
         from memctl.window import fidelity
 
-        found = fidelity.evaluate(original, compressed, self.questions, judge)
-        self.record_fidelity(found.score)
-        return found
+        result = fidelity.evaluate(original, compressed, self.questions, judge)
+        self.record_fidelity(result.score)
+        return result
 
     def collect(
         self,
@@ -383,13 +383,13 @@ class ContextHealthMonitor:
         `on_alert` is called for each alarm that the health snapshot before did not raise.
         """
         self._history.append(snapshot)
-        found = self.check_alerts()
-        begun = [alert for alert in found if alert.metric not in self._alarming]
-        self._alarming = {alert.metric for alert in found}
+        alarms = self.check_alerts()
+        begun = [alert for alert in alarms if alert.metric not in self._alarming]
+        self._alarming = {alert.metric for alert in alarms}
         if self.on_alert:
             for alert in begun:
                 self.on_alert(alert)
-        return found
+        return alarms
 
     def check_alerts(self) -> list[Alert]:
         """Return the alarms that the last health snapshot raises, the most serious first."""
@@ -401,7 +401,5 @@ class ContextHealthMonitor:
         The direction is "insufficient_data" for a metric that has a value in fewer than five of them.
         """
         recent = self.history[-RECENT:]
-        return {
-            name: trend([(turn, value) for turn, one in enumerate(recent) if (value := one.value(name)) is not None])
-            for name in METRICS
-        }
+        rows = {name: [(turn, snapshot.value(name)) for turn, snapshot in enumerate(recent)] for name in METRICS}
+        return {name: trend([(turn, value) for turn, value in row if value is not None]) for name, row in rows.items()}

@@ -23,7 +23,7 @@ from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.result import Step
 from memctl.window.health import HealthSnapshot, Trend
-from memctl.window.messages.content import ContentType
+from memctl.window.messages.content import COMMAND_ARGUMENTS, PATH_ARGUMENTS, ContentType
 from memctl.window.messages.conversation import Conversation
 from memctl.window.pressure.monitor import PressureReading, PressureZone, Thresholds
 from memctl.window.steps import ALL, EVICTION, RESULTS, SUB_AGENT
@@ -31,8 +31,6 @@ from memctl.window.steps import ALL, EVICTION, RESULTS, SUB_AGENT
 EMERGENCY = 0.95  # of what can be filled; rules.md#window-manager
 SOON = 2  # turns until red, below which old results go although the zone is yellow
 _RESERVE = 0.03  # of the window: what placeholders and the last calls take; what does not fit then is shortened late
-_FILES = ("file_path", "path", "filename", "notebook_path")
-_COMMANDS = ("command", "cmd")
 _LOOKS = re.compile(r"read|view|cat|open|file", re.IGNORECASE)
 
 
@@ -162,11 +160,11 @@ def range_hint(tool: str, arguments: Mapping[str, Any] | None, output: str, toke
 
 def _range(tool: str, arguments: Mapping[str, Any], lines: int) -> str:
     """Return a call that gives the first lines of what a call gave."""
-    command = next((str(arguments[name]) for name in _COMMANDS if arguments.get(name)), "")
+    command = next((str(arguments[name]) for name in COMMAND_ARGUMENTS if arguments.get(name)), "")
     if command:
         shown = command if len(command) <= 80 else "…"
         return f"{tool}: {shown} | sed -n '1,{lines}p'"
-    path = next((name for name in _FILES if arguments.get(name)), "")
+    path = next((name for name in PATH_ARGUMENTS if arguments.get(name)), "")
     if path and _LOOKS.search(tool):
         return f"{tool} with {path}={arguments[path]!r}, offset=1, limit={lines}"
     return f"{tool} for less of it, such as {lines:,} of the {'entries' if lines > 1 else 'parts'}"

@@ -57,7 +57,7 @@ def component_of(given: Component) -> BudgetComponent:
     except ValueError:
         raise MemctlError(
             f"there is no component {given!r}",
-            f"components are {', '.join(one.value for one in BudgetComponent)}",
+            f"components are {', '.join(part.value for part in BudgetComponent)}",
             USAGE,
         ) from None
 
@@ -181,8 +181,8 @@ def allocate(window: int, profile: Profile) -> list[Portion]:
     for plan, tokens in zip(profile.plans, amounts, strict=True):
         share = SHARES[plan.name]
         parts = divide(tokens, [*plan.parts.values()])
-        named = list(zip(plan.parts, parts, strict=True))
-        portions.append(Portion(share, tokens, max(tokens, window * share.most // 1000), named))
+        purposes = list(zip(plan.parts, parts, strict=True))
+        portions.append(Portion(share, tokens, max(tokens, window * share.most // 1000), purposes))
     return portions
 
 
@@ -195,11 +195,11 @@ def divide(total: int, weights: Sequence[int]) -> list[int]:
     whole = sum(weights)
     if not whole:
         return [0] * len(weights)
-    found = [total * weight // whole for weight in weights]
+    parts = [total * weight // whole for weight in weights]
     order = sorted(range(len(weights)), key=lambda i: (-(total * weights[i] % whole), i))
-    for index in order[: total - sum(found)]:
-        found[index] += 1
-    return found
+    for index in order[: total - sum(parts)]:
+        parts[index] += 1
+    return parts
 
 
 def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, int]:
@@ -382,7 +382,7 @@ def level(used: int, window: int) -> CapacityLevel:
 
     `window` is the size of the window in tokens.
     """
-    return next(found for found in LEVELS if used * 100 >= found.least * window)
+    return next(candidate for candidate in LEVELS if used * 100 >= candidate.least * window)
 
 
 class TypeUsage(msgspec.Struct, frozen=True):
@@ -502,5 +502,5 @@ def team(window: int, agents: int = AGENTS) -> Team:
     shared, own = divide(window, [80_000, 120_000])
     coordination = scaled(sum(_COORDINATION.values()), window)
     parts = divide(coordination, [*_COORDINATION.values()])
-    named = list(zip(_COORDINATION, parts, strict=True))
-    return Team(agents, agents * window, shared, agents * own, coordination, named)
+    purposes = list(zip(_COORDINATION, parts, strict=True))
+    return Team(agents, agents * window, shared, agents * own, coordination, purposes)

@@ -164,8 +164,8 @@ class TokenBudgetManager:
         self.on_soft_warning = on_soft_warning
         self.on_hard_violation = on_hard_violation
         allocations = DEFAULT if allocations is None else allocations
-        given = profile(allocations).allocations if isinstance(allocations, str) else allocations
-        limits = limits_of(max_context_tokens, given)
+        shares = profile(allocations).allocations if isinstance(allocations, str) else allocations
+        limits = limits_of(max_context_tokens, shares)
         self.budgets = {part: ComponentBudget(limit, 0, soft_limit_pct) for part, limit in limits.items()}
         self._burnt: deque[int] = deque(maxlen=BURN_TURNS)
         self._burnt_by: dict[BudgetComponent, deque[int]] = {part: deque(maxlen=BURN_TURNS) for part in limits}
@@ -189,9 +189,9 @@ class TokenBudgetManager:
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
             raise ValueError("tokens can't be negative")
-        given = min(tokens, self.budgets[part := component_of(component)].used)
-        self._add(part, -given)
-        return given
+        released = min(tokens, self.budgets[part := component_of(component)].used)
+        self._add(part, -released)
+        return released
 
     def record_turn(self, tokens: int | Mapping[BudgetComponent, int]) -> None:
         """Record how many tokens one turn added, from which `burn_rate` and the forecasts are computed.
@@ -203,10 +203,10 @@ class TokenBudgetManager:
             self._burnt.append(tokens)
             return
         argument_checks.instance(tokens, Mapping, "tokens", "a number, or a mapping by component")
-        given = {component_of(part): number for part, number in tokens.items()}
-        self._burnt.append(sum(given.values()))
+        by_part = {component_of(part): number for part, number in tokens.items()}
+        self._burnt.append(sum(by_part.values()))
         for part, burnt in self._burnt_by.items():
-            burnt.append(given.get(part, 0))
+            burnt.append(by_part.get(part, 0))
 
     def check_before_add(self, component: Component, tokens_to_add: int) -> Verdict:
         """Return a verdict on whether `tokens_to_add` tokens may be added to a component; nothing is added.
@@ -352,11 +352,11 @@ def use_by_component(conversation: Conversation) -> dict[BudgetComponent, int]:
     The tokens of a request that belong to no block of the conversation, such as those that each message has besides its
     content, count as message history.
     """
-    found = dict.fromkeys(BudgetComponent, 0)
+    used = dict.fromkeys(BudgetComponent, 0)
     for block in conversation.blocks:
-        found[COMPONENTS[block.content_type]] += block.token_count
-    found[BudgetComponent.MESSAGE_HISTORY] += conversation.overhead
-    return found
+        used[COMPONENTS[block.content_type]] += block.token_count
+    used[BudgetComponent.MESSAGE_HISTORY] += conversation.overhead
+    return used
 
 
 def settle(budgets: TokenBudgetManager, conversation: Conversation) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.window.eviction.engine import ChangedBlock
-from memctl.window.steps import COMPACTION, EVICTION
+from memctl.window.steps import EVICTION
 
 if TYPE_CHECKING:
     from memctl.window.messages.conversation import Conversation
@@ -109,7 +109,7 @@ class Cascade(msgspec.Struct, frozen=True):
     @property
     def is_compacted(self) -> bool:
         """Whether one of the steps was a compaction, which replaces the beginning by a digest."""
-        return any(step.name in (CompressionStrategy.COMPACTION.value, COMPACTION) for step in self.steps)
+        return any(step.name == CompressionStrategy.COMPACTION.value for step in self.steps)
 
     @property
     def evicted(self) -> int:

@@ -131,8 +131,8 @@ class ScoringInput(msgspec.Struct, frozen=True):
 
     def duplication(self, block: ContentBlock) -> float:
         """Return how similar the most similar newer block is to `block` (0 to 1); 0 if no newer block is similar."""
-        found = self.similar.get(block.block_id)
-        return found.share if found else 0.0
+        match = self.similar.get(block.block_id)
+        return match.share if match else 0.0
 
 
 class EvictionScorer(Protocol):

@@ -126,13 +126,13 @@ class Conversation(msgspec.Struct, frozen=True):
     @property
     def uncounted(self) -> dict[str, int]:
         """How many parts of the messages have no text and no known size, by their type, such as {"document": 1}."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for message in self.messages:
             for element in elements(message):
                 for block in element.blocks if element.type != THINKING else ():
                     if block.type == OTHER and image_tokens(block.arguments) is None:
-                        found[block.name] = found.get(block.name, 0) + 1
-        return found
+                        counts[block.name] = counts.get(block.name, 0) + 1
+        return counts
 
     @property
     def current_turn(self) -> int:

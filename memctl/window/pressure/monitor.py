@@ -295,8 +295,8 @@ def trimmed_mean(steps: Sequence[int]) -> float:
     At least one number is left out at each end; but with fewer than 5 numbers all count.
     """
     cut = max(1, int(len(steps) * _TRIM)) if len(steps) >= _FEWEST_TRIMMED else 0
-    kept = sorted(steps)[cut : len(steps) - cut]
-    return sum(kept) / len(kept) if kept else 0.0
+    middle = sorted(steps)[cut : len(steps) - cut]
+    return sum(middle) / len(middle) if middle else 0.0
 
 
 def expected_growth(steps: Sequence[int], usual: float = 0) -> float:

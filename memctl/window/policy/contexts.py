@@ -231,7 +231,7 @@ class Debt(msgspec.Struct, frozen=True):
 def debt(measures: Measures) -> Debt:
     """Return the context debt of a measured context: text that repeats earlier blocks, or that is outdated.
 
-    `measures` has the context's blocks with their measures. A block counts as repeated if at least 80 % of its words are
+    `measures` has the context's blocks. A block counts as repeated if at least 80 % of its words are
     in earlier blocks.
     """
     owed = [item for item in measures.content if item.overlap.share >= _REPEATED or item.stale.share > 0]

@@ -27,28 +27,31 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
     cls=MultiFileCommand,
     examples=(
         ("memctl budget", "Show how a window of 200,000 tokens is divided."),
-        ("memctl budget --profile small-feature --window 1000000", "Divide another window for a kind of task."),
+        (
+            "memctl budget --profile small-feature --window 1000000",
+            "Divide a window of 1,000,000 tokens for the work on a small feature.",
+        ),
         (
             "memctl budget --system CLAUDE.md --active src/*.py --session pack.md",
             "Show how many tokens these files take, and the zone of the window.",
         ),
         (
             "memctl budget --used 171000 --strict",
-            "Show the zone for the tokens that the host reports; exit with 1 at orange or red.",
+            "Show the zone of a window with 171,000 tokens in use; exit with 1 if it is orange or red.",
         ),
     ),
 )
 @click.option(
     "--window",
     type=click.IntRange(min=1),
-    help="Size of the window in tokens. [default: MEMCTL_CONTEXT_WINDOW, the settings, or by the model's name]",
+    help="Size of the context window in tokens. [default: MEMCTL_CONTEXT_WINDOW, config.yaml, or the model's size]",
 )
 @click.option(
     "--host",
     type=click.Choice(limits.HOSTS),
     default=limits.NO_HOST,
     show_default=True,
-    help="The program that compacts the window; zones are shares of the tokens that fit before it compacts.",
+    help="The program that compacts the window; zones are shares of the tokens that fit before the compaction.",
 )
 @click.option(
     "--profile",
@@ -59,19 +62,25 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
     metavar="NAME",
     help=f"The kind of task: {', '.join(profiles.PROFILES)}.",
 )
-@files_option("system", "Files of instructions, skills and system prompts (- for standard input).")
-@files_option("active", "Files and outputs of the present task.")
-@files_option("session", "Files with decisions, issues and state, such as a pack.")
-@files_option("buffer", "Files of tool outputs that may be dropped at any time.")
-@files_option("shared", "Files that all agents have; only with --profile multi-agent.")
+@files_option("system", "Files to count as instructions, skills and system prompts (- for standard input).")
+@files_option("active", "Files to count as texts and outputs of the present task.")
+@files_option("session", "Files to count as decisions, issues and state, such as a pack.")
+@files_option("buffer", "Files to count as tool outputs that may be dropped at any time.")
+@files_option("shared", "Files to count as what all agents have; only with --profile multi-agent.")
 @click.option(
-    "--used", type=click.IntRange(min=0), help="Tokens in use that the host reports; they replace memctl's count."
+    "--used",
+    type=click.IntRange(min=0),
+    help="Tokens in use as the host reports them; used instead of memctl's own count.",
 )
 @click.option(
-    "--agents", type=click.IntRange(min=1), default=profiles.AGENTS, show_default=True, help="Number of agents."
+    "--agents",
+    type=click.IntRange(min=1),
+    default=profiles.AGENTS,
+    show_default=True,
+    help="Number of agents; only with --profile multi-agent.",
 )
 @model_option
-@click.option("--strict", is_flag=True, help="Exit with 1 at orange or red, or if a hard limit is exceeded.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if the zone is orange or red, or a hard limit is exceeded.")
 @reading
 @click.pass_context
 def budget_command(
@@ -90,10 +99,11 @@ def budget_command(
 ) -> None:
     """Divide a context window, and show how full it is.
 
-    Each type of context gets a share; some profiles divide the window among the components of an agent's request. Files
-    given for a type are counted against its share. The zone is as in `memctl window status`. The advice depends on how
-    full the whole window is: plan a compaction from 80 % on, compact from 90 %, in an emergency from 95 %. Within a
-    memory, what memctl itself can load is listed, too.
+    Each type of context gets a share of the window; some profiles divide the window among the components of an agent's
+    request. The tokens of the given files are counted against the share of their type. The zone is the one that `memctl
+    window status` shows. The advice depends on how full the whole window is: plan a compaction from 80 % on, compact
+    from 90 %, and treat 95 % as an emergency. In a repository with a memory, the tokens of what memctl itself can load
+    are listed, too.
     """
     memory = memory_access.memory_if_any(ctx)
     limit = window_limit.of_model(model, window, host, memory)
@@ -101,7 +111,11 @@ def budget_command(
     portions = profiles.allocate(window, profile)
     known = {portion.share.name for portion in portions}
     if wrong := next((kind for kind in _TYPES if given[kind] and kind not in known), None):
-        raise MemctlError(f"the profile {profile.name} has no share for --{wrong}", "use --profile multi-agent", USAGE)
+        raise MemctlError(
+            f"the profile {profile.name} has no share for files of --{wrong}",
+            f"use --profile multi-agent, or leave --{wrong} out",
+            USAGE,
+        )
     around = token_counter.surroundings(ctx, model, at)
     count = around.counter.tokens_of
     texts = {kind: [(name, read(name)) for name in given.get(kind, ())] for kind in known}
@@ -135,11 +149,11 @@ def _own(around: Surroundings) -> list[tuple[str, int]]:
         own = [marker for marker in good if marker[1] == level]
         texts = [navigate.find(snapshot, lambda: making, marker).text for marker in own if pages[marker] == 1]
         found.append((f"level {level}: {quantity(len(own), 'page')}", sum(map(around.counter.tokens, texts))))
-    return [*found, ("rehydrate, at most", around.memory.config.rehydrate_budget)]
+    return [*found, ("memctl rehydrate, at most", around.memory.config.rehydrate_budget)]
 
 
 def _print(found: Occupancy, title: str, is_measured: bool, model: str) -> None:
-    output.text(f"{found.window:,} tokens ({model}), {title}")
+    output.text(f"a window of {found.window:,} tokens ({model}): {title}")
     output.text()
     header = ("", "tokens", "share", "hard limit", "used", "", "")
     rows = [header if is_measured else header[:4]]
@@ -153,9 +167,9 @@ def _print(found: Occupancy, title: str, is_measured: bool, model: str) -> None:
     output.columns(rows)
     if not is_measured:
         return
-    reported = f", {found.unattributed:,} of them not in the files" if found.unattributed else ""
-    more = f"; over by {-found.free:,}" if found.free < 0 else f"; {found.free:,} free"
-    used = f"{found.used:,} used ({_share(found.used, found.window)}{reported}){more}"
+    reported = f", {found.unattributed:,} of them not in the given files" if found.unattributed else ""
+    more = f"; over the window by {-found.free:,}" if found.free < 0 else f"; {found.free:,} free"
+    used = f"{found.used:,} tokens used ({_share(found.used, found.window)}{reported}){more}"
     zone = click.style(found.zone, fg=window_limit.ZONE_COLOURS[found.zone])
     output.styled(f"\n{zone}: {used}")
     output.text(f"  {found.level.action}")
@@ -163,16 +177,16 @@ def _print(found: Occupancy, title: str, is_measured: bool, model: str) -> None:
         output.text(f"  - {response}")
     if found.counted > found.used:
         output.text(
-            f"  the files have {found.counted:,} tokens, more than the host reports: it has not loaded all of them"
+            f"  the given files have {found.counted:,} tokens, more than the host reports: it has not loaded all files"
         )
     if found.lacks:
-        output.text(f"  the safety margin of 5 % is {found.lacks:,} tokens short")
+        output.text(f"  to keep a safety margin of 5 %, free {found.lacks:,} more tokens")
 
 
 def _over(usage: TypeUsage) -> str:
     if usage.over_hard:
         return f"over the hard limit by {usage.over_hard:,}"
-    return f"over by {usage.over:,}" if usage.over else f"{usage.portion.tokens - usage.used:,} left"
+    return f"over its share by {usage.over:,}" if usage.over else f"{usage.portion.tokens - usage.used:,} left"
 
 
 def _share(tokens: int, whole: int) -> str:
@@ -182,17 +196,17 @@ def _share(tokens: int, whole: int) -> str:
 def _print_more(advice: list[str], own: list[tuple[str, int]], team: Team | None) -> None:
     if team is not None:
         output.text(
-            f"\n{team.agents} agents: {team.effective:,} of {team.available:,} tokens are effective "
-            f"({team.efficiency:.0%}): shared {team.shared:,}, their own {team.own:,}, "
-            f"coordination {team.coordination:,}"
+            f"\n{team.agents} agents: {team.effective:,} of {team.available:,} tokens are left for the work "
+            f"({team.efficiency:.0%}): {team.shared:,} for what all share, {team.own:,} for each agent's own; "
+            f"coordination takes {team.coordination:,}"
         )
         output.columns([(f"  {name}", f"{tokens:,}") for name, tokens in team.coordination_parts])
     if advice:
-        output.text("\nAs the work goes on")
+        output.text("\nWhat to do as the work goes on")
         for line in advice:
             output.text(f"  - {line}")
     if own:
-        output.text("\nWhat memctl can load")
+        output.text("\nTokens of what memctl can load")
         output.columns([(f"  {name}", f"{tokens:,}") for name, tokens in own])
 
 

@@ -33,27 +33,38 @@ _FORMATS = ("text", "json", "github", "sarif")
 
 @command(
     "check",
-    ("memctl check", "Check everything, as it is on the disk."),
-    ("memctl check --all", "Print advice, too, such as pages that are shorter than their level asks for."),
-    ("memctl check --staged", "Check what Git will commit (for a pre-commit hook)."),
-    ("memctl check --select MEM2 --format github", "Check only references; GitHub shows findings beside the lines."),
-    ("memctl check --explain MEM305", "Print why a rule exists, and what to do about a breach."),
-    ("memctl check --fix", "Correct what has exactly one right correction, in one commit."),
+    ("memctl check", "Check the whole memory, as it is on the disk."),
+    ("memctl check --all", "Also print advice, such as which pages are too short for their level."),
+    ("memctl check --staged", "Check the files that Git will commit (for a pre-commit hook)."),
+    (
+        "memctl check --select MEM2 --format github",
+        "Check only the rules of references, and print findings that GitHub shows beside the lines.",
+    ),
+    ("memctl check --explain MEM305", "Print why the rule MEM305 exists, and what to do if a file breaks it."),
+    ("memctl check --fix", "Correct all findings that have only one possible correction, in one commit."),
 )
-@click.option("--staged", is_flag=True, help="Check what is staged. The text report has only errors, new and old.")
-@click.option("--at", metavar="REV", help="Check a commit, branch or tag.")
+@click.option(
+    "--staged",
+    is_flag=True,
+    help="Check the staged files; the text report lists only errors, also those that HEAD has.",
+)
+@click.option("--at", metavar="REV", help="Check the memory as it was at a commit, branch or tag.")
 @click.option(
     "--select",
     multiple=True,
     metavar="CODE",
     shell_complete=complete("rule"),
-    help="Check only rules with this code, beginning of a code, or name. Repeatable.",
+    help="Check only these rules: a code, the beginning of codes such as MEM2, or a name. Repeatable.",
 )
 @click.option(
-    "--ignore", multiple=True, metavar="CODE", shell_complete=complete("rule"), help="Skip these rules. Repeatable."
+    "--ignore",
+    multiple=True,
+    metavar="CODE",
+    shell_complete=complete("rule"),
+    help="Skip these rules: a code, the beginning of codes, or a name. Repeatable.",
 )
-@click.option("--all", "everything", is_flag=True, help="Print advice, too: findings of severity info.")
-@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@click.option("--all", "everything", is_flag=True, help="Also print advice: findings of severity info.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors: exit with 1 if there are any.")
 @click.option(
     "--format",
     "style",
@@ -63,8 +74,13 @@ _FORMATS = ("text", "json", "github", "sarif")
     help="The format of the report.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json does.")
-@click.option("--explain", metavar="CODE|all", shell_complete=complete("rule"), help="Explain a rule, or list all.")
-@click.option("--fix", is_flag=True, help="Correct what has exactly one right correction, and list it.")
+@click.option(
+    "--explain",
+    metavar="CODE|all",
+    shell_complete=complete("rule"),
+    help="Explain the rule with this code, or list all rules.",
+)
+@click.option("--fix", is_flag=True, help="Correct all findings that have only one possible correction, and list them.")
 @click.option("--dry-run", "-n", is_flag=True, help="With --fix: show what would be written, and write nothing.")
 @click.pass_context
 def check_command(
@@ -84,11 +100,12 @@ def check_command(
 ) -> None:
     """Check that the memory is consistent; only --fix writes.
 
-    It checks records and their links, references, the hierarchy, the rendered documents, and foreign files. Advice
-    (findings of severity info) is only counted without --all, unless --select asks for it; JSON and SARIF have all.
+    It checks records and their links, references, the hierarchy, the rendered documents, and files that do not belong
+    in the memory. Advice (findings of severity info) is printed only with --all or --select, and is only counted
+    otherwise; JSON and SARIF always have all findings.
 
-    With --staged only errors that the commit introduces count. An error that HEAD has too, and a reference to a file
-    that the commit renames, are warnings, also in JSON.
+    With --staged, only errors that the commit adds make the exit code 1. An error that HEAD has too, and a reference to
+    a file that the commit renames, are reported as warnings, also in JSON.
 
     Exit code 0: no errors (there may be warnings), 1: errors, 2: wrong usage. To ignore a finding for good, add the
     line `check_ignore: ["CODE PATTERN: reason"]` to config.yaml or to the front matter of the file itself.
@@ -99,7 +116,9 @@ def check_command(
         return
     if fix and (staged or at):
         raise MemctlError(
-            "--fix changes files on the disk; leave out --staged and --at, which only read", exit_code=USAGE
+            "--fix can't be combined with --staged or --at: it changes the files on the disk",
+            "leave out --staged and --at",
+            USAGE,
         )
     memory = memory_access.memory(ctx)
     if fix and not dry_run:
@@ -118,7 +137,7 @@ def check_command(
 
 def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...], ignore: tuple[str, ...]) -> Report:
     if staged and at:
-        raise MemctlError("--staged and --at can't be combined", exit_code=USAGE)
+        raise MemctlError("--staged and --at can't be combined", "give one of them", USAGE)
     snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at, whole=True)
     # A commit by memctl has only its own files, and the documents already show what later commits will contain.
     # The same holds for a user's commit of single files of a batch, after which memctl squashes the rest.
@@ -127,7 +146,7 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     for error in settings_check.faults(memory):  # no file of the memory has these settings, so they are no findings
         output.note(f"warning: {error.message}\nhint: {error.hint}")
     if why := documents.unused_templates(memory, snapshot):
-        output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
+        output.note(f"warning: the rendered documents are not checked: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *DOCUMENTS)
     found = run.check(context.from_memory(memory, snapshot, staged, at), select, ignore)
     if not (staged and found.has_errors):
@@ -167,7 +186,7 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
             say(f"rendered {memory.tracked(path)}")
         write_command.pending(outcome)
     if not mended:
-        output.note("nothing here can be fixed automatically")
+        output.note("`memctl check --fix` can correct none of the findings")
 
 
 def home() -> str:

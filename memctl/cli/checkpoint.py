@@ -27,35 +27,52 @@ _FORMS = {"markdown": formats.markdown, "xml": formats.xml}
 # The options that set what a checkpoint holds: fields of the task's state, statuses of its steps, and its type.
 _task_options = options(
     click.option(
-        "--task", "goal", default="", callback=not_empty, metavar="TEXT", help="The goal that the task serves."
+        "--task", "goal", default="", callback=not_empty, metavar="TEXT", help="The task: what the work is to achieve."
     ),
     text_options(
-        ("--phase", "phase", "The phase of the workflow."),
+        ("--phase", "phase", "The phase that the work is in, such as planning."),
         ("--planned", "planned", "A planned step. Repeatable."),
         ("--doing", "in_progress", "A step in progress. Repeatable."),
         ("--done", "done", "A finished step. Repeatable."),
         ("--claimed", "claimed", "A step reported as finished, but not verified. Repeatable."),
-        ("--drop", "dropped", "A step to take off the list. Repeatable."),
-        ("--next", "next_actions", "A next action. Repeatable."),
-        ("--decision", "decisions", "A decision made so far. Repeatable."),
-        ("--issue", "issues", "An open issue, or `none`. Repeatable."),
-        ("--error", "errors", "An unsolved error, or `none`. Repeatable."),
-        ("--blocker", "blockers", "A blocker, or `none`. Repeatable."),
-        ("--learned", "lessons", "A lesson learned so far. Repeatable."),
-        ("--summary", "summary", "A result of this context window. Repeatable."),
-        ("--input", "inputs", "Something the work needs. Repeatable."),
-        ("--expect", "success_criteria", "An expected result. Repeatable."),
-        ("--constraint", "constraints", "A constraint, or `none`. Repeatable."),
+        ("--drop", "dropped", "A step to remove from the task. Repeatable."),
+        ("--next", "next_actions", "A next action, or `none` if the task is finished. Repeatable."),
+        ("--decision", "decisions", "A decision made during the task. Repeatable."),
+        ("--issue", "issues", "An open issue, or `none` if there is none. Repeatable."),
+        ("--error", "errors", "An unsolved error, or `none` if there is none. Repeatable."),
+        ("--blocker", "blockers", "Something that blocks the work, or `none`. Repeatable."),
+        ("--learned", "lessons", "A lesson learned during the task. Repeatable."),
+        ("--summary", "summary", "Something that was achieved in this context window. Repeatable."),
+        ("--input", "inputs", "Something that the work needs, such as a file. Repeatable."),
+        ("--expect", "success_criteria", "A result that the work is to produce. Repeatable."),
+        ("--constraint", "constraints", "A constraint on the work, or `none` if there is none. Repeatable."),
         check=real_text,
     ),
     click.option(
-        "--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="Size of the shared context slice."
+        "--scs",
+        "scs_size",
+        type=click.IntRange(0),
+        metavar="TOKENS",
+        help="Tokens of the shared slice: what the contexts of parallel agents have in common.",
     ),
     click.option(
-        "--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="Size of the agent's working set."
+        "--aws",
+        "aws_size",
+        type=click.IntRange(0),
+        metavar="TOKENS",
+        help="Tokens of the working set: all that is in the agent's window.",
     ),
-    click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this one continues."),
-    click.option("--window", type=click.IntRange(1, 999_999), help="The number of your present context window."),
+    click.option(
+        "--base",
+        default="",
+        metavar="VERSION|ID",
+        help="The version or id of the checkpoint that the new one continues.",
+    ),
+    click.option(
+        "--window",
+        type=click.IntRange(1, 999_999),
+        help="The number of your present context window: 1 for the first one of the task.",
+    ),
 )
 
 
@@ -67,11 +84,11 @@ _task_options = options(
     ),
     (
         'memctl checkpoint save --done POST --doing DELETE --next "Cascade"',
-        "Save the next one: what is done, begun and planned.",
+        "Save the next checkpoint: one step is done, another has begun.",
     ),
     (
         "memctl checkpoint save --base 7 --window 3 --done DELETE",
-        "Save only if version 7 is still the newest, and no later window has begun.",
+        "Save a checkpoint only if version 7 is still the newest, and no later window has begun.",
     ),
 )
 @workflow_option
@@ -120,10 +137,12 @@ def list_command(
 ) -> None:
     """List checkpoints, newest first.
 
-    `memctl maintain` deletes those that newer ones have replaced; Git keeps them.
+    `memctl maintain` deletes old checkpoints that newer ones have replaced; Git keeps them.
     """
     if everything and at is not None:
-        raise MemctlError("--all lists checkpoints of the worktree, so it can't be combined with --at", exit_code=USAGE)
+        raise MemctlError(
+            "--all can't be combined with --at: it lists checkpoints of the worktree", "leave out one of them", USAGE
+        )
     memory, snapshot = memory_access.read(ctx, at)
     workflow = events.workflow(memory, workflow) if workflow else ""
     found = checkpoints.read(snapshot, workflow)
@@ -135,7 +154,11 @@ def list_command(
         output.json("checkpoints", data | ({"deleted": gone} if everything else {}), found.faults, memory)
     else:
         output.columns([*(_row(one) for one in shown), *((name, "deleted", "", "", "") for name in gone)])
-        output.rest(len(found.checkpoints) + len(gone), len(shown) + len(gone), "there are no checkpoints")
+        output.rest(
+            len(found.checkpoints) + len(gone),
+            len(shown) + len(gone),
+            "there are no checkpoints; `memctl checkpoint save` saves one",
+        )
     _note_rest(memory, shown)
     output.faults(memory, found.faults)
     ctx.exit(REFUSED if found.faults else OK)
@@ -144,13 +167,16 @@ def list_command(
 @command(
     "show",
     ("memctl checkpoint show", "Print the newest checkpoint of this branch's workflow."),
-    ("memctl checkpoint show refunds-w2-v7 --json", "Print the checkpoint whose id begins so, as JSON for a program."),
-    ("memctl checkpoint show --format xml", "Print the newest one for an agent that takes over."),
+    ("memctl checkpoint show refunds-w2-v7 --json", "Print the checkpoint with this beginning of its id as JSON."),
+    (
+        "memctl checkpoint show --format xml",
+        "Print the newest checkpoint as XML, for an agent that takes over the task.",
+    ),
 )
 @click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
 @click.option("--format", "-f", "form", type=click.Choice(list(_FORMS)), default="markdown", show_default=True,
-              help="The output format.")  # fmt: skip
+              help="The format to print the checkpoint in.")  # fmt: skip
 @reading
 @click.pass_context
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
@@ -167,16 +193,21 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
 
 @command(
     "resume",
-    ("memctl checkpoint resume", "Print what a new context window needs to continue; hooks do the same."),
-    ("memctl checkpoint resume refunds-w2-v7 --allow-stale", "Resume from an earlier checkpoint."),
-    ("memctl checkpoint resume --strict --json", "Print whether it can be resumed and what is missing, for a program."),
+    ("memctl checkpoint resume", "Print what a new context window needs to continue the task; hooks do the same."),
+    ("memctl checkpoint resume refunds-w2-v7 --allow-stale", "Resume the task from an earlier checkpoint."),
+    (
+        "memctl checkpoint resume --strict --json",
+        "Print whether the task can be resumed, and what the checkpoint lacks, as JSON.",
+    ),
 )
 @click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
 @click.option(
     "--allow-stale", is_flag=True, help="Resume although there is a newer checkpoint, or another of the same version."
 )
-@click.option("--strict", is_flag=True, help="Fail if anything is missing, not only the task or the next step.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with 1 if the checkpoint lacks anything, not only the task or the next step."
+)
 @json_option
 @click.pass_context
 def resume_command(
@@ -184,9 +215,9 @@ def resume_command(
 ) -> None:
     """Print what somebody who knows nothing else needs to continue from a checkpoint, in at most 9,500 characters.
 
-    It says what the checkpoint lacks, and how branch, commits and files have changed since. A branch without a
-    checkpoint goes on with the task that it was made from. Exit code 1: it can't be resumed, since it is stale or lacks
-    the task or the next step.
+    The text says what the checkpoint lacks, and how branch, commits and files have changed since. On a branch without a
+    checkpoint, the task of the branch that it was made from is resumed. Exit code 1: the checkpoint can't be resumed,
+    because it is stale or lacks the task or the next step.
     """
     memory = memory_access.memory(ctx)
     snapshot = memory_access.readable(memory, None)
@@ -198,12 +229,16 @@ def resume_command(
         data |= {"next_window": found.checkpoint.window_id + 1, **msgspec.structs.asdict(found.text)}
         output.json("resumption", {**data, "checkpoint": _data(memory, found.checkpoint)})
     elif obstacles:
-        hint = "`memctl checkpoint save` adds what is missing"
+        hint = "`memctl checkpoint save` saves a checkpoint with what is missing"
         if found.newer is not None:
-            hint = "resume from the newer one (pull or merge if it is not here), or give --allow-stale"
+            hint = (
+                "resume from the newer checkpoint (pull or merge if this clone does not have it), or give --allow-stale"
+            )
         elif found.twins:
             hint = "give the id of the checkpoint to resume from"
-        raise MemctlError("\n".join([f"{found.checkpoint.checkpoint_id} can't be resumed:", *obstacles]), hint)
+        raise MemctlError(
+            "\n".join([f"the checkpoint {found.checkpoint.checkpoint_id} can't be resumed:", *obstacles]), hint
+        )
     else:
         output.text(found.text.text, newline=False)
         _note_missing(found.missing)
@@ -222,9 +257,9 @@ def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
 
 def _note_missing(missing: Sequence[StateGap]) -> None:
     """Print what a checkpoint lacks: what nobody can continue without, and what only `resume --strict` requires."""
-    output.note(*(f"missing to resume: {gap}" for gap in missing if gap.essential))
+    output.note(*(f"the checkpoint lacks what is needed to resume: {gap}" for gap in missing if gap.essential))
     if others := "; ".join(str(gap) for gap in missing if not gap.essential):
-        output.note(f"not given: {others}")
+        output.note(f"the checkpoint does not state: {others}")
 
 
 def _note_rest(memory: Memory, shown: Sequence[Checkpoint], withheld: int = 0) -> None:
@@ -233,11 +268,11 @@ def _note_rest(memory: Memory, shown: Sequence[Checkpoint], withheld: int = 0) -
         from memctl.store import journal
 
         names = {name for entry in journal.entries(memory.pending) if not entry.undone for name in entry.change.ids}
-        output.note(*(f"{one.checkpoint_id} is not committed: `memctl commit` commits it" for one in shown
-                      if one.checkpoint_id in names))  # fmt: skip
+        output.note(*(f"the checkpoint {one.checkpoint_id} is not committed: `memctl commit` commits it"
+                      for one in shown if one.checkpoint_id in names))  # fmt: skip
     if withheld:
         output.note(
-            f"files and records left out, since their owners restrict readers: {withheld:,} (`memctl own list`)"
+            f"left out: {withheld:,} files and records that you may not read (`memctl own list` shows the readers)"
         )
 
 

@@ -43,7 +43,7 @@ class Command(click.Command):
             has_option = any(param.name == "allow_secret" for param in ctx.command.params)
             is_for_people = agent_env.may_run_unasked(_command_name(ctx), os.environ)
             if has_option and ctx.invoked_subcommand is None and not is_for_people:
-                error.hint = f"{error.hint}, or allow it in this write with --allow-secret"
+                error.hint = f"{error.hint}, or give --allow-secret to accept this text"
             raise
 
     def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
@@ -118,12 +118,12 @@ def limit_option(default: int) -> Callable[[F], F]:
         type=click.IntRange(min=0),
         default=default,
         show_default=True,
-        help="Show at most this many; 0 shows all.",
+        help="Show at most this many entries; 0 shows all.",
     )
 
 
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON: an envelope with schema, kind and data."
+    "--json", "as_json", is_flag=True, help="Print JSON: an object with the keys schema, kind and data."
 )
 at_option = click.option("--at", "at", metavar="REV", help="Read the memory as it was at a commit, branch or tag.")
 # The options of every command that reads records.
@@ -200,6 +200,7 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
     """
     from memctl.record.kinds import KINDS, SEVERITIES
 
+    what = "results" if more_types else "records"
     statuses = list(dict.fromkeys(status for kind in KINDS.values() for status in kind.statuses))
     choices = (
         ("type", "types", [*KINDS, *more_types]),
@@ -209,7 +210,11 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
     return options(
         *(
             click.option(
-                f"--{name}", plural, multiple=True, type=click.Choice(among), help=f"Only this {name}. Repeatable."
+                f"--{name}",
+                plural,
+                multiple=True,
+                type=click.Choice(among),
+                help=f"Only {what} with this {name}. Repeatable.",
             )
             for name, plural, among in choices
         ),
@@ -223,7 +228,10 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             help="Only records with this tag; if repeated, with all of the tags.",
         ),
         click.option(
-            "--importance", type=click.IntRange(1, 10), default=None, help="Only records of at least this importance."
+            "--importance",
+            type=click.IntRange(1, 10),
+            default=None,
+            help="Only records of this importance (1 to 10) or a higher one.",
         ),
         click.option(
             "--section",
@@ -232,17 +240,22 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             shell_complete=complete("section"),
             help="Only records of this section (2.1, or its name) and its details.",
         ),
-        click.option("--agent", default="", help="Only records by this agent."),
+        click.option("--agent", default="", help="Only records that this agent created."),
         click.option(
             "--since",
             default="",
             metavar="TIME",
             help="Only records since this time: 2025-11-04, or 7d for seven days ago.",
         ),
-        click.option("--until", default="", metavar="TIME", help="Only records until this time."),
+        click.option(
+            "--until",
+            default="",
+            metavar="TIME",
+            help="Only records up to this time: 2025-11-04, or 7d for seven days ago.",
+        ),
         click.option("--open", "is_open", is_flag=True, help="Only open records: neither closed nor archived."),
         click.option("--archived", is_flag=True, help="Only archived records."),
-        click.option("--all", "everything", is_flag=True, help="Include archived records."),
+        click.option("--all", "everything", is_flag=True, help="Also include archived records."),
     )(function)
 
 

@@ -18,19 +18,23 @@ from memctl.write.commit import Outcome
 @command(
     "commit",
     ("memctl commit", "Commit pending changes, and edits made by hand."),
-    ("memctl commit -n", "Show what would be committed."),
-    ("memctl commit --again", "Repeat changes that were undone outside memctl, as by `git rebase --abort`."),
-    ("memctl commit --drop LRN-2025-11-04-001", "Forget the undone change of one record."),
+    ("memctl commit -n", "Show what would be committed, and commit nothing."),
+    ("memctl commit --again", "Write changes again that were undone outside memctl, as by `git rebase --abort`."),
+    ("memctl commit --drop LRN-2025-11-04-001", "Forget the change of one record that was undone outside memctl."),
 )
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option(
-    "--again", is_flag=True, help="Repeat changes that were undone outside memctl: those of the given ids, or all."
+    "--again", is_flag=True, help="Write changes again that were undone outside memctl: those of the given ids, or all."
 )
 @click.option(
     "--drop", is_flag=True, help="Forget changes that were undone outside memctl: those of the given ids, or all."
 )
-@click.option("--batch", is_flag=True, help="Only squash a batch, if HEAD has moved since it began (for hooks).")
-@click.option("--allow-accepted", is_flag=True, help="Allow changing the text of an accepted decision.")
+@click.option(
+    "--batch",
+    is_flag=True,
+    help="Only make one commit of the batch, if HEAD has moved since the batch began (for hooks).",
+)
+@click.option("--allow-accepted", is_flag=True, help="Also commit edits of the text of an accepted decision.")
 @click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
 @write_command.strict_option
 @json_option
@@ -51,15 +55,18 @@ def commit_command(
 ) -> None:
     """Commit each pending change with its own message, and then all edits made by hand.
 
-    With `commits: batch` these become changes of the batch, which is then squashed into one commit of the branch.
+    With the setting `commits: batch`, these commits become changes of the batch, and then one commit of the branch.
 
     Git can undo a change outside memctl before it is committed (`git rebase --abort`, `reset --hard`, `stash`,
-    `checkout`). memctl keeps such a change until its text is back, --again writes it, or --drop forgets it. --again
-    merges it into a file that has changed meanwhile; if that can't be merged, it shows the conflict and writes nothing.
+    `checkout`). memctl keeps such a change until its text is back, --again writes it, or --drop forgets it. If the file
+    has changed meanwhile, --again merges the change into it; if there is a conflict, --again shows it and writes
+    nothing.
     """
     if (again and drop) or (ids and not (again or drop)):
-        hint = "without ids, it commits everything that is pending; `git commit -- FILE` commits single files"
-        raise MemctlError("ids need --again or --drop", hint, USAGE)
+        hint = (
+            "`memctl commit` without ids commits everything that is pending; `git commit -- FILE` commits single files"
+        )
+        raise MemctlError("ids can be given only with --again or with --drop, which can't be combined", hint, USAGE)
     memory = memory_access.memory(ctx)
     if batch:
         squashed = commit.end_batch(memory, only_if_moved=True)
@@ -87,7 +94,7 @@ def _print_commits(memory: Memory, results: Sequence[Outcome], verb: str, *, as_
         output.json_list("commits", [write_command.change_data(memory, result, False) for result in results])
         return
     if not results:
-        output.note("nothing is pending" if verb == "commit" else "nothing was undone outside memctl")
+        output.note("nothing is pending" if verb == "commit" else "no change was undone outside memctl")
     for result in results:
         is_undone = result.pending == pending_state.WHY
         done = "dropped" if verb == "drop" else result.commit[:10] or ("undone" if is_undone else "pending")

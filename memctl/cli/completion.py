@@ -98,7 +98,11 @@ def completion_command(ctx: click.Context, /, shell: str | None) -> None:
     found = get_completion_class(name)
     if found is None or name not in _SHELLS:
         raise MemctlError(
-            f"there is no completion for {name or 'an unknown shell'!r}", f"name one of {', '.join(_SHELLS)}", USAGE
+            f"memctl has no completion script for the shell {name!r}"
+            if name
+            else "the variable SHELL does not name your shell",
+            f"give one of {', '.join(_SHELLS)}",
+            USAGE,
         )
     script = found(ctx.find_root().command, {}, "memctl", "_MEMCTL_COMPLETE").source()
     output.text(script + _OF_GIT.get(name, ""))

@@ -25,13 +25,13 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
     ("memctl context-summary returned.md", "Shorten what a sub-agent returned to 500 tokens."),
     (
         "agent | memctl context-summary - --decision PROCEED",
-        "Shorten standard input, with a decision that the text lacks.",
+        "Shorten standard input, and add the decision that the text lacks.",
     ),
     (
         "memctl context-summary returned.json --json",
-        "Shorten a result given as a JSON object; print the tokens saved, for a program.",
+        "Shorten a result that is a JSON object, and print how many tokens that saves.",
     ),
-    ("memctl context-summary summary.md --check", "List what breaks the rules, and shorten nothing."),
+    ("memctl context-summary summary.md --check", "List what breaks the rules of such summaries, and shorten nothing."),
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
 @click.option(
@@ -40,11 +40,18 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
     help="The decision for the next phase. [default: the one in the text]",
 )
 @click.option(
-    "--budget", type=click.IntRange(min=10), default=BUDGET, show_default=True, help="Maximum number of tokens."
+    "--budget",
+    type=click.IntRange(min=10),
+    default=BUDGET,
+    show_default=True,
+    help="Maximum number of tokens of the summary.",
 )
 @token_counter.model_option
 @click.option(
-    "--check", "checking", is_flag=True, help="Only list what breaks the rules; exit code 1 if anything does."
+    "--check",
+    "checking",
+    is_flag=True,
+    help="Only list what in the text breaks the rules of such summaries; exit with 1 if anything does.",
 )
 @json_option
 @click.pass_context
@@ -70,7 +77,7 @@ def context_summary_command(
     if not source:
         assert memory is not None
         if checking:
-            raise MemctlError("no file was given to check", "name a file, or - for standard input", USAGE)
+            raise MemctlError("--check needs the file to check", "give a file, or - for standard input", USAGE)
         ctx.exit(_print_standing(memory, decision, budget, counter, as_json))
     given = read(source)
     found = context_summary.parse(given)
@@ -78,13 +85,15 @@ def context_summary_command(
     if checking:
         ctx.exit(_print_violations(context_summary.violations(found.text, decision, budget, counter.tokens), as_json))
     if not decision:
-        raise MemctlError(f"{name_of(source)} states no decision ({', '.join(DECISIONS)})", _DECIDE, USAGE)
+        raise MemctlError(
+            f"{name_of(source)} states no decision for the next phase ({', '.join(DECISIONS)})", _DECIDE, USAGE
+        )
     enforced = context_summary.summarize(found.text, decision, budget, counter.tokens, found.paths)
     if not (enforced.kept or enforced.paths):
         reasons = "; ".join(dict.fromkeys(one.reason for one in enforced.dropped))
         raise MemctlError(
             f"the text has nothing for the next phase: {reasons or 'the text is empty'}",
-            "ask the sub-agent for its findings and for what to do next",
+            "ask the sub-agent for its findings and next steps, and pass its answer to `memctl context-summary`",
         )
     saved = _saved(given, found, enforced, counter)
     if as_json:
@@ -156,9 +165,13 @@ def _print_notes(enforced: ContextSummary, saved: dict[str, Any]) -> None:
         if kept.warning:
             notes.append(f"warning: line {kept.line}: {kept.warning}: {' '.join(kept.text.split())}")
     if not enforced.is_actionable:
-        notes.append("warning: the summary has nothing that the next phase could act on")
-    notes += [f"discarded: {name} ({tokens:,} tokens)" for name, tokens in saved["discarded"].items()]
+        notes.append("warning: the summary has no decision, path or next step that the next phase could act on")
+    notes += [
+        f"left out: the field {name} of the JSON object ({tokens:,} tokens)"
+        for name, tokens in saved["discarded"].items()
+    ]
     output.note("\n".join(notes)) if notes else None
     output.note(
-        f"{saved['tokens_returned']:,} tokens returned, {enforced.tokens:,} passed on: {saved['saving']:.0%} saved"
+        f"the text has {saved['tokens_returned']:,} tokens, the summary {enforced.tokens:,}: "
+        f"{saved['saving']:.0%} saved"
     )

@@ -34,7 +34,7 @@ _UPDATES = ("update", "checkpoint", "completion_percentage")
 _DEFAULT_NOTES = {  # how help texts show the default of a new record
     "--severity": " [default: medium]",
     "--completion": " [default: 0]",
-    "--importance": " [default: by type]",
+    "--importance": " [default: depends on the type]",
     "--timestamp": " [default: now]",
     "--agent": " [default: MEMCTL_AGENT, or your name in Git]",
 }
@@ -51,23 +51,25 @@ def _params(kind: Kind) -> list[click.Parameter]:
         click.Argument(["title"], required=False),
         *fields,
         *(_of_states() if kind is STATE else []),
-        click.Option(["--relates-to"], help="A related record. Repeatable.", **ids),
-        click.Option(["--supersedes"], help="A record that this one replaces. Repeatable.", **ids),
-        click.Option(["--blocks"], help="A record that this one blocks. Repeatable.", **ids),
-        click.Option(["--blocked-by"], help="A record that blocks this one. Repeatable.", **ids),
+        click.Option(["--relates-to"], help="The id of a related record. Repeatable.", **ids),
+        click.Option(["--supersedes"], help="The id of a record that the new record replaces. Repeatable.", **ids),
+        click.Option(["--blocks"], help="The id of a record that the new record blocks. Repeatable.", **ids),
+        click.Option(["--blocked-by"], help="The id of a record that blocks the new record. Repeatable.", **ids),
         click.Option(
             ["--parent", "parent_memory_id"],
             metavar="ID",
             shell_complete=complete_id,
-            help="The record that this one is part of.",
+            help="The id of the record that the new record is a part of.",
         ),
         click.Option(
             ["--file", "-f"],
             metavar="FILE",
             callback=for_people,
-            help="Read the text from a Markdown or JSON file (- for standard input).",
+            help="Read the record's title and text from a Markdown or JSON file (- for standard input).",
         ),
-        click.Option(["--edit", "-e"], is_flag=True, callback=for_people, help="Write the text in your editor."),
+        click.Option(
+            ["--edit", "-e"], is_flag=True, callback=for_people, help="Write the record's text in your editor."
+        ),
     ]
 
 
@@ -76,18 +78,18 @@ def _of_states() -> list[click.Parameter]:
         click.Option(
             ["--task-id"],
             metavar="NAME",
-            help="A name for the task; a new state supersedes the last one of this task.",
+            help="A name for the task; the new state supersedes the last state with this name.",
         ),
         click.Option(
             ["--update"],
             metavar="ID",
             shell_complete=complete_id,
-            help="Update this state: move steps between lists, replace next actions.",
+            help="Update the state with this id and record no new one: move steps, replace next actions.",
         ),
         click.Option(
             ["--checkpoint"],
             metavar="ID",
-            help="With --update: copy the progress of a checkpoint (`newest`: the latest of your workflow).",
+            help="With --update: copy the progress from this checkpoint, or from the `newest` of your workflow.",
         ),
     ]
 
@@ -100,8 +102,11 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
     memory = memory_access.memory(ctx)
     flags, reference, named = take_flags(given), given["update"], given["checkpoint"]
     fields = {field.name: list(v) if isinstance(v := given[field.name], tuple) else v for field in STATE.fields}
+    flags_by_name = {param.name: param.opts[0] for param in ctx.command.params}
     other = [
-        name for name, value in given.items() if value not in (None, (), False) and name not in (*fields, *_UPDATES)
+        flags_by_name.get(name, name)
+        for name, value in given.items()
+        if value not in (None, (), False) and name not in (*fields, *_UPDATES)
     ]
     if other:
         raise MemctlError(
@@ -135,7 +140,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         _update(ctx, given)
         return
     if given.pop("update", None) is None and given.pop("checkpoint", None):
-        raise MemctlError("--checkpoint needs --update ID", exit_code=USAGE)
+        raise MemctlError("--checkpoint needs --update", "`memctl state --update ID --checkpoint ID`", USAGE)
     memory = memory_access.memory(ctx)
     flags = take_flags(given)
     source, use_editor = given.pop("file"), given.pop("edit")
@@ -162,11 +167,15 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         kept = keep_if_refused(memory, draft.body)
     if not draft.values.get("title"):
         raise MemctlError(
-            "a title is missing", f"`memctl {ctx.info_name} TITLE …`, or a file that begins with a heading", USAGE
+            "the record has no title",
+            f"`memctl {ctx.info_name} TITLE …`, or --file with a file that begins with a heading",
+            USAGE,
         )
     if draft.values["title"] in _READING and not (source or draft.content or draft.body):
         hint = f"`memctl list --type {kind.name}` lists {kind.plural}, and `memctl show ID` shows one"
-        raise MemctlError(f"a title of one word says nothing: {draft.values['title']!r}", hint, USAGE)
+        raise MemctlError(
+            f"the title {draft.values['title']!r} does not say what the {kind.name} is about", hint, USAGE
+        )
     with kept:
         result = create.add(memory, draft, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"

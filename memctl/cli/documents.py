@@ -21,17 +21,22 @@ from memctl.write.pages import Author
 @command(
     "render",
     ("memctl render", "Render all documents, and commit those that changed."),
-    ("memctl render --check", "Exit with 1 if a document is stale or was edited (for CI)."),
+    ("memctl render --check", "Write nothing, and exit with 1 if a document is stale or was edited by hand (for CI)."),
     ("memctl render --force", "Overwrite documents that were edited by hand."),
 )
 @click.option(
-    "--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if a document is stale or was edited."
+    "--check",
+    "only_check",
+    is_flag=True,
+    help="Write nothing; exit with 1 if a document is stale or was edited by hand.",
 )
-@click.option("--staged", is_flag=True, help="Render what is staged, and stage the documents (for hooks).")
-@click.option("--merged", is_flag=True, help="Add the staged documents to the merge just made (for hooks).")
+@click.option(
+    "--staged", is_flag=True, help="Render the staged records and pages, and stage the documents (for hooks)."
+)
+@click.option("--merged", is_flag=True, help="Add the staged documents to the merge commit just made (for hooks).")
 @click.option("--force", is_flag=True, help="Overwrite documents that were edited by hand.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
-@click.option("--no-commit", is_flag=True, help="Write the files, but neither stage nor commit them.")
+@click.option("--no-commit", is_flag=True, help="Write the documents, but neither stage nor commit them.")
 @json_option
 @click.pass_context
 def render_command(
@@ -130,4 +135,6 @@ def _complain(memory: Memory, found: Comparison) -> None:
     for path in found.by_hand:
         output.note(f"warning: {memory.tracked(path)} was edited by hand, and is not overwritten")
     if found.by_hand:
-        output.note("hint: move your edits to their page or record, then `memctl render --force`")
+        output.note(
+            "hint: move your edits into the page or record that the document shows, then run `memctl render --force`"
+        )

@@ -20,19 +20,19 @@ from memctl.store.sequence import Sequence
 from memctl.write import edit, links, remove
 
 _allow_accepted = click.option(
-    "--allow-accepted", is_flag=True, help="Allow changing the text of an accepted decision."
+    "--allow-accepted", is_flag=True, help="Allow a change of the text of an accepted decision."
 )
 
 
 @command(
     "edit",
-    ("memctl edit ISS-2025-11-04-001 --severity high --tag auth", "Change fields of an issue."),
+    ("memctl edit ISS-2025-11-04-001 --severity high --tag auth", "Raise the severity of an issue, and add a tag."),
     ('memctl edit STA-2025-11-04-002 --completion 80 --done "DELETE works"', "Update the progress of a state."),
     (
         'memctl edit STA-2025-11-04-002 --set next="Tests" --remove tags=auth',
-        "Replace one list, and remove a tag from another.",
+        "Replace the list of next steps, and remove a tag.",
     ),
-    ("memctl edit DEC-2025-11-04-003", "Edit the record in your editor."),
+    ("memctl edit DEC-2025-11-04-003", "Edit the text of a record in your editor."),
 )
 @click.argument("id", shell_complete=complete_id)
 @click.option(
@@ -41,7 +41,7 @@ _allow_accepted = click.option(
     multiple=True,
     metavar="FIELD=VALUE",
     shell_complete=complete("field"),
-    help="Set a field; an empty value clears it. Repeatable.",
+    help="Set a field to a value; an empty value clears the field. Repeatable.",
 )
 @click.option(
     "--add",
@@ -49,7 +49,7 @@ _allow_accepted = click.option(
     multiple=True,
     metavar="FIELD=VALUE",
     shell_complete=complete("field"),
-    help="Add to a list. Repeatable.",
+    help="Add a value to a field that is a list. Repeatable.",
 )
 @click.option(
     "--remove",
@@ -57,10 +57,14 @@ _allow_accepted = click.option(
     multiple=True,
     metavar="FIELD=VALUE",
     shell_complete=complete("field"),
-    help="Remove from a list. Repeatable.",
+    help="Remove a value from a field that is a list. Repeatable.",
 )
 @click.option(
-    "--file", "-f", "source", metavar="FILE", help="Read the whole record, as `show` prints it (- for standard input)."
+    "--file",
+    "-f",
+    "source",
+    metavar="FILE",
+    help="Replace the whole record with this file, in the form that `memctl show` prints (- for standard input).",
 )
 @_allow_accepted
 @strict_option
@@ -79,16 +83,19 @@ def edit_command(
 ) -> None:
     """Change fields of a record, or edit its text in your editor.
 
-    Fields have the same options as in the command that made the record. A list option (--tag, --code, steps) adds to
-    the list; for any other field, an empty text clears it. --set, --add and --remove take every field by its name in
-    `show --json`. Everything else stays exactly as it is.
+    The options for fields are those of the command that creates the record. An option for a list (such as --tag, --code
+    or --done) adds to the list; any other option sets its field, and an empty text clears the field. --set, --add and
+    --remove take the name of any field that `memctl show ID --json` prints. Everything else stays exactly as it is.
     """
     flags = take_flags(given)
     memory = memory_access.memory(ctx)
     named = {name: value for name, value in given.items() if value is not None and value != ()}
     if assignments or additions or removals or named:
         if source:
-            raise MemctlError("--file can't be combined with options that set fields", exit_code=USAGE)
+            raise MemctlError(
+                "--file replaces the whole record, so it can't be combined with options that set fields",
+                exit_code=USAGE,
+            )
 
         setting, adding, removing = _pairs(assignments), _pairs(additions), _pairs(removals)
 
@@ -104,12 +111,15 @@ def edit_command(
     old = before.read(record.path)
     text = read(source) if source else open_editor(old)
     if source and not text.startswith("---"):
-        hint = f"it must begin with front matter, as in `memctl show {record.id}`; use options to change single fields"
+        hint = f"begin the file with front matter, as in `memctl show {record.id}`, or change single fields by options"
         raise MemctlError(f"{name_of(source)} is not a complete record", hint, USAGE)
 
     def change(snapshot: Snapshot) -> Change:
         if snapshot.read(record.path) != old:
-            raise MemctlError(f"{record.id} was changed while you edited it", "edit it again")
+            raise MemctlError(
+                f"the file of {record.id} was changed while you edited its text",
+                f"`memctl edit {record.id}` opens the present text; edit that",
+            )
         return edit.edit_text(snapshot, record, text, allow_accepted=allow_accepted)
 
     with keep_if_refused(memory, "" if source else text):
@@ -129,20 +139,20 @@ class _Relation(click.Choice[str]):
 @command(
     "link",
     ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003", "Relate two records."),
-    ("memctl link ISS-2025-11-04-001 STA-2025-11-04-002 --as blocks", "Record that the first one blocks the second."),
-    ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003 --remove", "Remove the link."),
+    ("memctl link ISS-2025-11-04-001 STA-2025-11-04-002 --as blocks", "Record that the issue blocks the state."),
+    ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003 --remove", "Remove the link between two records."),
 )
 @click.argument("source", shell_complete=complete_id)
 @click.argument("target", shell_complete=complete_id)
 @click.option(
     "--as", "relation", type=_Relation(["relates_to", "blocks", "blocked_by", "parent"]), default="relates_to",
-    show_default=True, help="The relation of the first record to the second (parent: the second is the parent).",
+    show_default=True, help="How the first record relates to the second; `parent`: the second is the parent.",
 )  # fmt: skip
-@click.option("--remove", is_flag=True, help="Remove the link.")
+@click.option("--remove", is_flag=True, help="Remove the link between the two records instead of adding it.")
 @writing
 @click.pass_context
 def link_command(ctx: click.Context, /, source: str, target: str, relation: str, remove: bool, **flags: Any) -> None:
-    """Link two records, at both ends, in one commit."""
+    """Link two records with each other: both files get the link, in one commit."""
     _carry_out(
         memory_access.memory(ctx),
         lambda snapshot: links.link(snapshot, source, target, relation, remove=remove),
@@ -154,24 +164,29 @@ def link_command(ctx: click.Context, /, source: str, target: str, relation: str,
 
 @command(
     "supersede",
-    ("memctl supersede DEC-2025-11-04-003 DEC-2025-12-01-001", "Replace the first record with the second."),
+    ("memctl supersede DEC-2025-11-04-003 DEC-2025-12-01-001", "Mark the first decision as superseded by the second."),
 )
 @click.argument("old", shell_complete=complete_id)
 @click.argument("new", shell_complete=complete_id)
 @writing
 @click.pass_context
 def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -> None:
-    """Replace one record with another of its type: both ends change in one commit."""
+    """Mark one record as superseded by another of its type, in both records and in one commit."""
     _carry_out(memory_access.memory(ctx), lambda snapshot: links.supersede(snapshot, old, new), flags, old, new)
 
 
 @command(
     "resolve",
-    ('memctl resolve ISS-2025-11-04-001 --resolution "Queue with backpressure"', "Resolve an issue, and record how."),
-    ("memctl resolve STA-2025-11-04-002", "Finish a task."),
+    (
+        'memctl resolve ISS-2025-11-04-001 --resolution "Queue with backpressure"',
+        "Resolve an issue, and record how it was resolved.",
+    ),
+    ("memctl resolve STA-2025-11-04-002", "Mark the state of a task as done."),
 )
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
-@click.option("--resolution", default="", callback=not_empty, help="What resolved it; becomes a section of the issue.")
+@click.option(
+    "--resolution", default="", callback=not_empty, help="What resolved the issue; added to its text as a section."
+)
 @writing
 @click.pass_context
 def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str, **flags: Any) -> None:
@@ -179,7 +194,7 @@ def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str
     _carry_out(memory_access.memory(ctx), lambda snapshot: edit.close(snapshot, ids, resolution), flags, *ids)
 
 
-@command("reopen", ('memctl reopen ISS-2025-11-04-001 --reason "Came back under load"', "Open an issue again."))
+@command("reopen", ('memctl reopen ISS-2025-11-04-001 --reason "Came back under load"', "Open a resolved issue again."))
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
 @writing
 @click.pass_context
@@ -193,7 +208,7 @@ def reopen_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) ->
 @writing
 @click.pass_context
 def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
-    """Archive records. They keep their files; `list --archived` shows them."""
+    """Archive records. Their files stay; `memctl list --archived` lists archived records."""
     memory = memory_access.memory(ctx)
     _carry_out(memory, lambda snapshot: edit.archive(snapshot, ids, memory.now), flags, *ids)
 
@@ -210,26 +225,26 @@ def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any)
 @command(
     "delete",
     ('memctl delete LRN-2025-11-04-001 --reason "Recorded twice"', "Delete a record."),
-    ("memctl delete ISS-2025-11-04-001 --unlink", "Delete a record, and the links of others to it."),
+    ("memctl delete ISS-2025-11-04-001 --unlink", "Delete a record, and the links of other records to it."),
 )
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
-@click.option("--unlink", is_flag=True, help="Remove other records' links to it, in the same commit.")
+@click.option("--unlink", is_flag=True, help="Also remove the links of other records to the deleted ones.")
 @discard_option
 @writing
 @click.pass_context
 def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **flags: Any) -> None:
-    """Delete records; Git keeps them. `memctl restore ID` restores them."""
+    """Delete records. Git keeps their text: `memctl restore ID` restores a record."""
     _carry_out(memory_access.memory(ctx), lambda snapshot: remove.delete(snapshot, ids, unlink=unlink), flags, *ids)
 
 
 @command(
     "restore",
     ("memctl restore LRN-2025-11-04-001", "Restore a deleted record."),
-    ("memctl restore DEC-2025-11-04-003 --at HEAD~3", "Restore the version of three commits ago."),
+    ("memctl restore DEC-2025-11-04-003 --at HEAD~3", "Restore a record as it was three commits ago."),
     ("memctl restore main-w1-v3-570863", "Restore a deleted checkpoint; `memctl checkpoint list --all` lists them."),
 )
 @click.argument("id", shell_complete=complete_id)
-@click.option("--at", metavar="REV", help="The commit, branch or tag with the version to restore.")
+@click.option("--at", metavar="REV", help="The commit, branch or tag that has the version to restore.")
 @discard_option
 @writing
 @click.pass_context
@@ -254,6 +269,8 @@ def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
     for item in given:
         name, equals, value = item.partition("=")
         if not equals or not name.strip():
-            raise MemctlError(f"{item!r} is not of the form FIELD=VALUE", exit_code=USAGE)
+            raise MemctlError(
+                f"--set, --add and --remove take FIELD=VALUE, not {item!r}", "`memctl edit ID --set title=TITLE`", USAGE
+            )
         pairs.append((name.strip(), value))
     return pairs

@@ -21,31 +21,33 @@ from memctl.task import events as task_events
 from memctl.task.formats import event_xml
 from memctl.text.phrases import some
 
-workflow_option = click.option("--workflow", default="", metavar="NAME", help="The workflow. [default: the branch's]")
+workflow_option = click.option(
+    "--workflow", default="", metavar="NAME", help="The name of the workflow. [default: the workflow of the branch]"
+)
 _SHOWN = 5  # unreadable lines to name in a warning
 _WHEN = ("before", "after")
-_SIZES = {"scs": ("TOKENS", "The shared context slice"), "aws": ("TOKENS", "The working set"),
-          "debt": ("PERCENT", "Context debt")}  # fmt: skip
+_SIZES = {"scs": ("TOKENS", "Tokens of the shared slice"), "aws": ("TOKENS", "Tokens in the whole window"),
+          "debt": ("PERCENT", "Share of the window that is repeated or superseded text")}  # fmt: skip
 
 # The options that set the fields of an event.
 _event_options = options(
     click.option("--to", "target_agent", default="", metavar="AGENT", help="The agent that does the next phase."),
     text_options(
-        ("--phase", "phase", "The phase of the workflow."),
-        ("--action", "action_taken", "What was done."),
-        ("--mission", "mission", "The goal that the work serves."),
+        ("--phase", "phase", "The phase that the event is about, such as design."),
+        ("--action", "action_taken", "What was done, such as how a context was compressed."),
+        ("--mission", "mission", "The goal of the work."),
         ("--decision", "critical_decisions", "A decision that the next agent must know. Repeatable."),
-        ("--constraint", "constraints", "A constraint, or `none`. Repeatable."),
-        ("--input", "inputs", "An input for the next agent. Repeatable."),
-        ("--expect", "expected_outputs", "An expected result. Repeatable."),
-        ("--output", "deliverables", "A result of the phase. Repeatable."),
+        ("--constraint", "constraints", "A constraint on the work, or `none` if there is none. Repeatable."),
+        ("--input", "inputs", "An input for the next agent, such as a file. Repeatable."),
+        ("--expect", "expected_outputs", "A result that the next agent is to produce. Repeatable."),
+        ("--output", "deliverables", "A result of the phase, such as a file. Repeatable."),
     ),
     *(
         click.option(
             f"--{name}-{when}",
             type=click.IntRange(0) if unit == "TOKENS" else click.FloatRange(0, 100),
             metavar=unit,
-            help=f"{what} {when}.",
+            help=f"{what}, {when} the event.",
         )
         for when in _WHEN
         for name, (unit, what) in _SIZES.items()
@@ -69,7 +71,7 @@ _event_options = options(
         "Record a compression of the context.",
     ),
 )
-@click.option("--type", "event_type", required=True, type=click.Choice(TYPES), help="The type of event.")
+@click.option("--type", "event_type", required=True, type=click.Choice(TYPES), help="The type of the event.")
 @workflow_option
 @_event_options
 @json_option
@@ -77,7 +79,7 @@ _event_options = options(
 def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: Any) -> None:
     """Record an event of a workflow: a phase begins or ends, a context is compressed, an agent is called.
 
-    If something that the type of event needs is missing, the command names it and records nothing.
+    If an option that this type of event needs is missing, the command names the option and records nothing.
     """
     memory = memory_access.memory(ctx)
     before, after = (ContextSizes(*(given.pop(f"{name}_{when}") for name in _SIZES)) for when in _WHEN)
@@ -96,13 +98,18 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
 @command(
     "list",
     ("memctl event list", "List the latest events of all workflows, newest first."),
-    ("memctl event list --type compression --since 7d --json", "List the compressions of a week, for a program."),
+    ("memctl event list --type compression --since 7d --json", "List the compressions of the last seven days as JSON."),
 )
 @click.option(
     "--type", "types", multiple=True, type=click.Choice(TYPES), help="List only events of this type. Repeatable."
 )
 @click.option("--workflow", default="", metavar="NAME", help="List only events of this workflow.")
-@click.option("--since", default="", metavar="TIME", help="List only events since this time: 2025-11-04, or 7d.")
+@click.option(
+    "--since",
+    default="",
+    metavar="TIME",
+    help="List only events since this time: 2025-11-04, or 7d for seven days ago.",
+)
 @limit_option(20)
 @json_option
 @click.pass_context
@@ -135,7 +142,7 @@ def list_command(
 @command(
     "show",
     ("memctl event show --format xml", "Print the latest event as XML, for the next agent."),
-    ("memctl event show 12 --json", "Print one event as JSON, for a program."),
+    ("memctl event show 12 --json", "Print the event with the number 12 as JSON."),
 )
 @click.argument("number", required=False, type=click.IntRange(min=1))
 @click.option(
@@ -145,12 +152,12 @@ def list_command(
     type=click.Choice(["xml", "json"]),
     default="xml",
     show_default=True,
-    help="The output format.",
+    help="The format to print the event in.",
 )
 @json_option
 @click.pass_context
 def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: bool) -> None:
-    """Print an event, by default the latest."""
+    """Print one event: the one with NUMBER, or else the latest."""
     stream = event_stream.read(memory_access.memory(ctx))
     event = next((one for one in reversed(stream.events) if number in (None, one.sequence)), None)
     if event is None:
@@ -203,9 +210,9 @@ def _row(event: WorkflowEvent) -> tuple[str, ...]:
 def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
     if stream.broken:
         numbers = some([str(number) for number in stream.broken], _SHOWN)
-        output.note(f"warning: unreadable lines of the event stream are left out: {numbers}")
-        output.note(f"hint: you may delete {event_stream.file_of(memory)}; checkpoints hold what matters")
+        output.note(f"warning: events are left out, because lines of their file can't be read: {numbers}")
+        output.note(f"hint: delete these lines of {event_stream.file_of(memory)}; checkpoints keep the state of tasks")
     waiting = task_events.since_checkpoint(stream.events, workflow)
     if task_events.is_due(waiting):
-        output.note(f"{len(waiting)} events of {workflow} since its last checkpoint: save a new one")
-        output.note("hint: `memctl checkpoint save` saves one that includes them")
+        output.note(f"the workflow {workflow} has had {len(waiting)} events since its last checkpoint")
+        output.note("hint: `memctl checkpoint save` saves a checkpoint that includes them")

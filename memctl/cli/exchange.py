@@ -41,12 +41,12 @@ _NOTED = 20  # notes to print, of possibly thousands
 
 @command(
     "import",
-    ("memctl import records.jsonl", "Add all records of a file, in one commit."),
-    ("other-tool --json | memctl import - -n", "Print what would be added from standard input."),
-    ("memctl import decisions.md", "Add what a Markdown file states under labels, such as a decision template."),
-    ("memctl import adr docs/adr", "Add the architecture decision records of a folder as decisions."),
-    ("memctl import beads .beads/issues.jsonl", "Add the issues of beads, with their ids and links."),
-    ("memctl import backlog backlog/tasks", "Add the tasks of Backlog.md."),
+    ("memctl import records.jsonl", "Import all records of a file, in one commit."),
+    ("other-tool --json | memctl import - -n", "Read records from standard input, and print what would be imported."),
+    ("memctl import decisions.md", "Import what a Markdown file states under labels such as `## DECISION: …`."),
+    ("memctl import adr docs/adr", "Import the architecture decision records (ADRs) of a folder as decisions."),
+    ("memctl import beads .beads/issues.jsonl", "Import the issues of the tool beads, with their ids and links."),
+    ("memctl import backlog backlog/tasks", "Import the tasks of the tool Backlog.md."),
 )
 @click.argument("first", metavar="FILE|adr|beads|backlog")
 @click.argument("second", metavar="[PLACE]", required=False)
@@ -63,22 +63,27 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     A line of JSON needs `memory_type` and `title`; everything else that an export has is optional. The `id` of another
     tool is kept as `source_id`: `show` and `search` find the record by it, and links and `parent` may use it.
 
-    Items that can't be read, and links to what is not imported, are named and left out; --strict refuses them.
+    Items that can't be read, and links to what is not imported, are left out and listed; with --strict, nothing is
+    imported then.
 
-    From Markdown, what is stated under labels becomes records, with the fields of a filled template: `## DECISION: …`,
-    `BUG-12 [CRITICAL]: …`, `TASK: …`, `Lesson: …`. The rest is named.
+    In Markdown, text under a label becomes a record: `## DECISION: …`, `BUG-12 [CRITICAL]: …`, `TASK: …`, `Lesson: …`.
+    What has no label is not imported, and is listed.
 
     `adr` turns each file such as 0001-title.md or adr-001-title.md into a decision, in MADR's or Nygard's form, as well
-    as files of other names that state a status or have a decision's sections. `memctl export adr` writes them out
-    unchanged. Decisions that supersede each other are linked. A file imported before is skipped, even if it has changed
-    since; so are templates.
+    as files of other names that state a status or have a decision's sections. `memctl export adr` writes these files
+    unchanged. Decisions that supersede each other are linked. A file that was imported before is skipped, even if it
+    has changed since; templates are skipped, too.
 
     `beads` (its issues.jsonl) and `backlog` (its folder) turn issues and tasks into issues with their ids, links,
     severity, labels and dates.
     """
     format_, source = _format_and_place("import", first, second, (*_FORMATS, *_TRACKERS))
     if source is None:
-        raise MemctlError("the file or folder to import is missing", "`memctl import -h` shows how", USAGE)
+        raise MemctlError(
+            "the argument that names the file or folder to import is missing",
+            "`memctl import FILE`, or `memctl import adr DIR`",
+            USAGE,
+        )
     memory = memory_access.memory(ctx)
     bring = _importer(format_, source)
     found: list[ImportResult] = []
@@ -109,7 +114,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     if files is not None:
         _print_skipped(files)
     if imported.known:
-        output.note(f"already imported: {_few(imported.known)}")
+        output.note(f"skipped, because they were imported before: {_few(imported.known)}")
 
 
 def _importer(format_: str, source: str) -> Callable[[ImportTarget], ImportResult]:
@@ -123,8 +128,8 @@ def _importer(format_: str, source: str) -> Callable[[ImportTarget], ImportResul
 
         return lambda target: backlog.import_backlog(target, Path(source))
     if Path(source).is_dir():
-        hint = f"name its format: `memctl import adr {source}`, or `memctl import backlog {source}`"
-        raise MemctlError(f"{source} is a folder", hint, USAGE)
+        hint = f"give the format of its files: `memctl import adr {source}`, or `memctl import backlog {source}`"
+        raise MemctlError(f"{source} is a folder, and its format is not given", hint, USAGE)
     text = read(source, errors="surrogateescape")  # a line that is not UTF-8 leaves the others as they are
     if format_ == "beads":
         from memctl.exchange import beads
@@ -140,20 +145,22 @@ def _importer(format_: str, source: str) -> Callable[[ImportTarget], ImportResul
 def _print_notes(label: str, lines: Sequence[str]) -> None:
     output.note(*(output.plain(terminal.one_line(f"{label}: {line}")) for line in lines[:_NOTED]))
     if len(lines) > _NOTED:
-        output.note(f"… and {len(lines) - _NOTED:,} more: --json has all")
+        output.note(f"… and {len(lines) - _NOTED:,} more such lines: --json prints all of them")
 
 
 def _print_skipped(files: AdrImport) -> None:
     """Print on stderr which files of a folder are not imported, and what to do about them."""
     if files.templates:
-        output.note(f"skipped, because they are templates: {_few(files.templates)}")
+        output.note(f"skipped these files, because they are templates: {_few(files.templates)}")
     if files.skipped:
-        output.note(f"skipped, because they are not decisions: {_few(files.skipped)}")
+        output.note(f"skipped these files, because they are not decisions: {_few(files.skipped)}")
     if any(name.endswith(".md") and not _INDEX.match(name) for name in files.skipped):
-        output.note("hint: a decision has a name such as 0001-title.md, or states its status below the title")
+        output.note(
+            "hint: a file is imported if it has a name such as 0001-title.md, or states a status below its title"
+        )
     if files.changed:
         names = [f"{file} ({identifier})" for file, identifier in files.changed.items()]
-        output.note(f"skipped, because the file differs from its decision: {_few(names)}")
+        output.note(f"skipped these files, because they differ from their decisions in the memory: {_few(names)}")
         output.note("hint: `memctl edit ID` changes the decision, `memctl export adr DIR --force` overwrites the file")
 
 
@@ -161,43 +168,57 @@ def _print_skipped(files: AdrImport) -> None:
     "export",
     ("memctl export --all > memory.jsonl", "Export all records, including archived ones."),
     ("memctl export --type decision --at v1.0", "Export the decisions of a release."),
-    ("memctl export adr docs/adr -n", "Print which architecture decision records would be written to a folder."),
+    ("memctl export adr docs/adr -n", "Print which architecture decision records (ADRs) would be written to a folder."),
     (
         "memctl export adr docs/adr --form nygard --section 2",
-        "Write the decisions of a section in the form of adr-tools.",
+        "Write the decisions of a section as ADRs, in the form that adr-tools uses.",
     ),
 )
 @click.argument("first", metavar="[adr]", required=False)
 @click.argument("second", metavar="[DIR]", required=False)
 @filtering
-@click.option("--out", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, atomically.")
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to this file instead of standard output.",
+)
 @click.option(
     "--form",
     type=click.Choice(("madr", "nygard")),
-    help="With `adr`: the form to write. [default: the imported file's, else madr]",
+    help="With `adr`: the form of the written files. [default: that of the imported file, else madr]",
 )
-@click.option("--force", is_flag=True, help="With `adr`: overwrite files that differ.")
+@click.option("--force", is_flag=True, help="With `adr`: overwrite files that were edited since the import.")
 @click.option("--dry-run", "-n", is_flag=True, help="With `adr`: show what would be written, and write nothing.")
 @reading
 @click.pass_context
 def export_command(
     ctx: click.Context, /, first: str | None, second: str | None, as_json: bool, at: str | None, **given: Any
 ) -> None:
-    """Print records as JSON Lines, or write ADRs, in the forms that `import` reads.
+    """Print records as JSON Lines, or write decisions as ADRs, in the forms that `import` reads.
 
     With --json, one envelope holds all records.
 
-    With `adr`, a decision that came from a file is written back to that file, with what has changed since; the others
-    are numbered after them. A file edited since the import is overwritten only with --force.
+    With `adr`, a decision that was imported from a file is written back to that file, with what has changed since; each
+    other decision gets a new file with the next number. A file that was edited since the import is overwritten only
+    with --force.
     """
     format_, place = _format_and_place("export", first, second, _FORMATS)
     out, form, force, dry_run = (given.pop(name) for name in ("out", "form", "force", "dry_run"))
     if format_ == "adr" and place is None:
-        raise MemctlError("the folder to write to is missing", "`memctl export adr DIR`", USAGE)
+        raise MemctlError(
+            "the argument DIR is missing, the folder to write to",
+            "`memctl export adr DIR` writes to the folder DIR",
+            USAGE,
+        )
     if format_ == "jsonl" and (form or force or dry_run or place):
-        raise MemctlError("a folder, --form, --force and --dry-run need `memctl export adr DIR`", exit_code=USAGE)
+        raise MemctlError(
+            "a folder, --form, --force and --dry-run are only for `memctl export adr DIR`", exit_code=USAGE
+        )
     if format_ == "adr" and out:
-        raise MemctlError("--out is for JSON Lines", "`memctl export adr DIR` writes to the folder", USAGE)
+        raise MemctlError(
+            "--out can't be combined with `adr`", "`memctl export adr DIR` writes to the folder DIR", USAGE
+        )
     memory, snapshot = memory_access.read(ctx, at)
     records = select(snapshot.records, memory_access.filters(memory, **given), "id")
     if format_ == "adr":
@@ -215,7 +236,7 @@ def _format_and_place(
     if first in formats:
         return str(first), second
     if second is not None or (name == "export" and first is not None):
-        raise MemctlError(f"there is no format {first!r}", "formats are " + ", ".join(formats), USAGE)
+        raise MemctlError(f"there is no format {first!r}", "give one of " + ", ".join(formats), USAGE)
     return "jsonl", first
 
 
@@ -252,7 +273,7 @@ def _export_adr(
     if changed and write and not force:
         raise MemctlError(
             f"nothing was written, because these files differ from their decisions: {_few(changed)}",
-            "--force overwrites them, and loses what only the files say",
+            "--force overwrites these files, and what only they say is lost",
             REFUSED,
         )
     if write:
@@ -270,8 +291,8 @@ def _report_adr(
     output.columns([(item.state, item.file, item.id) for item in exported if item.state != "same"])
     same = sum(item.state == "same" for item in exported)
     if same:
-        output.note(f"{quantity(same, 'file')} already up to date")
+        output.note(f"already up to date: {quantity(same, 'file')}")
     if not exported:
-        output.note("no decision matches")
+        output.note("no decision matches these options")
     if dry_run and any(item.state == "edited" for item in exported):
         output.note("hint: --force overwrites files that are marked `edited`")

@@ -38,31 +38,39 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
     ),
     (
         "memctl files --active src/cart.py --explain",
-        "List files near one that you work on, with the reasons for each score.",
+        "List files that matter for the work on one file, with the reasons for each score.",
     ),
     (
         "memctl files --task 'fix the cart' --pack --format xml --out files.xml",
-        "Write their texts to a file, for a model.",
+        "Write the texts of the files to load into one file, for a model.",
     ),
     (
         "memctl files --task 'fix §4.src/auth.py' --used 120000 --json",
-        "List them for a program; 120,000 tokens of the window are in use.",
+        "List the files as JSON, for a window of which 120,000 tokens are in use.",
     ),
 )
-@click.option("--task", default="", metavar="TEXT", help="What the task is.")
+@click.option("--task", default="", metavar="TEXT", help="The task that the files are for.")
 @click.option("--active", multiple=True, metavar="PATH", help="A file that you work on. Repeatable.")
 @click.option(
     "--path",
     "globs",
     multiple=True,
     metavar="GLOB",
-    help="Only files that match this glob, as in .gitignore. Repeatable.",
+    help="Rank only files that match this glob, as in .gitignore. Repeatable.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Show at most this many; 0 shows all."
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Show at most this many files; 0 shows all.",
 )
 @click.option(
-    "--window", type=click.IntRange(min=1), default=_WINDOW, show_default=True, help="Size of the window in tokens."
+    "--window",
+    type=click.IntRange(min=1),
+    default=_WINDOW,
+    show_default=True,
+    help="Size of the context window in tokens.",
 )
 @click.option(
     "--used",
@@ -76,7 +84,7 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
     type=click.FloatRange(0, 100),
     default=load_plan.JUST_IN_TIME_SCORE,
     show_default=True,
-    help="The lowest score of a file to load.",
+    help="The lowest score with which a file is loaded.",
 )
 @click.option("--explain", is_flag=True, help="Show the reasons for each score, and which files are never loaded.")
 @click.option(
@@ -85,7 +93,7 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
     is_flag=True,
     help="Print the texts of the files to load, and which files are left out and why.",
 )
-@pack_options(budget="70 % of half the window")
+@pack_options(budget="70 % of half of --window")
 @json_option
 @click.pass_context
 def files_command(
@@ -105,17 +113,18 @@ def files_command(
 ) -> None:
     """Rank the repository's files for a task, and show which to load into the context.
 
-    Without a task, the score adds relevance (50), recency (30) and nearness to the active files in the graph of imports
-    (20). With a task the parts weigh 70, 20 and 10, and relevance means what the files say and whether the task names
-    them. Active files are those named by the task or by --active, and those with uncommitted changes. Files from 70 on
-    are worth loading before the work, as are those of --active and what they import; files from 40 on when needed; the
-    others only on demand. Large, generated and lock files are loaded as an outline (`memctl summarize`). .gitignore and
-    .memctlignore are honoured; binary files and files that seem to hold secrets are never listed.
+    Without a task, a file's score is the sum of relevance (at most 50), recency (30) and nearness to the active files
+    in the graph of imports (20). With a task the limits are 70, 20 and 10, and relevance depends on what the file says
+    and whether the task names it. Active files are those named by the task or by --active, and those with uncommitted
+    changes. Files with a score of 70 or more, files of --active and what these import are worth loading before the work
+    begins; files with 40 or more, when they are needed; the others, only if asked for. Of large, generated and lock
+    files an outline is loaded (`memctl summarize`). Files that .gitignore or .memctlignore excludes, binary files and
+    files that seem to hold secrets are never listed.
     """
     memory, snapshot = memory_access.read(ctx, None)
     given = PackOptions(**options)
     if not as_pack and (given.out or given.copy):
-        raise MemctlError("--out and --copy need --pack", "add --pack", USAGE)
+        raise MemctlError("--out and --copy need --pack: only a pack can be written or copied", "add --pack", USAGE)
     counter = counter_of(memory, given)
     room = LoadBudget(window, used, given.budget or load_plan.budget_of(window), least)
     request = FileRequest(task, active, ctx.obj.folder, globs, limit, lists_all=as_pack or not limit)
@@ -171,24 +180,28 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, expla
     loaded = [choice for choice in found.files if choice.is_loaded]
     total = sum(choice.cost for choice in loaded)
     total_files = len(found.files) + found.unlisted
-    output.note(f"+ {len(loaded):,} of {total_files:,} files to load: {total:,} of {room.budget:,} tokens")
+    output.note(
+        f"+ marks the files to load: {len(loaded):,} of {total_files:,} files, {total:,} of {room.budget:,} tokens"
+    )
     if explain:
         free = ", ".join(
             f"{name.replace('_', ' ')} {tokens:,}" for name, tokens in load_plan.reserve_of(room.window).items()
         )
-        output.note(f"tokens left free: {free}")
+        output.note(f"tokens of the window that are kept free: {free}")
     if len(shown) < total_files:
         output.note(f"{quantity(total_files - len(shown), 'more file')}: --limit 0 shows all")
     for path, reason in found.refused if explain else ():
         output.note(f"never loaded: {path}: {reason}")
     if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
-        output.note("some code is read line by line, or not at all; to parse it, install memctl's extra `languages`")
+        output.note(
+            "hint: some code is read line by line or not at all; to have it parsed, install memctl's extra `languages`"
+        )
     for path, reason in found.unsearched if explain else ():
-        output.note(f"text not searched: {path}: {reason}")
+        output.note(f"the text of {path} was not searched: {reason}")
     if later := sum(reason == LATER for _, reason in found.refused):
         output.note(f"hint: {later:,} large files are not ranked yet; the next run ranks them")
     if found.refused and not explain:
-        output.note(f"{quantity(len(found.refused), 'more file')} never loaded: --explain shows why")
+        output.note(f"never loaded: {quantity(len(found.refused), 'more file')}; --explain shows which, and why")
 
 
 def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:
@@ -200,7 +213,9 @@ def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:
         lines += [("", "", f"{points:g}", why) for points, why in parts.reasons]
         lines += [("", "", "", f"not loaded: {choice.left_out}")] if choice.left_out else []
         lines += (
-            [("", "", "", f"an outline is loaded: {choice.outline}")] if choice.outline and choice.is_loaded else []
+            [("", "", "", f"only an outline is loaded: {choice.outline}")]
+            if choice.outline and choice.is_loaded
+            else []
         )
     output.columns([("score", "  verdict", "tokens", "file  [relevance + recency + dependency]"), *lines], _STYLES)
 

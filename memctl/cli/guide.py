@@ -11,16 +11,17 @@ from memctl.hooks.guide import GUIDE, TOPICS
 
 @command(
     "guide",
-    ("memctl guide", "Print when to use memctl, in a few lines, and the list of topics."),
+    ("memctl guide", "Print in a few lines when to use memctl, and list the topics."),
     ("memctl guide recording", "Print what is worth a record, and which command creates it."),
-    ("memctl guide searching --json", "Print a topic as JSON, for a program."),
+    ("memctl guide searching --json", "Print the page on a topic as JSON."),
 )
 @click.argument("topic", type=click.Choice(list(TOPICS)), required=False)
 @json_option
 def guide_command(topic: str | None, as_json: bool) -> None:
     """Show when and how an agent should use memctl, a page at a time.
 
-    Without a topic: what a session with hooks gets at its start, and the list of topics. It needs no memory.
+    Without a topic, the command prints what an agent with hooks gets at the start of a session, and the list of topics.
+    It works without a memory, too.
     """
     text = TOPICS[topic].text if topic else GUIDE
     if as_json:

@@ -13,16 +13,16 @@ from memctl.hooks.guide import TOPICS
 
 @command(
     "help",
-    ("memctl help", "List the commands of every day."),
+    ("memctl help", "List the commands that are used every day."),
     ("memctl help --all", "List all commands, by purpose."),
-    ("memctl help recording", "Print a page on a subject; `memctl help` lists the subjects."),
-    ("memctl help section add", "Print the help of a command, as `memctl section add -h` does."),
+    ("memctl help recording", "Print the page on the subject recording; `memctl help` lists the subjects."),
+    ("memctl help section add", "Print the help of the command `memctl section add`."),
 )
 @click.argument("words", metavar="[TOPIC|COMMAND]", nargs=-1, shell_complete=complete("help"))
 @click.option("--all", "everything", is_flag=True, help="List all commands, by purpose.")
 @click.pass_context
 def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool) -> None:
-    """Show the commands of every day, all commands, or a page on a subject.
+    """Show the commands that are used every day, all commands, or a page on a subject.
 
     The subjects are those of `memctl guide`, which agents read.
     """
@@ -53,7 +53,7 @@ def _command_help(root: click.Context, words: tuple[str, ...]) -> str:
             name, found, _ = group.resolve_command(context, [word])
         except MemctlError as error:
             raise MemctlError(
-                f"there is no command or subject {word!r}", f"subjects are {', '.join(TOPICS)}; {error.hint}", USAGE
+                f"there is no command or subject {word!r}", f"the subjects are {', '.join(TOPICS)}; {error.hint}", USAGE
             ) from None
         if found is None:
             raise MemctlError(f"`{context.command_path}` has no subcommand {word!r}", exit_code=USAGE)

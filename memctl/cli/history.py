@@ -23,13 +23,15 @@ from memctl.write import remove
 
 @command(
     "log",
-    ("memctl log", "List the latest changes to the memory."),
+    ("memctl log", "List the latest changes of the memory."),
     ("memctl log DEC-2025-11-04-003", "List all changes of one record, even a deleted one."),
-    ("memctl log --type decision --since 30d --json", "List the changes of decisions in a month, for a program."),
+    ("memctl log --type decision --since 30d --json", "List the changes of decisions in the last 30 days as JSON."),
 )
 @click.argument("id", required=False, shell_complete=complete_id)
-@click.option("--type", "kind", type=click.Choice(list(KINDS)), help="Only changes to records of this type.")
-@click.option("--since", metavar="TIME", help="Only changes since this time: 2025-11-04, or 7d for seven days ago.")
+@click.option("--type", "kind", type=click.Choice(list(KINDS)), help="List only changes of records of this type.")
+@click.option(
+    "--since", metavar="TIME", help="List only changes since this time: 2025-11-04, or 7d for seven days ago."
+)
 @limit_option(20)
 @reading
 @click.pass_context
@@ -76,19 +78,19 @@ def log_command(
             output.note(
                 f"the history of this shallow clone begins with {commit.commit[:10]}; older changes are missing"
             )
-            output.note("hint: `git fetch --unshallow` fetches them")
+            output.note("hint: `git fetch --unshallow` fetches the older changes")
             if id and ids.id_in_path(path) not in commit.trailers.ids:
                 continue  # what the commit says is about other records
         # The commit of the present text is marked, unless it is listed first, where readers expect it.
         _print(memory, commit, ids.id_in_path(path), is_marked=commit.commit == current and commit is not found[0])
     if not found:
-        output.note("no commit matches")
+        output.note("no commit of the memory matches")
 
 
 @command(
     "diff",
-    ("memctl diff", "Show what differs from the last commit."),
-    ("memctl diff DEC-2025-11-04-003 --at HEAD~5", "Show how a record has changed in five commits."),
+    ("memctl diff", "Show how the memory differs from the last commit."),
+    ("memctl diff DEC-2025-11-04-003 --at HEAD~5", "Show how a record has changed in the last five commits."),
     ("memctl diff v1.0..v2.0", "Show how the memory changed between two releases."),
 )
 @click.argument("id", required=False, shell_complete=complete_id)
@@ -97,7 +99,7 @@ def log_command(
 def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str | None) -> None:
     """Show how the memory, or one record, differs from a revision (HEAD by default), or with A..B between two.
 
-    Without a record, a revision may stand in its place: HEAD~3 or A..B.
+    Without a record, a revision such as HEAD~3 or A..B may be given in place of ID.
     """
     memory, snapshot = memory_access.read(ctx, None)
     if id and at is None and any(sign in id for sign in ("..", "~", "^")):  # no id has them
@@ -161,9 +163,9 @@ def _print(memory: Memory, commit: history.Commit, identifier: str | None, *, is
     output.styled(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
     output.text(f"    {subject}")
     if is_marked:
-        output.text("    has the present text")
+        output.text("    this commit brought the present text")
     if not commit.trailers.ops and (identifiers := _ids(memory, commit)):
-        output.text(f"    touches {', '.join(identifiers)}")
+        output.text(f"    changes {', '.join(identifiers)}")
     for action, record, reason in commit.trailers.deeds:
         if record == identifier:
             output.text(f"    {action}: {reason}")

@@ -25,17 +25,25 @@ def _answering(host: Host) -> Command:
 
     @command(
         host.name,
-        (f"memctl hook {host.name} <event.json", f"What {host.title} calls, after `memctl install {host.name}`."),
+        (
+            f"memctl hook {host.name} <event.json",
+            f"The command that {host.title} runs after `memctl install {host.name}`.",
+        ),
     )
     @click.pass_context
     def answer(ctx: click.Context, /) -> None:
         if sys.stdin is not None and sys.stdin.isatty():
-            raise MemctlError("a hook reads an event from its standard input", f"`memctl install {host.name}`", REFUSED)
+            raise MemctlError(
+                f"`memctl hook {host.name}` reads an event from standard input, so only {host.title} can use it",
+                f"`memctl install {host.name}` sets up its hooks",
+                REFUSED,
+            )
         dispatch.run(host, os.environ, ctx.obj.folder if ctx.find_root().params.get("folder") else None)
 
     answer.context_settings.update({"ignore_unknown_options": True, "allow_extra_args": True})  # of a later memctl
     answer.help = (
-        f"Answer an event of {host.title}, given as JSON on standard input.\n\nDoes nothing outside of a memory."
+        f"Answer an event of {host.title}, given as JSON on standard input.\n\nThe command does nothing where there"
+        " is no memory."
         " An error goes to a log (`memctl hook log --faults`), and never stops the agent."
     )
     return answer
@@ -44,17 +52,17 @@ def _answering(host: Host) -> Command:
 @command(
     "log",
     ("memctl hook log", "List the latest compactions of agents' contexts, newest first."),
-    ("memctl hook log --faults", "List errors of the hooks."),
-    ("memctl hook log --limit 0 --json", "List all compactions, for a program."),
+    ("memctl hook log --faults", "List errors that hooks have had."),
+    ("memctl hook log --limit 0 --json", "List all compactions as JSON."),
 )
-@click.option("--faults", is_flag=True, help="List errors of the hooks instead.")
+@click.option("--faults", is_flag=True, help="List errors of the hooks instead of compactions.")
 @limit_option(20)
 @json_option
 @click.pass_context
 def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) -> None:
     """List compactions: when, in which session, by whom, tokens before and after, tool calls since the last compaction.
 
-    A dash means unknown: tokens after a compaction are known once the agent has stopped again.
+    A dash means that a number is unknown; the tokens after a compaction are known once the agent has stopped again.
     """
     root = _root(ctx)
     if faults:
@@ -66,7 +74,7 @@ def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) 
         output.json("compactions", {"total": len(found), "compactions": [msgspec.to_builtins(one) for one in shown]})
         return
     output.columns([("at", "session", "trigger", "before", "after", "calls", "suggested"), *map(_row, shown)])
-    output.rest(len(found), len(shown), "no compaction is logged")
+    output.rest(len(found), len(shown), "the log has no compaction")
 
 
 def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) -> None:
@@ -76,18 +84,18 @@ def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) 
         return
     names = ("at", "event", "session", "where", "fault")
     output.columns([tuple(str(one.get(name, "")) for name in names) for one in shown])
-    output.rest(len(found), len(shown), "no error is logged")
+    output.rest(len(found), len(shown), "the log has no error of a hook")
 
 
 @command(
     "stats",
     ("memctl hook stats", "Show how often contexts are compacted, and how full they are then."),
-    ("memctl hook stats --json", "Print JSON, for a program."),
+    ("memctl hook stats --json", "Print the same figures as JSON."),
 )
 @json_option
 @click.pass_context
 def stats_command(ctx: click.Context, /, as_json: bool) -> None:
-    """Summarize the logged compactions: per trigger, median tool calls and tokens, and how many were suggested."""
+    """Summarize the logged compactions: how many by each trigger, median tool calls and tokens, share suggested."""
     found = statistics.figures(statistics.compactions(_root(ctx)))
     if as_json:
         output.json("compaction-figures", msgspec.to_builtins(found))
@@ -102,7 +110,7 @@ def stats_command(ctx: click.Context, /, as_json: bool) -> None:
         ("tool calls since the last compaction", _figure(found.median_calls)),
         ("tokens before", _figure(found.median_tokens_before)),
         ("tokens after", _figure(found.median_tokens_after)),
-        ("suggested by memctl before", share),
+        ("share that memctl suggested", share),
     ]
     output.columns(rows)
 
@@ -127,7 +135,7 @@ def _root(ctx: click.Context) -> Path:
         found = session_dir.find_root(ctx.obj.folder)
         if found is None:
             raise
-        output.note(f"warning: hooks can do nothing here: {error.message}")
+        output.note(f"warning: the hooks of agents can do nothing in this folder: {error.message}")
         return found[2]
     return memory.hooks
 
@@ -141,7 +149,7 @@ class _Hooks(Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            raise MemctlError(error.format_message(), "`memctl hook -h` lists the programs", REFUSED) from None
+            raise MemctlError(error.format_message(), "`memctl hook -h` lists the subcommands", REFUSED) from None
 
 
 hook_command = _Hooks("hook", help="Answer the hook events of Claude Code, Codex and Gemini CLI, and show their log.")

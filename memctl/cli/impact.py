@@ -61,22 +61,22 @@ class ImpactQuery(msgspec.Struct, frozen=True):
 
 @command(
     "impact",
-    ("memctl impact", "Show the impact of what differs from HEAD in the worktree."),
+    ("memctl impact", "Show what the uncommitted changes in the worktree touch."),
     (
         "memctl impact --staged --strict",
-        "Show the impact of the staged files; exit with 1 if a page is stale (for hooks).",
+        "Show what the staged files touch; exit with 1 if a page is stale (for hooks).",
     ),
-    ("memctl impact main..HEAD --json", "Print the impact of a branch as JSON, for a program."),
+    ("memctl impact main..HEAD --json", "Print what the commits of a branch touch, as JSON."),
     ("memctl impact src/payment --as fix", "Show what a bug fix in these files would touch."),
-    ("memctl impact --all", "List every stale page, whatever has changed."),
+    ("memctl impact --all", "List every stale page, also those that the changes do not touch."),
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS | REV..REV]")
-@click.option("--staged", is_flag=True, help="Compare the index with HEAD.")
+@click.option("--staged", is_flag=True, help="Show what the staged files touch, in place of all uncommitted changes.")
 @click.option("--as", "row", type=click.Choice(list(MATRIX)), help="Treat every change as a change of this kind.")
 @click.option(
-    "--all", "everything", is_flag=True, help="List every stale page, not only those that refer to the files."
+    "--all", "everything", is_flag=True, help="List every stale page, not only those that refer to the changed files."
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 if a listed page is stale, or any page is unreadable.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if a listed page is stale, or any page can't be read.")
 @json_option
 @click.pass_context
 def impact_command(
@@ -92,7 +92,7 @@ def impact_command(
     """Show what a change of files touches, and which pages it makes stale.
 
     A page is suspect if a file that it refers to has changed since its last review, and broken if such a file is gone.
-    The kind of change follows from the subjects of the commits (fix, feat), or else from the files themselves.
+    The kind of change is taken from the subjects of the commits (fix, feat), or else from the files.
     """
     memory = memory_access.memory(ctx)
     asked = _question(ctx, memory, paths, staged)
@@ -105,7 +105,9 @@ def impact_command(
     else:
         _print(memory, reaches, stale)
         if not asked.changes:
-            output.note("no file has changed" + ("" if everything else "; --all names every stale page"))
+            output.note(
+                "no file has changed" + ("" if everything else "; `memctl impact --all` lists every stale page")
+            )
     output.faults(memory, snapshot.outline.faults)  # an unreadable page may be stale too
     ctx.exit(REFUSED if strict and (stale or snapshot.outline.faults) else 0)
 
@@ -113,7 +115,7 @@ def impact_command(
 def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged: bool) -> ImpactQuery:
     repository = memory.repository
     if staged and paths:
-        raise MemctlError("--staged can't be combined with paths or revisions", exit_code=USAGE)
+        raise MemctlError("--staged can't be combined with paths or revisions", "leave out one of them", USAGE)
     if staged:
         return ImpactQuery("index", load.index(memory), "", differences.changed_in_index(repository))
     disk = memory_access.snapshot(memory, None)
@@ -130,8 +132,8 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     rows = impact.by_subject(commit for commit in commits if commit.commit not in boundary)
     snapshot = load.revision(memory, after)
     if not snapshot.names(""):
-        hint = "give a range that ends at a commit with a memory, or the files: `memctl impact PATH`"
-        raise MemctlError(f"{second or 'HEAD'} has no memory", hint)
+        hint = "give a range of commits that ends at one with a memory, or files: `memctl impact PATH`"
+        raise MemctlError(f"the revision {second or 'HEAD'} has no memory", hint)
     return ImpactQuery(paths[0], snapshot, after, changes, rows)
 
 
@@ -143,7 +145,7 @@ def _is_range(memory: Memory, disk: Snapshot, folder: Path, text: str) -> bool:
 
 
 def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None:
-    rows = [*((name, row.title) for name, row in MATRIX.items()), ("", "Other files of the memory")]
+    rows = [*((name, row.title) for name, row in MATRIX.items()), ("", "Other changed files of the memory")]
     blocks = [(title, changed) for name, title in rows if (changed := [item for item in reaches if item.row == name])]
     for number, (title, changed) in enumerate(blocks):
         output.styled(("\n" if number else "") + click.style(title, bold=True))
@@ -161,8 +163,8 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
     unsought = sum(broken.candidates is None for item in stale for broken in item.broken)
     if unsought:
         output.note(
-            f"hint: the new paths of the last {unsought:,} of these were not searched for; correct the others, then"
-            " try again"
+            f"hint: for the last {unsought:,} of these pages no new paths were searched; correct the other pages, then"
+            " run the command again"
         )
 
 
@@ -187,12 +189,18 @@ def _print_stale(memory: Memory, item: StalePage) -> None:
     state = " and ".join([*(["suspect"] if item.suspect else []), *(["broken"] if item.broken else [])])
     output.styled(f"  {click.style(item.page.id, fg='yellow')} {output.plain(item.page.title)}: {state}")
     for drift in item.suspect:
-        output.text(f"    {drift.path} was {drift.reviewed} when reviewed, is {drift.now}")
+        output.text(f"    {drift.path} has changed since the review: from {drift.reviewed} to {drift.now}")
     for broken in item.broken:
         where = f" (line {broken.line})" if broken.line else ""
         likely = ", ".join(f"{candidate.path} ({candidate.by})" for candidate in broken.candidates or ())
-        output.text(f"    {broken.reference}{where} is gone" + (f"; now perhaps {likely}" if likely else ""))
-    first = f"correct {memory.tracked(item.page.path)}, then " if item.broken else "once it is correct again: "
+        output.text(
+            f"    the file {broken.reference}{where} is gone" + (f"; perhaps it is now {likely}" if likely else "")
+        )
+    first = (
+        f"correct the references in {memory.tracked(item.page.path)}, then run "
+        if item.broken
+        else "when the page agrees with the files, run "
+    )
     output.text(f"    {first}`memctl review {item.page.id}`")
 
 

@@ -40,21 +40,36 @@ _TRY = (
     "init",
     ("memctl init", "Set up a memory at the root of this repository."),
     ("memctl init --git --project shop", "Create the Git repository too, and name the project."),
-    ("memctl init --yes", "Run the next steps, too, in an existing memory as well: import decisions, install hooks."),
-    ("memctl init --sections", "Propose sections for an existing memory, from folders; --yes adds them."),
-    ("memctl init --docs default-branch", "Render documents only on the default branch, in an existing memory too."),
+    (
+        "memctl init --yes",
+        "Also run the proposed next steps (import decisions, install hooks), for an existing memory, too.",
+    ),
+    (
+        "memctl init --sections",
+        "Propose sections of an existing memory for the folders of the repository; --yes adds them.",
+    ),
+    (
+        "memctl init --docs default-branch",
+        "Let only the default branch have rendered documents, for an existing memory, too.",
+    ),
     ("memctl init --here", "Set up a memory for this folder, in a repository of many projects."),
 )
-@click.option("--project", metavar="NAME", help="The project's name. [default: the folder's]")
+@click.option("--project", metavar="NAME", help="The name of the project. [default: the name of the folder]")
 @click.option("--git", "make_repository", is_flag=True, help="Create a Git repository first if there is none.")
 @click.option("--here", is_flag=True, help="Create the memory in this folder, not at the repository's root.")
-@click.option("--sections", is_flag=True, help="Propose sections for an existing memory.")
+@click.option(
+    "--sections",
+    is_flag=True,
+    help="Propose sections of an existing memory, for folders of the repository that have none.",
+)
 @click.option(
     "--docs",
     type=click.Choice(["true", "false", DEFAULT_BRANCH]),
-    help="Which branches have rendered documents: all, none, or the default one; also sets an existing memory.",
+    help="Which branches have rendered documents: all, none or the default one; also changes an existing memory.",
 )
-@click.option("--yes", "-y", is_flag=True, help="Run the proposed next steps, or add the proposed sections.")
+@click.option(
+    "--yes", "-y", is_flag=True, help="Also run the proposed next steps; with --sections, add the proposed sections."
+)
 @writing
 @click.pass_context
 def init_command(
@@ -70,11 +85,11 @@ def init_command(
 ) -> None:
     """Set up a memory in this repository, and name the next commands.
 
-    It is a folder `.memory/` with settings and a page that explains it, in one commit. The next commands are for what
-    the repository contains: decisions to import, hooks of the agents that it is set up for, and Git's.
+    The memory is a folder `.memory/` with settings and a page that explains it, in one commit. The next commands fit
+    what the repository contains: they import decisions, and install hooks for Git and for the agents that work here.
     """
     if yes and (flags["as_json"] or flags["dry_run"]):
-        raise MemctlError("--yes can't be combined with --json or --dry-run", exit_code=USAGE)
+        raise MemctlError("--yes can't be combined with --json or --dry-run", "leave out --yes", USAGE)
     if sections:
         _propose_sections(ctx, yes=yes, as_json=flags["as_json"])
         return
@@ -157,9 +172,9 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
         _run_all(ctx, memory.folder.parent, steps)
     elif steps:
         output.text("\n".join(step.line for step in steps))
-        output.note("hint: `memctl init --sections --yes` adds all of them, `memctl section edit` renames one")
+        output.note("hint: `memctl init --sections --yes` adds all these sections, `memctl section edit` renames one")
     else:
-        output.note("no folder of the repository suggests another section")
+        output.note("no section to propose: no other folder of the repository looks like a part of the project")
 
 
 def _run_all(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
@@ -181,7 +196,7 @@ def _run_all(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
 @command(
     "demo",
     ("memctl demo", "Create the example in ./memctl-demo, and print what to try."),
-    ("memctl demo ~/lantern", "Create it in another folder."),
+    ("memctl demo ~/lantern", "Create the example in another folder."),
 )
 @click.argument("folder", required=False, default="memctl-demo", type=click.Path(path_type=Path))
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be created, and create nothing.")
@@ -190,7 +205,7 @@ def _run_all(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
 def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bool) -> None:
     """Create an example to try: a small shop's repository, with its memory.
 
-    It has the shop's code, a history of commits and 30 records, and stays until you delete the folder.
+    The repository has the shop's code, a history of commits and 30 records. It stays until you delete its folder.
     """
     place = ctx.obj.folder / folder.expanduser()
     if dry_run:

@@ -34,7 +34,7 @@ ALL = "all"
 _ALLOW = {ALL: (READ, RECORD), READ: (READ,), RECORD: (RECORD,), "none": ()}
 ALLOW = tuple(_ALLOW)
 WHAT = (*HOSTS, AGENTS_MD)
-_COMMITTED = "what comes of each session (what was asked, decided and changed, and checkpoints; credentials redacted)"
+_COMMITTED = "a summary and checkpoints of each session (what was asked, decided and changed; without credentials)"
 _PLACES = {
     hook_commits.ALL: "commit {what} to your branch",
     hook_commits.RECORDS: "commit {what} to refs/memctl/sessions, off your branch; `memctl sync` shares it",
@@ -119,13 +119,15 @@ def _set_up(asked: InstallOptions, repository: Repository) -> None:
 
 def _check_options(asked: InstallOptions) -> None:
     if asked.allow and (asked.what == AGENTS_MD or asked.uninstall):
-        raise MemctlError("--allow needs an agent's program to install for", exit_code=USAGE)
+        raise MemctlError("--allow is only for installing in an agent's settings", "leave out --allow", USAGE)
     if asked.what == AGENTS_MD and (asked.user or asked.own):
-        raise MemctlError("AGENTS.md belongs to the project", "leave out --user and --local", USAGE)
-    if asked.own and (asked.user or not HOSTS[asked.what].own):
         raise MemctlError(
-            "--local is for `install claude-code` only, and can't be combined with --user", exit_code=USAGE
+            "--user and --local are not for AGENTS.md, which belongs to the project",
+            "leave out --user and --local",
+            USAGE,
         )
+    if asked.own and (asked.user or not HOSTS[asked.what].own):
+        raise MemctlError("--local is only for `memctl install claude-code` without --user", "leave out --local", USAGE)
 
 
 def _place(ctx: click.Context, asked: InstallOptions) -> tuple[Path, Repository | None]:
@@ -258,28 +260,29 @@ def _report(asked: InstallOptions, edits: list[Edit], *, done: bool) -> None:
         elif done:
             output.note(f"{verb} {edit.name}")
     if not done and not asked.dry_run and any(edit.changes for edit in edits):
-        output.note("nothing was written\nhint: --yes writes it")
+        output.note("nothing was written\nhint: --yes writes the change without asking")
     elif not asked.uninstall and asked.what in HOSTS:
         _advise(HOSTS[asked.what], asked)
         host, text = HOSTS[asked.what], (edits[0].after or b"").decode("utf-8-sig")
         if settings.are_off(text, edits[0].name):
-            output.note(f"warning: {edits[0].name} has `{settings.OFF}` on: no hook runs until you remove it")
+            output.note(f"warning: {edits[0].name} sets `{settings.OFF}`: no hook runs until you remove this setting")
         if refused := [one for one in json_edit.extras(text) if one not in host.takes]:
             output.note(
-                f"warning: {host.title} reads no settings with {' and '.join(refused)}: nothing in {edits[0].name}"
-                " holds, memctl's or not, until they are taken out"
+                f"warning: {host.title} can't read settings with {' and '.join(refused)}: it ignores all of"
+                f" {edits[0].name} until you remove them"
             )
 
 
 def _advise(host: Host, asked: InstallOptions) -> None:
-    whole = f"--user{' or --local' if host.own else ''} writes memctl's whole path into the hooks"
+    whole = f"install with --user{' or --local' if host.own else ''}, so that the hooks have memctl's whole path"
     if not asked.user and not asked.own and shutil.which("memctl") is None:
-        output.note(f"warning: memctl is not on the PATH, where these hooks look for it; {whole}")
+        output.note(f"warning: the hooks look for memctl on the PATH, and it is not there\nhint: {whole}")
     elif not asked.user and not asked.own and (environment := _environment()):
         output.note(
             f"warning: memctl is on the PATH only while {output.name(environment)} is active; without that virtual"
             " environment these hooks do not find it, and do nothing\n"
-            f"hint: install it for all your shells (`pipx install` its checkout), or start the agent there; {whole}"
+            f"hint: install memctl for all your shells (`pipx install` with its checkout), or start the agent in that"
+            f" environment; {whole}"
         )
     if host.is_for_its_folder_only and not asked.user:
         output.note(
@@ -302,14 +305,26 @@ def _data(edit: Edit) -> dict[str, Any]:
 
 @command(
     "install",
-    ("memctl install git", "Check the memory at every commit, and merge records field by field."),
-    ("memctl install git -n", "Show what would be written."),
-    ("memctl install git --uninstall", "Remove it, and restore what was there before."),
-    ("(crontab -l; memctl install cron) | crontab -", "Run `memctl maintain` here every night."),
-    ("memctl install cron --for github", "Print a GitHub workflow that runs it."),
-    ("memctl install claude-code", "Give every session of Claude Code the memory: show the change, and ask."),
-    ("memctl install codex --user --yes", "Install in your own settings, for all projects with a memory."),
-    ("memctl install claude-code --allow read", "Let agents search without asking, but not record."),
+    ("memctl install git", "Let Git check the memory at every commit, and merge records field by field."),
+    ("memctl install git -n", "Show what `memctl install git` would write."),
+    ("memctl install git --uninstall", "Remove memctl's hooks and merge drivers, and restore what was there before."),
+    (
+        "(crontab -l; memctl install cron) | crontab -",
+        "Add a line to your crontab that runs `memctl maintain` here every night.",
+    ),
+    ("memctl install cron --for github", "Print a GitHub workflow that runs `memctl maintain` every night."),
+    (
+        "memctl install claude-code",
+        "Give sessions of Claude Code the memory; memctl shows the change of its settings, and asks.",
+    ),
+    (
+        "memctl install codex --user --yes",
+        "Give Codex the memory in all your projects, by your own settings, without asking.",
+    ),
+    (
+        "memctl install claude-code --allow read",
+        "Let Claude Code run memctl's reading commands without asking, but not those that record.",
+    ),
     ("memctl install mcp --for cursor", "Print the settings that start `memctl mcp` in Cursor."),
     ("memctl install agents-md", "Describe the memory in AGENTS.md and CLAUDE.md, for agents without hooks."),
 )
@@ -318,24 +333,27 @@ def _data(edit: Edit) -> dict[str, Any]:
     "--for",
     "target",
     type=click.Choice([*install.TARGETS, *CLIENTS]),
-    help=f"The system or program to print for. For cron: {', '.join(install.TARGETS)}; for mcp: {', '.join(CLIENTS)}.",
+    help=f"With cron, the scheduler: {', '.join(install.TARGETS)}; with mcp, the program: {', '.join(CLIENTS)}.",
 )
-@click.option("--user", is_flag=True, help="For agents: install in your home, for all projects.")
+@click.option("--user", is_flag=True, help="For agents: install in the settings in your home, for all projects.")
 @click.option(
-    "--local", "own", is_flag=True, help="For Claude Code: install in settings.local.json, for you in this project."
+    "--local",
+    "own",
+    is_flag=True,
+    help="For Claude Code: install in settings.local.json, only for you in this project.",
 )
 @click.option(
     "--allow",
     type=click.Choice(ALLOW),
-    help="For agents: the memctl commands that they may run without asking. [default: all but those that you removed]",
+    help="For agents: the memctl commands that may run without asking you. [default: all but those that you removed]",
 )
 @click.option(
     "--yes",
     "-y",
     is_flag=True,
-    help="When installing for an agent: write without asking. `install git` never asks.",
+    help="For agents: write without asking. `memctl install git` never asks.",
 )
-@click.option("--uninstall", is_flag=True, help="Remove what was installed.")
+@click.option("--uninstall", is_flag=True, help="Remove what `memctl install` installed.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
 @json_option
 @click.pass_context
@@ -370,13 +388,17 @@ def install_command(
     chooses which. Without a terminal to ask on, nothing is written unless you give --yes.
     """
     if target and what not in ("cron", "mcp"):
-        raise MemctlError("--for is for `install cron` and `install mcp` only", exit_code=USAGE)
+        raise MemctlError("--for is only for `memctl install cron` and `memctl install mcp`", "leave out --for", USAGE)
     if what in WHAT:
         ctx.exit(run(ctx, InstallOptions(what, user, own, allow, uninstall, dry_run, yes, as_json)))
     if user or own or allow:
-        raise MemctlError("--user, --local and --allow are for agents only", exit_code=USAGE)
+        raise MemctlError(
+            f"--user, --local and --allow are only for agents, not for `memctl install {what}`",
+            "leave out these options",
+            USAGE,
+        )
     if yes and what != "git":
-        raise MemctlError(f"--yes does not go with `install {what}`, which writes nothing", exit_code=USAGE)
+        raise MemctlError(f"--yes is not for `memctl install {what}`, which writes nothing", "leave out --yes", USAGE)
     if what == "cron":
         _print_schedule(ctx, target or "crontab", as_json=as_json, uninstall=uninstall)
     elif what == "mcp":
@@ -403,13 +425,15 @@ def _install_git(ctx: click.Context, *, uninstall: bool, dry_run: bool, as_json:
 
 def _print_schedule(ctx: click.Context, target: str, *, as_json: bool, uninstall: bool) -> None:
     if uninstall:
-        hint = "remove the job where you put it, such as in your crontab"
-        raise MemctlError("memctl only prints the scheduled job, and so can't uninstall it", hint, USAGE)
+        hint = "remove the job from where you put it, such as your crontab"
+        raise MemctlError("`memctl install cron` only prints a job, so it can't remove one", hint, USAGE)
     memory = memory_access.memory(ctx)
     text = install.schedule(memory, target, install.own_program(sys.argv[0], sys.executable))
     if variable := next((name for name in ("vars.MEMCTL", "$MEMCTL_ORIGIN") if name in text), ""):
         name = variable.removeprefix("vars.").removeprefix("$")
-        output.note(f"hint: set the CI variable {name} to what pip installs memctl from: `git+https://…` or a wheel")
+        output.note(
+            f"hint: set the CI variable {name} to the source from which pip installs memctl: `git+https://…` or a wheel"
+        )
     if as_json:
         output.json("install", {"what": "cron", "for": target, "text": text})
     else:
@@ -419,7 +443,9 @@ def _print_schedule(ctx: click.Context, target: str, *, as_json: bool, uninstall
 def _print_mcp(target: str | None, as_json: bool) -> None:
     """Print the settings with which a program starts the server; they belong to the user, so nothing is written."""
     if target not in CLIENTS:
-        raise MemctlError("the program is missing", f"--for {'|'.join(CLIENTS)}", USAGE)
+        raise MemctlError(
+            "the option --for PROGRAM is missing", f"`memctl install mcp --for {'|'.join(CLIENTS)}`", USAGE
+        )
     client = CLIENTS[target]
     command = "memctl" if shutil.which("memctl") else install.own_program(sys.argv[0], sys.executable)
     text = client.write(command or "memctl")
@@ -427,7 +453,7 @@ def _print_mcp(target: str | None, as_json: bool) -> None:
         output.json("install", {"what": "mcp", "for": target, "file": client.file, "text": text})
         return
     output.text(text, newline=False)
-    output.note(f"put this into {client.file} for {client.title}")
+    output.note(f"put these settings into {client.file} for {client.title}")
 
 
 def _plan(ctx: click.Context, *, uninstall: bool, dry_run: bool) -> tuple[Repository, list[InstallStep]]:
@@ -479,7 +505,7 @@ def _print_writes(step: InstallStep) -> None:
     for key, value in step.settings:
         output.text(output.name(f"  git config {key}: {'unset' if value is None else value}"))
     if step.section:
-        output.text(f"  git config: without {step.section}")
+        output.text(f"  git config --remove-section {step.section}")
     for verb, changed in (("--add", step.added), ("--unset", step.taken)):
         for key, value in changed:
             output.text(output.name(f"  git config {verb} {key} {value}"))

@@ -22,19 +22,26 @@ _FEW = 3  # blocking records to name
     ("memctl list --type decision --importance 7", "List important decisions, newest first."),
     ("memctl list --type issue --status open --sort severity", "List open issues, the most severe first."),
     ("memctl list --open --section 2.1", "List the open records of a section."),
-    ("memctl list --since 7d --json", "List the records of the last week, for a program."),
-    ("memctl list --ready --sort importance", "List work that nothing blocks."),
-    ("memctl list --blocked", "List blocked work, and what blocks it."),
+    ("memctl list --since 7d --json", "List the records of the last seven days as JSON."),
+    ("memctl list --ready --sort importance", "List open issues and states that nothing blocks."),
+    ("memctl list --blocked", "List blocked issues and states, and what blocks them."),
     ("memctl list --parent ISS-2025-11-04-001 --all", "List the parts of an issue."),
 )
 @filtering
-@click.option("--ready", is_flag=True, help="Only open work that nothing blocks; `memctl next` orders it.")
-@click.option("--blocked", is_flag=True, help="Only open work that is blocked.")
-@click.option("--parent", metavar="ID", help="Only the parts of a record.", shell_complete=complete_id)
 @click.option(
-    "--sort", "order", type=click.Choice(list(ORDERS)), default="date", show_default=True, help="The field to order by."
+    "--ready", is_flag=True, help="Only open issues and states that nothing blocks; `memctl next` shows the best first."
 )
-@click.option("--reverse", is_flag=True, help="Reverse the order.")
+@click.option("--blocked", is_flag=True, help="Only open issues and states that something blocks.")
+@click.option("--parent", metavar="ID", help="Only the records that are parts of this one.", shell_complete=complete_id)
+@click.option(
+    "--sort",
+    "order",
+    type=click.Choice(list(ORDERS)),
+    default="date",
+    show_default=True,
+    help="The field to sort the records by.",
+)
+@click.option("--reverse", is_flag=True, help="List the records in reverse order.")
 @limit_option(50)
 @reading
 @click.pass_context
@@ -53,9 +60,9 @@ def list_command(
 ) -> None:
     """List records, newest first, without archived ones.
 
-    Issues and states are work. Work is blocked by open work and by proposed decisions, through `blocked_by` and
-    `blocks` of its own or of its parent, and by the blockers that a state names. Work with open parts is not ready; its
-    parts are.
+    For --ready and --blocked, work means open issues and active states. Work is blocked by other open work and by
+    proposed decisions, if a link `blocks` or `blocked_by` of the record or of its parent says so, and by the blockers
+    that a state names. Of work with open parts only the parts can be ready.
     """
     if ready and blocked:
         raise MemctlError("--ready and --blocked can't be combined", "give one of them", USAGE)
@@ -78,7 +85,7 @@ def list_command(
         below = [_waits(*waits.get(record.memory_id, ((), ()))) for record in shown]
         output.columns([output.record_row(record) for record in shown], output.RECORD_STYLES, below)
         is_there = total or at is None or snapshot.names("")
-        output.rest(total, len(shown), "no record matches" if is_there else f"{at} has no memory")
+        output.rest(total, len(shown), "no record matches" if is_there else f"the revision {at} has no memory")
     ctx.exit(output.finish(memory, snapshot))
 
 

@@ -70,8 +70,14 @@ class Memctl(click.Group):
     invoke_without_command=True,
     help="Keep a project's decisions, issues, states and learnings in its Git repository.",
 )
-@click.option("-C", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Work as if started in DIR.")
-@click.option("--no-pager", is_flag=True, help="Print without a pager.")
+@click.option(
+    "-C",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Run memctl as if it were started in the folder DIR.",
+)
+@click.option("--no-pager", is_flag=True, help="Print long output without a pager.")
 @click.version_option(__version__, prog_name="memctl", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, /, folder: Path | None, no_pager: bool) -> Any:
@@ -126,7 +132,9 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
         written = start.memory.written if start.memory else []
         if not written:
             return OK
-        error = _explain(OSError(errno.EPIPE, "the program that reads the output has ended", terminal.OUTPUT), written)
+        error = _explain(
+            OSError(errno.EPIPE, "the program that reads memctl's output has ended", terminal.OUTPUT), written
+        )
     except (KeyboardInterrupt, click.Abort):
         error = MemctlError("interrupted", exit_code=INTERRUPTED)
     except Exception as raised:
@@ -157,7 +165,9 @@ def _refuse_broken_text(arguments: list[str]) -> None:
         try:
             argument.encode()
         except UnicodeEncodeError:
-            raise MemctlError(f"the argument {argument!r} is not UTF-8 text", exit_code=USAGE) from None
+            raise MemctlError(
+                f"the argument {argument!r} is not UTF-8 text", "give the argument in UTF-8", USAGE
+            ) from None
 
 
 def _explain(error: OSError, written: list[str]) -> MemctlError:
@@ -165,7 +175,7 @@ def _explain(error: OSError, written: list[str]) -> MemctlError:
     them."""
     message = f"{error.filename or 'a file or pipe'}: {error.strerror or error}"
     if error.filename == terminal.OUTPUT and written:
-        hint = "do not run the command again: its change is committed"
+        hint = "do not run the command again: the change is committed"
         return MemctlError(f"{message}; but {'; '.join(written)}", hint, UNANSWERED)
     return MemctlError(message, kind="system")
 
@@ -189,7 +199,7 @@ def _bug() -> MemctlError:
     python = f"Python {platform.python_version()}, {platform.system()} {platform.release()}"
     return MemctlError(
         "this is a bug in memctl",
-        "please report it with the lines below; they contain no text of your records\n"
+        "please report this bug with the lines below, which contain no text of your records\n"
         f"memctl {__version__}, {python}\n{traceback.format_exc().rstrip()}",
         BUG,
     )

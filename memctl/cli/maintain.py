@@ -17,14 +17,17 @@ from memctl.write.maintenance import MaintenanceResult
 
 @command(
     "maintain",
-    ("memctl maintain --dry-run", "Show what is due, and write nothing."),
-    ("memctl maintain", "Archive and delete what is due, in one commit."),
-    ("memctl maintain --json --dry-run", "Print what is due, and what is kept and why, for a program."),
+    ("memctl maintain --dry-run", "Show what would be archived and deleted, and write nothing."),
+    ("memctl maintain", "Archive and delete old records and checkpoints, in one commit."),
+    (
+        "memctl maintain --json --dry-run",
+        "Print what would be archived and deleted, what would be kept, and why, as JSON.",
+    ),
 )
 @writing
 @click.pass_context
 def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
-    """Archive and delete what is due, and store access counts, in one commit.
+    """Archive and delete old records and checkpoints, and store access counts, in one commit.
 
     \b
     archived                                   deleted (`memctl restore ID` restores it)
@@ -101,7 +104,6 @@ def _print(done: MaintenanceResult, dry_run: bool) -> None:
     output.text("nothing to change" if change.is_empty else f"{would}maintain {change.title}")
     if kept and not dry_run:
         output.text(
-            f"{quantity(len(kept), 'record')} due but not changed; "
-            "`memctl maintain --dry-run` shows for what, and why not"
+            f"not changed, though old enough: {quantity(len(kept), 'record')}; `memctl maintain --dry-run` says why"
         )
     write_command.pending(done.outcome)

@@ -10,8 +10,8 @@ from memctl.errors import USAGE, MemctlError
 
 @command(
     "mcp",
-    ("memctl mcp", "Serve the memory around this folder. Programs start this command."),
-    ("MEMCTL_AGENT=editor memctl mcp", "Serve it, and write in the name of this agent."),
+    ("memctl mcp", "Serve the memory of this folder to the program that starts the command."),
+    ("MEMCTL_AGENT=editor memctl mcp", "Serve the memory, and write records in the name of the agent editor."),
 )
 @click.pass_context
 def mcp_command(ctx: click.Context) -> None:
@@ -22,5 +22,9 @@ def mcp_command(ctx: click.Context) -> None:
     made in the name of the program, or of MEMCTL_AGENT; a clone that is not trusted refuses them.
     """
     if ctx.obj.serve_tools is None:
-        raise MemctlError("`memctl mcp` must be started as a program", "start `memctl mcp`", USAGE)
+        raise MemctlError(
+            "`memctl mcp` can only be started as a program of its own",
+            "run `memctl mcp` in a shell, or let a program start it",
+            USAGE,
+        )
     ctx.obj.serve_tools(ctx.obj.folder)

@@ -50,7 +50,9 @@ def memory(ctx: click.Context) -> Memory:
         if ctx.info_name in _READS:
             _note_undone(opened)
     if ctx.info_name in _WARN_IF_UNTRUSTED and not opened.is_trusted:
-        opened.remarks.append(f"these records are from a clone that is not trusted (`{trust.COMMAND}` trusts it)")
+        opened.remarks.append(
+            f"these records are from a clone that is not trusted (`{trust.COMMAND}` trusts the clone)"
+        )
 
     if ctx.info_name not in (*_READS, "status"):
         _announce_locks(ctx)
@@ -82,7 +84,8 @@ def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
         is_done = job_queue.wait(opened.hooks, _PATIENCE) or (_writes(ctx) and ctx.obj.finish_jobs(opened.hooks))
     if not is_done:
         output.note(
-            "an agent's hook was interrupted: `memctl commit` finishes it (`memctl hook log --faults` lists errors)"
+            "an agent's hook was interrupted: `memctl commit` finishes its work"
+            " (`memctl hook log --faults` lists errors)"
         )
 
 
@@ -90,7 +93,7 @@ def _warn_of_sparse_checkout(opened: Memory) -> None:
     if text := load.sparse_note(opened):
         opened.remarks += [
             f"warning: {text}, and left out of the answer",
-            "hint: `git sparse-checkout disable` checks them out; --at HEAD reads them",
+            "hint: `git sparse-checkout disable` checks these files out; the option --at HEAD reads them",
         ]
 
 

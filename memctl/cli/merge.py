@@ -41,10 +41,10 @@ _ENCODING, _ERRORS = "utf-8", "surrogateescape"  # bytes that are not UTF-8 surv
 def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path, theirs: Path, path: str) -> None:
     """Merge one file of the memory, as Git's merge driver.
 
-    BASE, OURS and THEIRS are files with its three versions (BASE is empty if both sides added it); PATH is its path in
-    the repository. The result is written to OURS. Records and pages are merged key by key and section by section, pages
-    of sessions like a later summary of the same session. Of rendered documents OURS is kept, since they are rendered
-    again. Exit code 1: there are conflicts.
+    BASE, OURS and THEIRS are files with the three versions of the file to merge (BASE is empty if both sides added it);
+    PATH is the path of that file in the repository. The result is written to OURS. Records and pages are merged key by
+    key and section by section, pages of sessions like a later summary of the same session. Of rendered documents OURS
+    is kept, since memctl renders them again. Exit code 1: there are conflicts.
     """
     if kind == "docs":
         ctx.exit(OK)
@@ -54,7 +54,7 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
     except MemctlError:
         raise  # Git can't merge such files either
     except Exception as error:  # a defect of memctl must not lead to less than Git's own merge
-        output.note(f"warning: {output.name(path)} is merged as plain lines: {error}")
+        output.note(f"warning: {output.name(path)} is merged line by line, not field by field: {error}")
         text, count = tree_merge.merge_texts(*versions)
         merged = MergeResult(text, ("the text",) if count else ())
     except (
@@ -65,7 +65,10 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
     for note in merged.notes:
         output.note(f"note: {output.name(path)}: {note}")
     if merged.conflicts:
-        output.note(f"note: {output.name(path)}: in conflict: {', '.join(merged.conflicts)}; keep ours or theirs")
+        output.note(
+            f"note: {output.name(path)} has conflicts in {', '.join(merged.conflicts)}: keep one side of each,"
+            " then `git add` the file"
+        )
     ctx.exit(REFUSED if merged.conflicts else OK)
 
 

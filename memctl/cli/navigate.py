@@ -28,20 +28,23 @@ _FILES = 4  # the level of the repository's files
 
 @command(
     "show",
-    ("memctl show DEC-2025-11-04-003", "Print a record."),
-    ("memctl show §2.1 §3.1.2 --tokens", "Print a section and a heading of its details, with their tokens."),
+    ("memctl show DEC-2025-11-04-003", "Print the text of a record."),
+    (
+        "memctl show §2.1 §3.1.2 --tokens",
+        "Print a section and one heading of a page of details, and how many tokens each has.",
+    ),
     (
         "memctl show §4.services.auth.jwt_handler",
-        "Print a source file, named by its path or the end of its path, with dots for slashes.",
+        "Print a source file, named by its path or the end of the path, with dots for slashes.",
     ),
     (
         "memctl show iss-2025-11-04 --at HEAD~5",
         "Print a record by the beginning of its id, as it was five commits ago.",
     ),
-    ("memctl show 3.1 --json", "Print fields, content, parent and children, for a program."),
+    ("memctl show 3.1 --json", "Print fields, content, parent and children of a page as JSON."),
 )
 @click.argument("ids", metavar="ID|§…", nargs=-1, required=True, shell_complete=complete("place"))
-@click.option("--tokens", "with_tokens", is_flag=True, help="Print the tokens of each item on standard error.")
+@click.option("--tokens", "with_tokens", is_flag=True, help="Print on standard error how many tokens each item has.")
 @reading
 @click.pass_context
 def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool, as_json: bool, at: str | None) -> None:
@@ -80,10 +83,15 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
 @command(
     "index",
     ("memctl index", "List sections, pages of details and headings, with their markers."),
-    ("memctl index --tokens", "List them with the tokens that loading each one takes."),
-    ("memctl index --json --at v1.0", "Print the tree of a release, for a program."),
+    ("memctl index --tokens", "List all markers with the tokens of what each one loads."),
+    ("memctl index --json --at v1.0", "Print the index of a release as JSON."),
 )
-@click.option("--tokens", "with_tokens", is_flag=True, help="List every marker with its tokens instead.")
+@click.option(
+    "--tokens",
+    "with_tokens",
+    is_flag=True,
+    help="List every marker with the tokens of what it loads, in place of the index.",
+)
 @reading
 @click.pass_context
 def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: str | None) -> None:

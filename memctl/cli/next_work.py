@@ -19,8 +19,8 @@ _SHOWN = 3  # pieces of others' work to name
 
 @command(
     "next",
-    ("memctl next", "List what to work on, best first."),
-    ("memctl next --limit 1 --json", "Print the best one as JSON, for a program."),
+    ("memctl next", "List the issues and states to work on next, best first."),
+    ("memctl next --limit 1 --json", "Print the best issue or state to work on as JSON."),
 )
 @limit_option(5)
 @reading
@@ -28,9 +28,10 @@ _SHOWN = 3  # pieces of others' work to name
 def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | None) -> None:
     """Show what to work on next: unblocked work, best first.
 
-    Issues and states are work. The order: what you are working on or were assigned; critical issues; what nobody has
-    begun; what continues the work of the last day; then importance, severity, and how much other work waits for it.
-    Work that others own, work on or were assigned is left out. MEMCTL_AGENT says who you are.
+    Open issues and active states are work. The order: what you are working on or were assigned; critical issues; what
+    nobody has begun; what continues the work of the last day; then by importance, severity, and how much other work
+    waits for it. Work that other agents own, work on or were assigned is left out. The variable MEMCTL_AGENT says who
+    you are.
     """
     memory, snapshot = memory_access.read(ctx, at)
     found = next_work.choose(memory, snapshot, limit, is_now=at is None)
@@ -47,14 +48,18 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
 
 def _print_rest(found: NextWork) -> None:
     for line in found.everywhere:
-        output.note(f"blocks everybody: {line}")
+        output.note(f"something blocks all agents: {line}")
     output.rest(
-        found.total, len(found.choices), "there is no unblocked work", "more items are ready: --limit 0 shows all"
+        found.total,
+        len(found.choices),
+        "there is no unblocked work (open issues and active states)",
+        "more issues and states are ready: --limit 0 shows all",
     )
     if found.blocked:
-        output.note(f"{found.blocked:,} blocked: `memctl list --blocked` shows by what")
+        output.note(f"blocked work: {found.blocked:,} (`memctl list --blocked` shows what blocks it)")
     if found.elsewhere:
-        output.note(f"others work on: {some([f'{record.id} ({who})' for record, who in found.elsewhere], _SHOWN)}")
+        others = some([f"{record.id} ({who})" for record, who in found.elsewhere], _SHOWN)
+        output.note(f"left out, because other agents work on it: {others}")
 
 
 def _data(memory: Memory, found: NextWork) -> dict[str, Any]:

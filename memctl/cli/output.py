@@ -92,7 +92,7 @@ def warnings(lines: Iterable[object]) -> None:
     note(*(f"warning: {line}" for line in lines))
 
 
-def rest(total: int, shown: int, nothing: str, more: str = "more: --limit 0 lists all") -> None:
+def rest(total: int, shown: int, nothing: str, more: str = "more entries: --limit 0 lists all") -> None:
     """Print on standard error that a list is empty, or how many of its items are not shown.
 
     `total` is the number of all items, and `shown` that of the items shown. The line for an empty list is `nothing`;
@@ -135,7 +135,11 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
     faults(memory, snapshot.faults)
     if snapshot.faults:
         number = len({fault.path for fault in snapshot.faults})
-        note(f"hint: {number} file{'s are' if number > 1 else ' is'} left out until fixed")
+        note(
+            "hint: correct the file that this warning names; memctl leaves it out until then"
+            if number == 1
+            else f"hint: correct the {number} files that these warnings name; memctl leaves them out until then"
+        )
 
 
 def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
@@ -147,7 +151,7 @@ def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
         if (others := snapshot.catalogue.with_alias(identifier)) and snapshot.catalogue.find(identifier):
             for other in others:
-                note(f"note: {other.id} ({other.title}) once had the id {identifier} too")
+                note(f"note: another record, {other.id} ({other.title}), formerly had the id {identifier}")
 
 
 # The style of a cell: arguments of `click.style`, or a function of the cell's text that returns them or coloured text.

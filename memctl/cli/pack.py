@@ -21,22 +21,25 @@ from memctl.record import time_input
 
 @command(
     "rehydrate",
-    ("memctl rehydrate", "Print what an agent needs to start work, for its prompt."),
+    ("memctl rehydrate", "Print what an agent needs to start work, as text for its prompt."),
     (
         'memctl rehydrate --task "fix the checkout timeout" --budget 8000',
-        "Print what is relevant to a task first, in 8,000 tokens.",
+        "Print first what is relevant to a task, in at most 8,000 tokens.",
     ),
-    ("memctl rehydrate --section 2.1 --format auto --copy", "Copy one section, in the format that suits its size."),
+    (
+        "memctl rehydrate --section 2.1 --format auto --copy",
+        "Copy a pack about one section, in the format that suits its size.",
+    ),
     ("memctl rehydrate --since 2d", "Print the records of the last two days, of any importance."),
-    ("memctl rehydrate --at v1.0 --json", "Print the pack of a release, for a program."),
+    ("memctl rehydrate --at v1.0 --json", "Print the pack of a release as JSON."),
 )
-@click.option("--task", default="", metavar="TEXT", help="The task; matching records come first.")
+@click.option("--task", default="", metavar="TEXT", help="The task that the pack is for; matching records come first.")
 @click.option(
     "--section", default="", callback=section_named, shell_complete=complete("section"),
     help="Only this section, such as 2.1 or its name: its pages, and its records of any importance.",
 )  # fmt: skip
 @click.option("--since", default="", metavar="TIME", help="Only records since this time, of any importance.")
-@click.option("--agent", default="", help="Only records by this agent.")
+@click.option("--agent", default="", help="Only records that this agent created.")
 @pack_options()
 @reading
 @click.pass_context
@@ -54,7 +57,7 @@ def rehydrate_command(
     """Print what an agent needs to start work, within a token budget.
 
     First come critical and high issues, important decisions and learnings; then the last session and the tasks under
-    way; then all other open records as far as they fit, and the rest by id and title.
+    way; then all other open records as long as there is room, and the rest by id and title.
     """
     memory, snapshot = memory_access.read(ctx, at)
     wanted = rehydrate.RehydrationRequest(
@@ -81,15 +84,29 @@ def prompt_command() -> None:
 @command(
     "system",
     ('memctl prompt system --agent codex --task "refunds by card"', "Print a system prompt for an agent and a task."),
-    ('memctl prompt system --role-file role.md --criterion "All tests pass"', "Print one with your own role."),
+    (
+        'memctl prompt system --role-file role.md --criterion "All tests pass"',
+        "Print a system prompt with a role from a file.",
+    ),
     group=prompt_command,
 )
-@click.option("--agent", default="", metavar="NAME", help="The agent, whose role is under `agents` in config.yaml.")
-@click.option("--role", default="", metavar="TEXT", help="The role at the beginning of the prompt.")
-@click.option("--role-file", default="", metavar="FILE", help="A file with the role (- for standard input).")
+@click.option(
+    "--agent",
+    default="",
+    metavar="NAME",
+    help="The agent that the prompt is for; config.yaml may have its role under `agents`.",
+)
+@click.option("--role", default="", metavar="TEXT", help="The text of the role, which begins the prompt.")
+@click.option(
+    "--role-file", default="", metavar="FILE", help="A file with the text of the role (- for standard input)."
+)
 @click.option("--task", default="", metavar="TEXT", help="The agent's task; what is relevant to it comes first.")
 @click.option(
-    "--criterion", "criteria", multiple=True, metavar="TEXT", help="A success criterion of the task. Repeatable."
+    "--criterion",
+    "criteria",
+    multiple=True,
+    metavar="TEXT",
+    help="Something by which the task counts as done. Repeatable.",
 )
 @pack_options(budget=f"{prompt.SYSTEM_BUDGET}")
 @reading
@@ -124,10 +141,10 @@ def system(
 
 @command(
     "user",
-    ('memctl prompt user "Why does checkout time out?"', "Print a question, and what is relevant to it in the memory."),
+    ('memctl prompt user "Why does checkout time out?"', "Print a question, and what in the memory is relevant to it."),
     (
         "echo 'Fix the pool' | memctl prompt user - --format xml --budget 8000",
-        "Read the message from standard input, and print XML.",
+        "Read the user's message from standard input, and print XML.",
     ),
     group=prompt_command,
 )
@@ -137,7 +154,7 @@ def system(
     type=click.FloatRange(0, 1),
     default=prompt.THRESHOLD,
     show_default=True,
-    help="The lowest relevance of an included record.",
+    help="The lowest relevance with which a record is included.",
 )
 @pack_options("xml", budget=f"{prompt.USER_BUDGET}")
 @reading
@@ -146,7 +163,9 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
     """Print a user's message, followed by what is relevant to it in the memory, best first."""
     text = read(query) if query == "-" else query
     if not text.strip():
-        raise MemctlError("the query is empty", "give the user's message", USAGE)
+        raise MemctlError(
+            "the user's message is empty", "give the message as QUERY, or - to read it from standard input", USAGE
+        )
     memory, snapshot = memory_access.read(ctx, at)
     given = PackOptions(**options)
     draft = prompt.user(snapshot, memory.now, text, threshold, sources(memory, snapshot, at))
@@ -157,10 +176,13 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
 
 @command(
     "load",
-    ("echo 'Please load §3.1.2 and §4.src/pay.py' | memctl load", "Print what the agent asks for."),
+    (
+        "echo 'Please load §3.1.2 and §4.src/pay.py' | memctl load",
+        "Print the sections and files that an agent's reply asks for.",
+    ),
     (
         "memctl load reply.txt --format xml --budget 20000 --json",
-        "Read the reply from a file, for a program; the answer lists what may be dropped.",
+        "Read an agent's reply from a file; the JSON also lists what the agent no longer needs.",
     ),
 )
 @click.argument("source", metavar="[FILE|-]", default="-")
@@ -183,7 +205,7 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
     asked = load.read(read(source))
     if asked.is_empty:
         output.note(
-            "the reply asks for nothing: it may say `load §3.1`, `load ID`, `summarize PATH` or `PRUNE: § - reason`"
+            "the reply asks for nothing; it asks by `load §3.1`, `load ID`, `summarize PATH` or `PRUNE: § - reason`"
         )
         if as_json:
             empty = budget_fill.Pack(

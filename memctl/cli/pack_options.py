@@ -54,18 +54,20 @@ def pack_options(
             type=click.Choice([*budget_fill.FORMATS, budget_fill.AUTO]),
             default=default,
             show_default=True,
-            help="The format; auto chooses by size and operation.",
+            help="The format of the pack; auto chooses one by size and command.",
         ),
-        click.option("--budget", type=click.IntRange(min=1), help=f"Maximum number of tokens. [default: {budget}]"),
+        click.option(
+            "--budget", type=click.IntRange(min=1), help=f"Maximum number of tokens of the pack. [default: {budget}]"
+        ),
         token_counter.model_option,
         click.option(
             "--out",
             "-o",
             type=click.Path(path_type=Path, dir_okay=False),
             callback=for_people,
-            help="Write to a file, atomically.",
+            help="Write the pack to this file instead of standard output.",
         ),
-        click.option("--copy", is_flag=True, callback=for_people, help="Copy the pack to the clipboard."),
+        click.option("--copy", is_flag=True, callback=for_people, help="Copy the pack into the clipboard."),
     )
 
 
@@ -114,7 +116,7 @@ def deliver(
     """
     if pack.left_out and not pack.included():
         noun = "record" if all(left.kind for left in pack.left_out) else "item"
-        output.note(f"{pack.budget:,} tokens have no room for any of {quantity(len(pack.left_out), noun)}")
+        output.note(f"a budget of {pack.budget:,} tokens has no room for any of {quantity(len(pack.left_out), noun)}")
     family = family_of(options.model or memory.config.model).name
     if options.copy:
         from memctl.providers import clipboard

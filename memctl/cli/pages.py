@@ -52,7 +52,9 @@ def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title
     written = write_page(f"# {values.get('title') or (page.title if page else title)}\n\n{shown}", skeleton)
     values |= {"title": written.title} if written.title else {}
     if is_new and not written.body.strip() and not set(values) - {"id", "section"}:
-        raise MemctlError("nothing was written, so nothing is recorded")
+        raise MemctlError(
+            "the edited text is empty, so nothing is recorded", "write a text below a heading, or give it by an option"
+        )
     return PageText(values, {}, written.body), written.text
 
 
@@ -90,7 +92,7 @@ def _from_file(file: str) -> tuple[str, str]:
     except FrontMatterError:
         has_values = False  # `---` may be a horizontal rule of Markdown
     if has_values:
-        hint = "remove it from the text, and give its values as options"
+        hint = "remove the front matter from the file, and give its values as options"
         raise MemctlError(f"{name_of(file)} begins with front matter", hint)
     return headings.take_title(text)
 
@@ -107,27 +109,31 @@ def _filled(kind: PageKind, text: PageText, page: Page | None) -> str:
     return with_content(kind, body.lstrip("\n"), text)
 
 
-_MANY = "Repeatable; replaces the present ones."
+_MANY = "Repeatable; replaces the present list."
 _VALUES: dict[str, click.Option] = {
     "completion_percentage": click.Option(
-        ["--completion", "completion_percentage"], type=click.IntRange(0, 100), help="Progress in percent."
+        ["--completion", "completion_percentage"],
+        type=click.IntRange(0, 100),
+        help="How much of the work is done, in percent.",
     ),
     "weight": click.Option(
-        ["--weight"], type=click.FloatRange(0, 1000, min_open=True), help="Its weight in the project's status."
+        ["--weight"],
+        type=click.FloatRange(0, 1000, min_open=True),
+        help="How much the section counts in the completion of the project.",
     ),
     "paths": click.Option(
         ["--path", "paths"],
         multiple=True,
         metavar="GLOB",
         callback=from_top,
-        help=f"A glob of its code, such as src/auth/**. {_MANY}",
+        help=f"A glob of the section's code, such as src/auth/**. {_MANY}",
     ),
     "section": click.Option(
         ["--section"],
         metavar="§2.N",
         callback=section_named,
         shell_complete=complete("section"),
-        help="The section of these details, by number or name.",
+        help="The section that the details belong to, by number or name.",
     ),
     "code_refs": click.Option(
         ["--code", "code_refs"],
@@ -136,12 +142,18 @@ _VALUES: dict[str, click.Option] = {
         callback=from_top,
         help=f"A file that the page is about. {_MANY}",
     ),
-    "number": click.Option(["--number", "id"], metavar="N.N", help="Its number. [default: the next free one]"),
-    "title": click.Option(["--title"], help="Its title."),
+    "number": click.Option(
+        ["--number", "id"], metavar="N.N", help="The number of the page. [default: the next free one]"
+    ),
+    "title": click.Option(["--title"], help="The title of the page."),
 }
 _TEXT = (
-    click.Option(["--file", "-f", "source"], metavar="FILE", help="Read the text from a Markdown file (- for stdin)."),
-    click.Option(["--edit", "-e", "use_editor"], is_flag=True, help="Write the text in your editor."),
+    click.Option(
+        ["--file", "-f", "source"],
+        metavar="FILE",
+        help="Read the page's text from a Markdown file (- for standard input).",
+    ),
+    click.Option(["--edit", "-e", "use_editor"], is_flag=True, help="Write the page's text in your editor."),
     click.Option(["--strict"], is_flag=True, help="Refuse a path that does not exist, or a glob that matches no file."),
 )
 
@@ -197,7 +209,10 @@ def _is_given(options: dict[str, Any]) -> bool:
 def _refuse_changed(marker: str, before: Page | None, now: Page | None) -> None:
     """Raise MemctlError if the page changed on the disk while its text was in the editor."""
     if now != before:
-        raise MemctlError(f"{marker} was changed while you edited it", "edit it again")
+        raise MemctlError(
+            f"the file of {marker} was changed while you edited its text",
+            "run the command again, and edit the present text",
+        )
 
 
 def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
@@ -214,7 +229,7 @@ def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
         return plan, written
 
     if not _is_given({name: value for name, value in given.items() if name not in FLAGS}):
-        raise MemctlError("no option was given", "`memctl project set -h` lists the options", USAGE)
+        raise MemctlError("no option says what to set", "`memctl project set -h` lists the options", USAGE)
     _carry_out(ctx, given, prepare)
 
 
@@ -255,7 +270,7 @@ def _list(kind: PageKind) -> click.Command:
     @command(
         "list",
         (f"memctl {kind.name} list", f"List all {kind.name}s by number."),
-        (f"memctl {kind.name} list --json --at v1.0", f"List the {kind.name}s of a release with texts, for a program."),
+        (f"memctl {kind.name} list --json --at v1.0", f"List the {kind.name}s of a release with their texts, as JSON."),
     )
     @json_option
     @at_option
@@ -298,10 +313,10 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
     group = Group(kind.name, help=text, no_args_is_help=False)
     marker = _marker(f"§{kind.level}.N")
     remove = _command(
-        "remove", _remove(kind), f"Remove a {kind.name}; Git keeps it.",
-        [marker, click.Option(["--discard"], is_flag=True, help="Discard uncommitted text.")],
-        (f"memctl {kind.name} remove §{kind.level}.3", "Remove it, if nothing belongs to it any more."),
-        (f"memctl {kind.name} remove §{kind.level}.3 --dry-run", "Show what would be removed."),
+        "remove", _remove(kind), f"Remove a {kind.name}; Git keeps its text.",
+        [marker, click.Option(["--discard"], is_flag=True, help="Also remove a page with edits that no commit has.")],
+        (f"memctl {kind.name} remove §{kind.level}.3", f"Remove a {kind.name} to which nothing belongs any more."),
+        (f"memctl {kind.name} remove §{kind.level}.3 --dry-run", "Show what would be removed, and remove nothing."),
     )  # fmt: skip
     for member in (add, edit, _list(kind), remove):
         group.add_command(member)
@@ -309,18 +324,18 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
 
 
 _TITLE = click.Argument(["title"], required=False)
-_EDIT = "Other fields stay unchanged, and an empty text clears a field. Without options, your editor opens."
+_EDIT = "Fields without an option stay unchanged; an empty text clears a field. Without any option, your editor opens."
 project_command = Group("project", help="Describe the project's purpose and status: level 1.", no_args_is_help=False)
 project_command.add_command(
     _command(
         "set",
         _set_project,
-        "Set fields of the project's page. Other fields stay unchanged, and an empty text clears a field.",
+        "Set fields of the project's page. Fields without an option stay unchanged; an empty text clears a field.",
         _options(PROJECT, "title", "completion_percentage"),
-        ('memctl project set --goal "An API for 50,000 users at once"', "State the goal."),
+        ('memctl project set --goal "An API for 50,000 users at once"', "Set the goal of the project."),
         (
             'memctl project set --completion 45 --status "Payment in progress" --priority "PCI review"',
-            "Set the status and the first priority.",
+            "Set completion, status and priorities of the project.",
         ),
     )
 )
@@ -330,9 +345,10 @@ section_command = _group(
     _command(
         "add", _add(SECTION), "Add a section.",
         [_TITLE, *_options(SECTION, "number", "completion_percentage", "weight", "paths")],
-        ('memctl section add "Payment" --path "src/payment/**" --overview "Takes money."', "Add a section."),
-        ("memctl section add --file payment.md", "Read title and text from a Markdown file (- for standard input)."),
-        ('memctl section add "Payment" --edit', "Write the text in your editor."),
+        ('memctl section add "Payment" --path "src/payment/**" --overview "Takes money."',
+         "Add a section with its code and its text."),
+        ("memctl section add --file payment.md", "Add a section with the text of a file (- for standard input)."),
+        ('memctl section add "Payment" --edit', "Add a section, and write its text in your editor."),
     ),
     _command(
         "edit", _edit(SECTION), f"Change a section.\n\n{_EDIT}",
@@ -340,24 +356,26 @@ section_command = _group(
             _marker("§2.N"),
             *_options(SECTION, "title", "completion_percentage", "weight", "paths"),
         ],
-        ('memctl section edit §2.3 --completion 60 --next "Refunds"', "Set progress and the next step."),
-        ('memctl section edit §2.3 --status ""', "Clear the status."),
-        ("memctl section edit §2.3", "Edit the text in your editor."),
+        ('memctl section edit §2.3 --completion 60 --next "Refunds"', "Set completion and next action of a section."),
+        ('memctl section edit §2.3 --status ""', "Clear the status of a section."),
+        ("memctl section edit §2.3", "Edit the text of a section in your editor."),
     ),
 )  # fmt: skip
 detail_command = _group(
     DETAIL,
     "Write down the details of a section: level 3.",
     _command(
-        "add", _add(DETAIL), "Add a page of details. Its `## ` headings become §3.N.1, §3.N.2 and so on.",
+        "add", _add(DETAIL), "Add a page of details. Its `## ` headings get the markers §3.N.1, §3.N.2 and so on.",
         [_TITLE, *_options(DETAIL, "number", "section", "code_refs")],
-        ('memctl detail add "Tokens" --section §2.2 --code src/auth/jwt.py --file tokens.md', "From a file."),
-        ('memctl detail add "Tokens" --section §2.2 --edit', "Write the text in your editor."),
+        ('memctl detail add "Tokens" --section §2.2 --code src/auth/jwt.py --file tokens.md',
+         "Add a page of details with the text of a file."),
+        ('memctl detail add "Tokens" --section §2.2 --edit', "Add a page of details; write its text in your editor."),
     ),
     _command(
         "edit", _edit(DETAIL), f"Change a page of details.\n\n{_EDIT}",
         [_marker("§3.N"), *_options(DETAIL, "title", "section", "code_refs")],
-        ("memctl detail edit §3.1 --file tokens.md", "Replace the text of a page."),
-        ("memctl detail edit §3.1 --code src/auth/jwt.py --code src/auth/keys.py", "Set the files of a page."),
+        ("memctl detail edit §3.1 --file tokens.md", "Replace the text of a page of details."),
+        ("memctl detail edit §3.1 --code src/auth/jwt.py --code src/auth/keys.py",
+         "Set the files that a page of details is about."),
     ),
 )  # fmt: skip

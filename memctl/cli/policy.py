@@ -39,7 +39,7 @@ from memctl.window import (
 
 policy_command = Group(
     "policy",
-    help="Judge when to work in parallel and when to compress, and review the limits.",
+    help="Judge when agents may work in parallel, and when to compress a context.",
     no_args_is_help=False,
 )
 
@@ -48,25 +48,30 @@ policy_command = Group(
     "threshold",
     cls=MultiFileCommand,
     examples=(
-        ("memctl policy threshold", "Review the threshold of the shared slice with memctl's log."),
-        ("memctl policy threshold scs.jsonl", "Review it with your own log."),
-        ("memctl policy threshold - --json", "Read the log from standard input, for a program."),
+        ("memctl policy threshold", "Judge whether the threshold of the shared slice fits, by memctl's log."),
+        ("memctl policy threshold scs.jsonl", "Judge whether the threshold fits, by a log of your own."),
+        ("memctl policy threshold - --json", "Read a log from standard input, and print the review as JSON."),
     ),
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
-@click.option("--threshold", type=click.IntRange(min=1), help="[default: scs_threshold in config.yaml, or 2000]")
+@click.option(
+    "--threshold",
+    type=click.IntRange(min=1),
+    help="The most tokens that the shared slice may have. [default: scs_threshold in config.yaml, or 2000]",
+)
 @json_option
 @click.pass_context
 def threshold_command(ctx: click.Context, /, source: str | None, threshold: int | None, as_json: bool) -> None:
     """Review the threshold of the shared slice against a log of observations, and suggest what to do next.
 
-    Without a FILE the log is that of `policy parallel` and `policy triggers` in this memory. A line of JSON has date
-    and scs (tokens), and may have threshold, requests and denied (of fan-outs), macro_summaries and no_ops (those that
-    saved nothing). The last seven days count.
+    Without a FILE, the log is the one that `policy parallel` and `policy triggers` write in this memory. Each line of a
+    log is a JSON object with date and scs (tokens of the shared slice). It may have threshold, requests (to work in
+    parallel), denied (requests), macro_summaries and no_ops (summaries that saved nothing). Only the last seven days of
+    the log count.
     """
     memory = memory_access.memory_if_any(ctx)
     if source is None and memory is None:
-        raise MemctlError("there is no memory here whose log could be read", "name a FILE with observations", USAGE)
+        raise MemctlError("there is no memory here, so there is no log to read", "give a FILE with observations", USAGE)
     log = observations.parse(read(source), source) if source else observations.read(memory) if memory else []
     found = observations.review(log, threshold or token_counter.threshold_of(memory))
     steps = list(observations.STEPS) if found.decision != "keep" else []
@@ -80,8 +85,8 @@ def threshold_command(ctx: click.Context, /, source: str | None, threshold: int 
         ("observations", f"{found.observations}{span}"),
         ("median share of the threshold in use", used),
         ("largest change of the shared slice", f"{found.largest_delta:,}"),
-        ("denied", denied),
-        ("macro summaries", f"{found.macro_summaries}, {found.no_ops} saved nothing"),
+        ("requests denied", denied),
+        ("macro summaries", f"{found.macro_summaries}, of which {found.no_ops} saved nothing"),
     ]
     output.columns(rows)
     to = f" to {found.proposal:,}" if found.proposal else ""
@@ -93,23 +98,35 @@ def threshold_command(ctx: click.Context, /, source: str | None, threshold: int 
 # The options of both commands that look at contexts.
 _inputs = options(
     reading,
-    click.option("--shared", metavar="FILE", help="The text that all contexts share. [default: found in the contexts]"),
-    files_option("plan", "Files and prompts that the next batch will add."),
-    click.option("--remaining", type=click.IntRange(min=0), help="Tokens left in the window. [default: computed]"),
-    click.option("--delta", type=click.IntRange(min=0), help="Tokens that all branches together will return."),
+    click.option(
+        "--shared",
+        metavar="FILE",
+        help="A file with the text that all contexts share. [default: the text that all of them have]",
+    ),
+    files_option("plan", "Files and prompts that the next step will add to the contexts."),
+    click.option(
+        "--remaining",
+        type=click.IntRange(min=0),
+        help="Tokens left in the window. [default: computed from the contexts]",
+    ),
+    click.option("--delta", type=click.IntRange(min=0), help="Tokens that all parallel agents will return together."),
     click.option(
         "--state",
         "described",
         metavar="FILE",
-        help="A YAML or JSON file with values to use in place of measured ones. See below for its keys.",
+        help="A YAML or JSON file with values in place of measured ones; `memctl policy parallel -h` lists its keys.",
     ),
     click.option(
         "--workflow",
         default="",
         metavar="NAME",
-        help="The workflow whose events and batches count. [default: the branch's]",
+        help="The workflow whose events are counted. [default: the workflow of the branch]",
     ),
-    click.option("--threshold", type=click.IntRange(min=1), help="[default: scs_threshold in config.yaml, or 2000]"),
+    click.option(
+        "--threshold",
+        type=click.IntRange(min=1),
+        help="The most tokens that the shared slice may have. [default: scs_threshold in config.yaml, or 2000]",
+    ),
     model_option,
 )
 
@@ -119,8 +136,8 @@ class _Batch:
 
     def __init__(self, ctx: click.Context, sources: tuple[str, ...], given: dict[str, Any]) -> None:
         if not sources:
-            hint = "name a file for each agent, with the content of its window"
-            raise MemctlError("no context was given", hint, USAGE)
+            hint = "give one file for each agent, with the content of its window"
+            raise MemctlError("the files with the contexts to judge are missing", hint, USAGE)
         self.around = around = token_counter.surroundings(ctx, given["model"], given["at"])
         self.memory = None if given["at"] else around.memory  # nothing of the past is logged
         self.contexts = [_context(source, around) for source in sources]
@@ -210,13 +227,17 @@ class _Batch:
         facts = self.facts
         output.text(
             f"shared slice (SCS): {facts.shared.tokens:,} of at most {facts.threshold:,} tokens "
-            f"({facts.shared.source}); largest working set (AWS): {facts.aws:,} tokens; "
-            f"planned: {facts.burst.planned:,} more ({facts.burst.growth:.0%} growth), with room for {self.remaining:,}"
+            f"({facts.shared.source}); fullest window (AWS): {facts.aws:,} tokens; "
+            f"planned: {facts.burst.planned:,} more ({facts.burst.growth:.0%} growth), "
+            f"with {self.remaining:,} left in the window"
         )
         for item, debt in zip(self.contexts, self.debts, strict=True):
-            output.text(f"  {item.name}: AWS {item.tokens:,}, context debt {debt.tokens:,} ({debt.ratio:.0%})")
+            output.text(
+                f"  {item.name}: {item.tokens:,} tokens, {debt.tokens:,} of them repeated or superseded "
+                f"(context debt {debt.ratio:.0%})"
+            )
         if self.measured_keys:
-            output.text(f"  from the memory: {', '.join(self.measured_keys)}")
+            output.text(f"  values from the memory: {', '.join(self.measured_keys)}")
         output.text()
 
 
@@ -253,11 +274,11 @@ def _context(source: str, around: Surroundings) -> Context:
         ),
         (
             "memctl policy parallel *.xml --delta 500 --plan src/*.py",
-            "Judge whether agents that read these files, and return 500 tokens together, may start.",
+            "Judge whether agents may start that will read these files and return 500 tokens together.",
         ),
         (
             "memctl policy parallel *.xml --state state.yaml --json",
-            "Add values that can't be measured; print JSON.",
+            "Judge with values from a file, which memctl can't measure, and print JSON.",
         ),
     ),
 )
@@ -268,11 +289,12 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
     """Judge whether agents may work in parallel; each FILE is the context of one agent.
 
     Seven criteria are judged, each with its number, its limit, and by how much it is missed. The shared context slice
-    (SCS) is what all files have in common, block by block. In a memory the batch is logged; the log, the event stream
-    and the records tell what earlier batches had, and whose work waits for whose. --state is a file whose values
-    replace those, with any of these keys: threshold, remaining_budget, delta_payload, unresolved_dependencies,
-    pending_escalations, deferred_compressions, event_schema, resumable, phase_boundary, batches_since_compression,
-    aws_before, events, scs_history, next_phase_scs, parallel_denials, unresolved_details.
+    (SCS) is what all files have in common, block by block. In a repository with a memory, the result is logged; the
+    log, the workflow events and the records say what earlier requests had, and which work waits for other work. The
+    file of --state has values that replace measured ones, under any of these keys: threshold, remaining_budget,
+    delta_payload, unresolved_dependencies, pending_escalations, deferred_compressions, event_schema, resumable,
+    phase_boundary, batches_since_compression, aws_before, events, scs_history, next_phase_scs, parallel_denials,
+    unresolved_details.
     """
     batch = _Batch(ctx, sources, given)
     criteria = rules.judge(rules.PARALLEL, batch.facts)
@@ -305,14 +327,19 @@ def _row(one: Judgement, states: dict[bool | None, str], over: str) -> tuple[str
     cls=MultiFileCommand,
     examples=(
         ("memctl policy triggers window.md", "Show which triggers for a compression fire, and how to compress."),
-        ("memctl policy triggers window.md --plan src/*.py", "Show which triggers would fire after the next reads."),
+        (
+            "memctl policy triggers window.md --plan src/*.py",
+            "Show which triggers would fire once these files are read.",
+        ),
         ("memctl policy triggers window.md --state state.yaml --strict", "Exit with 1 if any trigger fires."),
     ),
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
-@click.option("--events", type=click.IntRange(min=0), help="The number of events in the stream. [default: counted]")
-@click.option("--phase-boundary", is_flag=True, help="A phase has just ended.")
+@click.option(
+    "--events", type=click.IntRange(min=0), help="The number of workflow events so far. [default: counted by memctl]"
+)
+@click.option("--phase-boundary", is_flag=True, help="Judge as at the end of a phase.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if a trigger fires.")
 @click.pass_context
 def triggers_command(
@@ -320,9 +347,9 @@ def triggers_command(
 ) -> None:
     """Judge when to compress a context, by how much, how, and whom to ask; FILE is the context.
 
-    The answer has nine triggers; the smallest summary that is enough (micro up to 50 tokens, phase up to 300, macro up
-    to 800); and the ways to make the context smaller, best first, with what each saves. In a memory the batch is
-    logged. `memctl policy parallel -h` lists the keys of a --state file.
+    The answer has nine triggers; the smallest kind of summary that is enough (micro up to 50 tokens, phase up to 300,
+    macro up to 800); and the ways to make the context smaller, best first, with what each saves. In a repository with a
+    memory, the result is logged. `memctl policy parallel -h` lists the keys of a --state file.
     """
     batch = _Batch(ctx, sources, given)
     count = batch.around.counter.tokens
@@ -346,20 +373,20 @@ def triggers_command(
         output.columns([_row(one, {True: "fires", False: "quiet", None: "unknown"}, "{}") for one in judged])
         _print_ways(tier, ways)
         for item in escalated:
-            output.text(f"\nescalate to {item['to']}: {item['why']}")
+            output.text(f"\nask for a decision: {item['to']}, because {item['why']}")
     batch.note(fired)
     ctx.exit(REFUSED if (strict and fired) or batch.around.faults else OK)
 
 
 def _print_ways(tier: contexts.Tier | None, ways: dict[str, list[contexts.Strategy]]) -> None:
     if tier is not None:
-        enough = "enough" if tier.is_enough else "the goal is 12 %: reduce it in other ways too"
+        enough = "which is enough" if tier.is_enough else "less than the goal of 12 %: shorten it in other ways, too"
         output.text(f"\n{tier.name} summary (at most {tier.most} tokens): {tier.why}")
-        output.text(f"  takes {tier.reduction:.0%} off the shared slice; {enough}")
+        output.text(f"  makes the shared slice {tier.reduction:.0%} smaller, {enough}")
     for name, found in ways.items():
         useful = [way for way in found if way.saves]
         if useful:
-            output.text(f"\nTo make {name} smaller")
+            output.text(f"\nWays to make {name} smaller, with the tokens that each saves")
             output.columns([(f"  {way.number}", f"-{way.saves:,}", way.name, _lines(way.lines)) for way in useful])
 
 

@@ -23,25 +23,31 @@ _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
 
 @command(
     "quality",
-    ("memctl rehydrate | memctl quality -", "Judge a pack before it is pasted."),
+    ("memctl rehydrate | memctl quality -", "Judge a pack before you paste it into a prompt."),
     ('memctl quality prompt.md --task "fix the checkout timeout"', "Judge how much of a prompt is relevant to a task."),
-    ("memctl quality context.xml --blocks", "List the blocks of a text, with their measures."),
+    ("memctl quality context.xml --blocks", "List the blocks of a text, each with its measured values."),
     (
         "memctl quality messages.json --json --strict",
-        "Judge messages for a program; exit with 1 if a target is missed.",
+        "Judge messages, print JSON, and exit with 1 if a metric misses its target.",
     ),
 )
 @click.argument("source", metavar="FILE|-")
-@click.option("--task", default="", metavar="TEXT", help="The task of the context. [default: the task that it states]")
+@click.option(
+    "--task", default="", metavar="TEXT", help="The task that the text is for. [default: the task that the text states]"
+)
 @click.option(
     "--transcript",
     metavar="FILE",
-    help="The transcript of the context; shows how the model performs as the context grows.",
+    help="A transcript of Claude Code; adds how the model performed as the context grew.",
 )
 @model_option
-@click.option("--blocks", "with_blocks", is_flag=True, help="List the blocks with their measures.")
-@click.option("--all", "everything", is_flag=True, help=f"List all changes, not only the first {_SHOWN}.")
-@click.option("--strict", is_flag=True, help="Exit with 1 if a target is missed.")
+@click.option(
+    "--blocks", "with_blocks", is_flag=True, help="List the blocks of the text, each with its measured values."
+)
+@click.option(
+    "--all", "everything", is_flag=True, help=f"List all advice on what to change, not only the first {_SHOWN} lines."
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 if a metric misses its target.")
 @reading
 @click.pass_context
 def quality_command(
@@ -59,16 +65,16 @@ def quality_command(
 ) -> None:
     """Judge a pack or a prompt: relevance, placement, redundancy, staleness, density, blocks, boundaries.
 
-    It says what to change, line by line, and which triggers for a compression fire. Markdown, XML, YAML, JSON messages
-    and plain text are split into blocks by their format. Relevance is measured by words, not by meaning; within a
-    memory, its records say what is outdated.
+    The answer says what to change, line by line, and which triggers for a compression fire. Markdown, XML, YAML, JSON
+    messages and plain text are split into blocks by their format. Relevance is measured by words, not by meaning. In a
+    repository with a memory, the records say what is outdated.
     """
     from memctl.window import measures, quality, take_apart
 
     around = token_counter.surroundings(ctx, model, at)
     parsed = take_apart(read(source), source, around.counter.tokens)
     if not parsed.blocks:
-        raise MemctlError(f"{source} is empty", "give a text to judge")
+        raise MemctlError(f"{source} is empty: there is nothing to judge", "give a pack, a prompt or messages")
     task = task or measures.stated_task(parsed)
     found = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
     done = _performance(transcript) if transcript else None
@@ -95,7 +101,7 @@ def _performance(transcript: str) -> Performance:
     if window is None:
         raise MemctlError(
             f"{transcript} is not a transcript of Claude Code",
-            "performance is measured only from its times and tool results",
+            "performance is measured from times and tool results, which only such a transcript has",
             USAGE,
         )
     return performance.measure(window)
@@ -116,7 +122,9 @@ def print_performance(found: Performance) -> None:
         for part in found.parts
     ]
     output.text(
-        "\nAs the context grew" if rows else "\nThe transcript has too few requests to show how the model performed"
+        "\nHow the model performed as the context grew"
+        if rows
+        else "\nThe transcript has too few requests to show how the model performed"
     )
     output.columns(rows)
     output.text(f"  not measured: {', '.join(found.not_measured)}; only a language model can judge them")
@@ -140,7 +148,7 @@ def _print(
         output.text("\nWhat to change")
         output.columns([_change(item) for item in changes])
         if number > len(changes):
-            output.text(f"  and {number - len(changes):,} more: --all lists them")
+            output.text(f"  and {number - len(changes):,} more changes: --all lists them")
 
 
 def _value(metric: QualityMetric) -> str:

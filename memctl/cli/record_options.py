@@ -18,7 +18,9 @@ from memctl.text.phrases import some
 _DEFAULTS: dict[str, Callable[[], click.Option]] = {  # options for keys that only some types have
     "severity": lambda: click.Option(["--severity"], type=click.Choice(SEVERITIES), help="The severity."),
     "completion_percentage": lambda: click.Option(
-        ["--completion", "completion_percentage"], type=click.IntRange(0, 100), help="Progress in percent."
+        ["--completion", "completion_percentage"],
+        type=click.IntRange(0, 100),
+        help="How much of the task is done, in percent.",
     ),
 }
 _SHOWN = 20  # options to name in an error
@@ -77,15 +79,19 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
             multiple=True,
             callback=split_at_commas,
             shell_complete=complete("tag"),
-            help="A tag. Repeatable.",
+            help="A tag for the record. Repeatable.",
         ),
-        click.Option(["--importance", "-i"], type=click.IntRange(1, 10), help="Importance, from 1 to 10 (critical)."),
-        click.Option(["--status"], type=click.Choice(statuses), help="The status."),
+        click.Option(
+            ["--importance", "-i"],
+            type=click.IntRange(1, 10),
+            help="How important the record is, from 1 to 10 (critical).",
+        ),
+        click.Option(["--status"], type=click.Choice(statuses), help="The status of the record."),
         click.Option(
             ["--section"],
             callback=section_named,
             shell_complete=complete("section"),
-            help="The section that it belongs to, such as 2.1, or its name.",
+            help="The section that the record belongs to: its number, such as 2.1, or its name.",
         ),
         click.Option(
             ["--code", "code_refs"],
@@ -93,11 +99,15 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
             type=click.Path(),
             metavar="PATH[:LINE]",
             callback=from_top,
-            help="A file that it is about. Repeatable.",
+            help="A file, or a line of one, that the record is about. Repeatable.",
         ),
-        click.Option(["--expires", "expires_at"], metavar="TIME", help="When it expires: a date, or 90d from now."),
-        click.Option(["--timestamp"], metavar="TIME", help="When it happened."),
-        click.Option(["--agent", "agent_id"], callback=for_people, help="The agent that created it."),
+        click.Option(
+            ["--expires", "expires_at"],
+            metavar="TIME",
+            help="When the record expires: a date, or 90d for 90 days from now.",
+        ),
+        click.Option(["--timestamp"], metavar="TIME", help="The time that the record is about, such as 2025-11-04."),
+        click.Option(["--agent", "agent_id"], callback=for_people, help="The agent that created the record."),
     ]
 
 
@@ -116,7 +126,7 @@ def of_any_type() -> list[click.Option]:
             types.setdefault(option.opts[0], []).append(kind.name)
     for flag, option in found.items():
         option.help = f"{option.help} ({', '.join(types[flag])})"
-    title = click.Option(["--title"], callback=real_text, help="The title.")
+    title = click.Option(["--title"], callback=real_text, help="The title of the record.")
     return [title, *common(statuses), *found.values()]
 
 
@@ -136,7 +146,9 @@ def edits(kind: Kind, given: Mapping[str, Any]) -> tuple[list[tuple[str, str]], 
             flags = [option.opts[0] for option in own(kind)]
             flag = next(option.opts[0] for option in of_any_type() if option.name == name)
             article = "an" if kind.name[0] in "aeiou" else "a"
-            raise MemctlError(f"{article} {kind.name} has no {flag}", f"it has {some(flags, _SHOWN)}", USAGE)
+            raise MemctlError(
+                f"{article} {kind.name} has no option {flag}", f"use its options {some(flags, _SHOWN)}", USAGE
+            )
         if isinstance(value, tuple):
             to_add += [(name, item) for item in value]
         else:

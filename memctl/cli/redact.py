@@ -33,21 +33,21 @@ _MOST = 256 * _BLOCK  # bytes of transcripts to search in all
     "redact",
     (
         "memctl redact LRN-2025-11-04-001",
-        "Redact the credentials in a record, in one commit, and in what memctl keeps.",
+        "Redact the credentials of a record, there and everywhere else in the memory.",
     ),
     ("memctl redact .memory/sessions/5f6c2a10.md --dry-run", "Show what would be redacted, and write nothing."),
-    ("memctl redact --text - < secret.txt", "Redact this text everywhere in the memory."),
+    ("memctl redact --text - < secret.txt", "Redact the text of secret.txt everywhere in the memory."),
 )
 @click.argument("names", metavar="[ID|PATH]…", nargs=-1, shell_complete=complete_id)
 @click.option(
     "--text",
     "source",
     metavar="FILE",
-    help="Redact the text that this file holds, to the letter (- for standard input).",
+    help="Redact exactly the text that this file has (- for standard input).",
 )
-@click.option("--reason", default="", help="The reason, for the log.")
+@click.option("--reason", default="", help="Why you redact this; `memctl log` shows the reason.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be redacted, and write nothing.")
-@click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`.")
+@click.option("--no-commit", is_flag=True, help="Write the files, and leave their commit to `memctl commit`.")
 @json_option
 @click.pass_context
 def redact_command(
@@ -62,17 +62,21 @@ def redact_command(
 ) -> None:
     """Redact a credential everywhere in this clone, and list where it may remain.
 
-    Name records, pages (§2.1), checkpoints and sessions by id, or files below .memory/ by path. What looks like a
-    credential in them becomes `[redacted: RULE]`, there and in every other file of the memory, in the index, drafts,
+    Name records, pages (§2.1), checkpoints and sessions by id, and other files below .memory/ by path. What looks like
+    a credential in these becomes `[redacted: RULE]`, there and in every other file of the memory, in the index, drafts,
     logs, events and pending changes, and in the state that agents share. Accepted decisions are redacted too.
 
     Give a secret that no rule knows with --text, never as an argument: shells keep a history.
 
-    Git's history still has the credential, and so has everybody who fetched it: revoke it in any case. Exit code 1:
-    nothing was found.
+    Git's history still has the credential, and so has everybody who fetched that history: revoke the credential in any
+    case. Exit code 1: no credential was found.
     """
     if not names and source is None:
-        raise MemctlError("what to redact is missing", "give an ID or PATH, or the text itself with --text FILE", USAGE)
+        raise MemctlError(
+            "nothing says what to redact",
+            "give the ID of a record or the PATH of a file, or the secret itself with --text FILE",
+            USAGE,
+        )
     memory = memory_access.memory(ctx)
     given = [read(source).strip("\n")] if source else []
     options = WriteOptions(reason=reason, dry_run=dry_run, no_commit=no_commit)
@@ -127,25 +131,25 @@ def _blocks(file: Path, overlap: int) -> Iterator[bytes]:
 def _print(memory: Memory, made: Redaction, left: Matches, transcripts: list[str], dry_run: bool) -> None:
     would = "would redact" if dry_run else "redacted"
     if made.is_empty:
-        output.note("nothing to redact" if made.secrets else "no credential was found there")
-        hint = "if no rule finds the secret, give it on standard input with `--text -`"
+        output.note("nothing to redact" if made.secrets else "no credential was found in what you named")
+        hint = "if no rule recognizes the secret, give its text on standard input with `--text -`"
         if made.secrets:
-            hint = "no file of the memory in this clone has it now" + (
+            hint = "no file of the memory in this clone has the secret now" + (
                 ", but Git's index has it" if made.staged else ""
             )
         output.note(f"hint: {hint}")
     for path, times in made.counts.items():
-        note = " (Git does not have this file)" if path in made.loose else ""
+        note = " (no commit has this file)" if path in made.loose else ""
         output.text(f"{would} {quantity(times, 'credential')} in {memory.tracked(path)}{note}")
     for file in made.erased.files:
-        output.text(f"{would} it in {file}")
+        output.text(f"{would} the credential in {file}")
     if made.coordination:
-        output.text(f"{would} it in the state that agents share")
+        output.text(f"{would} the credential in the state that agents share")
     write_command.pending(made.outcome)
     for file, why in made.erased.failed:
-        output.note(f"warning: {file} could not be cleaned: {why}")
+        output.note(f"warning: {file} may still have the credential, because the file could not be changed: {why}")
     if made.coordination_failed:
-        output.note(f"warning: the state that agents share: {made.coordination_failed}")
+        output.note(f"warning: the state that agents share may still have the credential: {made.coordination_failed}")
     names = [memory.tracked(path) for path in made.named]
     if not made.is_empty or made.staged or names or left.commits or transcripts:
         for line in _remaining_places(left, names, made.staged, transcripts):
@@ -154,24 +158,24 @@ def _print(memory: Memory, made: Redaction, left: Matches, transcripts: list[str
 
 def _remaining_places(left: Matches, names: list[str], staged: Sequence[str], transcripts: list[str]) -> Iterator[str]:
     """Yield, in words, the places where the credential may remain out of memctl's reach."""
-    yield "Revoke the credential: these places still have it, or may have it."
+    yield "Revoke the credential: these places have it, or may have it:"
     if names:
-        yield f"- the names of files: {_some(names)} (a record's path never changes: create a new one, delete this one)"
+        yield f"- the names of files: {_some(names)} (paths of records never change: create new records, delete these)"
     if staged:
         files = shlex.join(staged[:_SHOWN])
         yield f"- Git's index, for the next `git commit`: {_some(staged)}"
-        yield f"  (`git add {files}` stages what is on the disk, `git restore --staged {files}` what HEAD has)"
+        yield f"  (`git add {files}` stages the redacted files, `git restore --staged {files}` the files of HEAD)"
     if left.commits:
         yield f"- the history: {quantity(len(left.commits), 'commit')}, {_some([c[:10] for c in left.commits])}"
-        yield f"  reached from {_some(list(left.refs))}" if left.refs else "  reached from no ref"
-        yield "  (`git filter-repo --replace-text` rewrites history; everybody must clone again then)"
+        yield f"  which these refs reach: {_some(list(left.refs))}" if left.refs else "  which no ref reaches"
+        yield "  (`git filter-repo --replace-text` rewrites the history; then everybody must clone again)"
     if not left.is_complete:
         yield "- older history, which was too long to search"
     if pushed := [ref for ref in left.refs if ref.startswith("refs/remotes/")]:
         yield f"- the remotes that it was pushed to: {_some(pushed)}"
-    yield "- forks, other clones and worktrees, and everybody who fetched it"
+    yield "- forks, other clones and worktrees, and everybody who fetched a commit with it"
     yield "- reflogs, stashes and unreachable objects of this clone (`git reflog expire`, `git gc --prune=now`)"
-    yield f"- the transcripts of agents' programs{': ' + _some(transcripts) if transcripts else ', if they have it'}"
+    yield f"- the transcripts of agents' programs{': ' + _some(transcripts) if transcripts else ', perhaps'}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -24,19 +24,22 @@ from memctl.write.renumber import Renumbering, StagedMerge
 
 @command(
     "renumber",
-    ("memctl renumber --dry-run", "Show what would be renumbered, and which references would change."),
-    ("memctl renumber", "Renumber what `check` reports after a merge (MEM104, MEM302)."),
-    ("memctl renumber --json", "Renumber, and print what is unclear, for a program."),
+    (
+        "memctl renumber --dry-run",
+        "Show which records and pages would get a new id, and which references would change.",
+    ),
+    ("memctl renumber", "Give new ids to the records and pages that `check` reports after a merge (MEM104, MEM302)."),
+    ("memctl renumber --json", "Renumber, and print the new ids and the unclear references as JSON."),
 )
 @writing
 @click.pass_context
 def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     """Renumber one of two records or pages with the same id, and update references.
 
-    Two clones can give out the same id. The record that was made first keeps it (by memory_id; of pages, the one that
-    was committed first). The other gets a new id, the same in every clone, and keeps the old one as an alias. A
-    reference follows it if its writer can't have known the other record; unclear references are named and left as they
-    are.
+    Two clones can give the same id to two records. The record that was made first keeps the id (by memory_id; of pages,
+    the one that was committed first). The other record gets a new id, the same in every clone, and keeps the old one as
+    an alias. A reference to the old id is changed to the new one if its writer can't have known the record that keeps
+    the id; unclear references are listed and left as they are.
 
     During a merge by Git, the files written are staged, so that `git commit` concludes the merge with them; if one of
     them has unstaged changes, nothing is staged.
@@ -55,15 +58,19 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     write_command.outcome(memory, result, flags, (f"{one.name} -> {one.now}  {one.title}" for one in made.renamed))
     for one in made.unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
-        output.note(f"unclear: {place}: {one.name} is not changed, and now means {one.taken_for!r}")
+        output.note(f"unclear reference in {place}: {one.name} is not changed, and now means {one.taken_for!r}")
     for path, lost in made.lost:
         output.note(
-            f"note: {output.name(memory.tracked(path))}: {lost.key}: {lost.lost!r} was replaced by {lost.kept!r}"
+            f"note: {output.name(memory.tracked(path))}: in the field {lost.key}, {lost.lost!r} was replaced"
+            f" by {lost.kept!r}"
         )
     output.note(*_owner_hints(memory, made), *done.settled)
     for path, identifier in made.returned:
         name = output.name(memory.tracked(path))
-        output.note(f"{name} has the old id of {identifier}: copy to {identifier} what is new in it, then delete it")
+        output.note(
+            f"the file {name} has the old id of {identifier}: copy what is new in the file to {identifier},"
+            " then delete the file"
+        )
     if not flags["dry_run"]:
         output.note(*_to_conclude(memory, result, within))
 
@@ -76,7 +83,7 @@ def _owner_hints(memory: Memory, made: Renumbering) -> Iterator[str]:
         if held := state.live(holder.name, memory.now):
             moved = f"{holder.now} {holder.title!r}"
             commands = f"`memctl own release {holder.name[1:]}` and `memctl own acquire {holder.now[1:]}`"
-            yield f"hint: {held.description}; if this means {moved}, {held.owner_agent_id} should run {commands}"
+            yield f"hint: {held.description}; if the owner meant {moved}, {held.owner_agent_id} should run {commands}"
 
 
 def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) -> Iterator[str]:
@@ -96,10 +103,10 @@ def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) ->
         if within.conflicts:
             rendered = [path for path in within.conflicts if path.startswith(f"{memory.tracked(FOLDER)}/")]
             others = len(rendered) < len(within.conflicts)
-            yield f"still in conflict: {output.name(some(within.conflicts, 1))}"
+            yield f"files with conflicts: {output.name(some(within.conflicts, 1))}"
             yield (
                 "hint: "
-                + ("resolve it, `git add` it, then " if others else "")
+                + ("resolve the conflicts, `git add` the files, then " if others else "")
                 + (f"`memctl render`, {stage}, " if rendered else "")
                 + "`git commit --no-edit`"
             )

@@ -17,17 +17,22 @@ from memctl.text.words import nearest
 
 @command(
     "schema",
-    ("memctl schema", "List the kinds of JSON answers."),
-    ("memctl schema records", "Print the schema of `list --json` and `show --json`."),
-    ("memctl schema config > .config.schema.json", "Write the schema of config.yaml, for an editor."),
-    ("memctl schema --out schemas", "Write all schemas, one file each."),
+    ("memctl schema", "List the kinds of JSON that memctl prints."),
+    ("memctl schema records", "Print the schema of what `list --json` and `show --json` print."),
+    ("memctl schema config > .config.schema.json", "Write the schema of config.yaml to a file, for an editor."),
+    ("memctl schema --out schemas", "Write all schemas to the folder schemas, one file each."),
 )
 @click.argument("kind", required=False, shell_complete=complete("schema"))
-@click.option("--out", "-o", type=click.Path(path_type=Path, file_okay=False), help="Write all schemas to a folder.")
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write all schemas to this folder, one file each.",
+)
 def schema_command(kind: str | None, out: Path | None) -> None:
     """Print the JSON Schema of what `--json` prints, or of config.yaml.
 
-    There is one for each `kind` of envelope. What a schema names stays; an answer may get more keys than it names.
+    Each `kind` of JSON has a schema. Keys that a schema names stay; later versions of memctl may print more keys.
     """
     from memctl.cli import schemas
 

@@ -32,7 +32,7 @@ _RECORD = lazy_regex(rf"(?i)(?:{'|'.join(BY_PREFIX)})(?:-[\d-]*)?|[0-9a-f]{{8}}-
 _WORD = lazy_regex(r"\w+")
 _SIGNED = lazy_regex(r"(?<!\S)(?:-+\w|\w(?:\+\+|#))(?!\S)")  # a word of one letter that means another without its signs
 _INDENT = " " * 6
-_MORE = "more: --limit 0 shows all"
+_MORE = "more results: --limit 0 shows all"
 _COUNTED = 1_000  # matches to count for a person: 2,000 take 3 ms, and 40,000 as long as the rest of the search
 # Choices of --sort beside relevance -> the name in ORDERS.
 _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
@@ -43,20 +43,25 @@ _Found = TypeVar("_Found", bound="Result | Related")
 
 @command(
     "search",
-    ("memctl search connection pool", "Find what has these words, best match first."),
+    ("memctl search connection pool", "Find records, pages and sessions with these words, best match first."),
     (
         "memctl search '\"rate limit\"' --type decision --explain",
-        "Find an exact phrase, with the reasons for each score.",
+        "Find decisions with an exact phrase, and show how each score is made up.",
     ),
-    ("memctl search 'auth*' --since 30d --json", "Find words that begin with auth, for a program."),
+    (
+        "memctl search 'auth*' --since 30d --json",
+        "Find words that begin with auth in records of the last 30 days, as JSON.",
+    ),
     ("memctl search pool --type issue --sort severity", "List matching issues, the most severe first."),
     ("memctl search retries --type page --type session", "Search only pages and sessions."),
     ("memctl search retry payments --type file", "Search the repository's files by their text."),
-    ("memctl search --related DEC-2025-11-04-001 --explain", "List what is related to a record, and why."),
+    ("memctl search --related DEC-2025-11-04-001 --explain", "List the records that are related to a record, and why."),
     ("memctl search --related src/auth.py", "List the records that are related to a file."),
 )
 @click.argument("query", nargs=-1)
-@click.option("--related", metavar="ID|PATH", help="Find what is related to a record or a file, instead of words.")
+@click.option(
+    "--related", metavar="ID|PATH", help="Find the records that are related to this record or file, in place of words."
+)
 @partial(filtering, more_types=(_ANY_RECORD, *PLACES, FILE))
 @click.option(
     "--sort",
@@ -64,10 +69,10 @@ _Found = TypeVar("_Found", bound="Result | Related")
     type=click.Choice(["relevance", *_SORTS]),
     default="relevance",
     show_default=True,
-    help="What to sort by, highest first. All but relevance put records before other results.",
+    help="What to sort the results by, highest first; by all but relevance, records come first.",
 )
 @limit_option(10)
-@click.option("--explain", is_flag=True, help="Show what each part contributed to a score.")
+@click.option("--explain", is_flag=True, help="Show how much each part contributes to the score of a result.")
 @reading
 @click.pass_context
 def search_command(
@@ -85,16 +90,16 @@ def search_command(
 ) -> None:
     """Search records, pages and past sessions, best match first.
 
-    Pages are searched by heading, sessions together with their checkpoints.
+    Each heading of a page is a result of its own; a session is one result together with its checkpoints.
 
-    Any of the words may occur; an "exact phrase" must; `auth*` matches words that begin with auth. A word that does not
-    occur is replaced by the most similar ones. The score compares a result with the best match, by its own words and by
-    the text around it. Among results that match about equally well, importance, recency and how often a record was
-    retrieved decide the order (`search_weights` in config.yaml). Options that filter by a record's fields leave out
-    everything that is not a record. `--type file` searches the repository's files; the first such search reads all.
+    A result has at least one of the words, and each "exact phrase"; `auth*` matches words that begin with auth. A word
+    that no text has is replaced by the most similar words. The score says how well a result matches, compared with the
+    best one. Among results that match about equally well, importance, recency and how often a record was retrieved
+    decide the order (`search_weights` in config.yaml). With an option that filters by a field of records, only records
+    are found. `--type file` searches the repository's files; the first such search reads all of them.
     """
     if bool(query) == (related is not None):
-        raise click.UsageError("give words to search for, or --related with a record or a file")
+        raise click.UsageError("give either words to search for, or --related with a record or a file")
     memory, snapshot = memory_access.read(ctx, at)
     kinds = _kinds(types)
     filters = memory_access.filters(
@@ -165,7 +170,7 @@ def _search(
         return
     _note_words(query)
     for word, others in instead.items() if shown else ():
-        output.note(f"{word} does not occur; searched instead for {' and '.join(others)}")
+        output.note(f"no text has the word {word}; searched instead for {' and '.join(others)}")
     if explain and shown:
         _explain(shown, snapshot.config.search_weights)
     else:
@@ -185,14 +190,16 @@ def _note_words(query: str) -> None:
     """
     words = words_of(query)
     if words and STOP_WORDS.issuperset(words):
-        output.note("hint: every text may have these words; add one that says what the record is about")
+        output.note("hint: nearly every text has these words; add a word that says what the record is about")
     if query.replace(" ", "").isalnum():
         return
     if not _WORD.search(query):
-        output.note("hint: the query has no words: letters and digits are searched, and signs are not")
+        output.note("hint: the query has no words; give letters or digits, since other characters are not searched")
         return
     for word in dict.fromkeys(match[0] for match in _SIGNED.finditer(query)):
-        output.note(output.plain(f"note: signs are not searched: {word!r} finds {_WORD.findall(word)[0]!r}"))
+        output.note(
+            output.plain(f"note: only letters and digits are searched: {word!r} finds {_WORD.findall(word)[0]!r}")
+        )
 
 
 def _in_order(found: list[_Found], order: str) -> list[_Found]:

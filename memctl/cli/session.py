@@ -71,8 +71,14 @@ _WHERE = (
 
 @command(
     "summarize",
-    ("memctl session summarize --transcript session.jsonl", "Write .memory/sessions/ID.md, or merge into it."),
-    ("memctl session summarize -t main.jsonl -t agent-1.jsonl --review", "Show which records are proposed."),
+    (
+        "memctl session summarize --transcript session.jsonl",
+        "Write the page of a session, or merge the summary into the page that it has.",
+    ),
+    (
+        "memctl session summarize -t main.jsonl -t agent-1.jsonl --review",
+        "Show which records memctl proposes for what was said in the session.",
+    ),
     (
         "memctl session summarize -t chat.txt --id design --accept 1,3",
         "Create the proposed records 1 and 3, in one commit.",
@@ -80,8 +86,14 @@ _WHERE = (
     group=session_command,
 )
 @transcript_input.transcripts
-@click.option("--id", "given", default="", metavar="NAME", help="The session's name. [default: the transcript's own]")
-@click.option("--review", is_flag=True, help="Show the records that are proposed, and write nothing.")
+@click.option(
+    "--id",
+    "given",
+    default="",
+    metavar="NAME",
+    help="The name of the session. [default: the name that the transcript gives]",
+)
+@click.option("--review", is_flag=True, help="Show the records that memctl proposes, and write nothing.")
 @_accept_option
 @transcript_input.no_llm
 @writing
@@ -96,11 +108,13 @@ def summarize_command(
     or text.
 
     If you have set up a language model (`git config --global memctl.llm.provider`, with memctl.llm.command or
-    memctl.llm.model), it gets the conversation without credentials, and adds prose: purpose, state, reasons.
-    With --dry-run it gets nothing.
+    memctl.llm.model), the model gets the conversation without credentials, and adds prose: purpose, state, reasons.
+    With --dry-run the model gets nothing.
     """
     if not sources:
-        raise MemctlError("a transcript is missing", f"`memctl session summarize --transcript FILE`; {_WHERE}", USAGE)
+        raise MemctlError(
+            "the option --transcript FILE is missing", f"`memctl session summarize --transcript FILE`; {_WHERE}", USAGE
+        )
     memory = memory_access.memory(ctx)
     session = transcript_input.read(sources)
     identifier, known = name_of(memory, given, session, sources[0])
@@ -108,7 +122,7 @@ def summarize_command(
     if summary.is_empty:
         names = " and ".join(map(text_input.name_of, sources))
         hint = "give a transcript of an agent's program, messages as JSON, or text with `User:` before each prompt"
-        raise MemctlError(f"nothing of a session can be read in {names}", hint)
+        raise MemctlError(f"{names} has nothing of a session that memctl can read", hint)
     if review:
         proposed = proposals.propose(summary, memory_access.snapshot(memory, None))
         _print_proposals(proposed, as_json=flags["as_json"])
@@ -157,14 +171,14 @@ def _write(
     _, page = session_pages.existing_page(memory, summary.id)
     below = missing_facts.below_target(page, asked) if page else []
     for one in below:
-        output.note(f"{one.name} scores {one.score} of 5, below its target of {one.target}: {one.how}")
+        output.note(f"the summary scores {one.score} of 5 in {one.name}, below the target of {one.target}: {one.how}")
     return REFUSED if below else OK
 
 
 @command(
     "list",
     ("memctl session list", "List all summarized sessions, latest first."),
-    ("memctl session list --json", "Print JSON, for a program."),
+    ("memctl session list --json", "List all summarized sessions as JSON."),
     group=session_command,
 )
 @reading_options
@@ -187,7 +201,7 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
 @command(
     "show",
     ("memctl session show 5f6c", "Print the page of a session, by the beginning of its name."),
-    ("memctl session show 5f6c --at HEAD~3", "Print it as it was three commits ago."),
+    ("memctl session show 5f6c --at HEAD~3", "Print the page of a session as it was three commits ago."),
     group=session_command,
 )
 @click.argument("given", metavar="NAME")
@@ -202,7 +216,9 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     if not as_json:
         output.text(text, newline=False)
     elif found is None:  # the page can't be read
-        raise MemctlError(f"{memory.prefix}/{faults[0]}", "`memctl session show` without --json prints it as it is")
+        raise MemctlError(
+            f"{memory.prefix}/{faults[0]}", "`memctl session show` without --json prints the page as it is"
+        )
     else:
         output.json("session", {**msgspec.to_builtins(found), "path": memory.tracked(path)}, faults, memory)
     output.faults(memory, faults)
@@ -215,26 +231,28 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
         'memctl session start refunds --intent "Refunds by card"',
         "Start a session; files that change from now on belong to it.",
     ),
-    ("MEMCTL_SESSION=refunds memctl session start", "Start a session with a name from the environment."),
+    ("MEMCTL_SESSION=refunds memctl session start", "Start the session that MEMCTL_SESSION names."),
     group=session_command,
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
-@click.option("--intent", default="", metavar="TEXT", callback=real_text, help="The purpose of the session.")
+@click.option(
+    "--intent", default="", metavar="TEXT", callback=real_text, help="What the session is for, in a few words."
+)
 @json_option
 @click.pass_context
 def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:
     """Record the start of a session: who, when, and Git's state.
 
-    It is kept in the Git directory until `session end`, which summarizes what changed in Git since.
+    The start is kept in the Git directory until `memctl session end`, which summarizes what has changed in Git since.
     """
     memory = memory_access.memory(ctx)
     begun = active.start(memory, _session_name(memory, given), intent)
     if as_json:
         output.json("session", msgspec.to_builtins(begun))
     else:
-        output.text(f"{begun.id} began {begun.started} at {begun.commit[:10] or 'no commit'}")
+        output.text(f"session {begun.id} began {begun.started} at {begun.commit[:10] or 'no commit'}")
         if memory.session != begun.id:
-            output.note(f"hint: `export MEMCTL_SESSION={begun.id}` names the session in every commit by memctl")
+            output.note(f"hint: `export MEMCTL_SESSION={begun.id}` lets every commit of memctl name this session")
 
 
 @command(
@@ -247,7 +265,7 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
 def status_command(ctx: click.Context, /, as_json: bool) -> None:
     """List the sessions under way, and what has changed in Git since each began.
 
-    They were started by `memctl session start`, or are sessions of agents whose hooks are installed.
+    A session is under way if `memctl session start` started it, or if its agent has memctl's hooks.
     """
     memory = memory_access.memory(ctx)
     from memctl.hooks import session_state
@@ -259,10 +277,10 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
 
 @command(
     "end",
-    ("memctl session end refunds", "Summarize what changed in Git since, in one commit."),
+    ("memctl session end refunds", "End a session: summarize what has changed in Git since its start."),
     (
         "memctl session end --transcript session.jsonl --accept",
-        "End the only session, with its transcript and the proposed records.",
+        "End the only session under way; also use its transcript, and create the proposed records.",
     ),
     group=session_command,
 )
@@ -277,7 +295,7 @@ def end_command(
 ) -> None:
     """Summarize a session that was started, and end it.
 
-    Without a name, it is the session in MEMCTL_SESSION, or the only one under way.
+    Without a NAME, the session is the one that MEMCTL_SESSION names, or the only one under way.
     """
     memory = memory_access.memory(ctx)
     known = _to_end(memory, given)
@@ -285,7 +303,7 @@ def end_command(
     if not flags["dry_run"] and (done := session_pages.recover(memory, known)):
         active.forget(memory, name)
         where = f", in {done.commit[:10]}" if done.commit else ""
-        lines = [f"{name} was already summarized when its end was interrupted{where}"]
+        lines = [f"the session {name} was already summarized when its end was interrupted{where}"]
         write_command.outcome(memory, done, flags, lines)
         return
     session = transcript_input.read(sources) if sources else _NOTHING
@@ -295,10 +313,13 @@ def end_command(
 
 @command(
     "phase",
-    ("memctl session phase research -t session.jsonl", "Print the problem, findings, files and constraints."),
+    (
+        "memctl session phase research -t session.jsonl",
+        "Print the problem, findings, files and constraints that a phase of research has found.",
+    ),
     (
         "memctl session phase planning -t session.jsonl --json",
-        "Print signatures, types, contracts and data models, for a program.",
+        "Print the signatures, types, contracts and data models of a phase of planning, as JSON.",
     ),
     group=session_command,
 )
@@ -307,15 +328,15 @@ def end_command(
 @json_option
 @click.pass_context
 def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], **flags: Any) -> None:
-    """Print the results of a phase in the form that the next phase takes.
+    """Print the results of a phase of work in the form that the next phase needs.
 
     Research: problem statement, key findings, relevant files and constraints, in at most 1,000 words. Planning:
-    function signatures, type definitions, API contracts and data models, in at most 2,000 words. All of it is taken
-    from the transcript; nothing is written.
+    function signatures, type definitions, API contracts and data models, in at most 2,000 words. All of
+    this is taken from the transcript; nothing is written.
     """
     if not sources:
         hint = f"`memctl session phase {phase} --transcript FILE`; {_WHERE}"
-        raise MemctlError("a transcript is missing", hint, USAGE)
+        raise MemctlError("the option --transcript FILE is missing", hint, USAGE)
     memory = memory_access.memory(ctx)
     session = transcript_input.read(sources)
     summary = collect.gather(
@@ -340,19 +361,24 @@ def _to_end(memory: Memory, given: str) -> Running:
         return under_way[0]
     if not given and not memory.session and under_way:
         names = ", ".join(one.id for one in under_way)
-        raise MemctlError(f"several sessions are under way: {names}", "give a name, or set MEMCTL_SESSION", USAGE)
+        raise MemctlError(
+            f"several sessions are under way: {names}",
+            "name one of them: `memctl session end NAME`, or set MEMCTL_SESSION",
+            USAGE,
+        )
     name = _session_name(memory, given)
     known = active.find(memory, name)
     if known is None:
         raise MemctlError(
-            f"session {name!r} is not under way here", "`memctl session status` lists the sessions under way"
+            f"the session {name!r} is not under way in this worktree",
+            "`memctl session status` lists the sessions under way",
         )
     return known
 
 
 def _session_name(memory: Memory, given: str) -> str:
     if not given and not memory.session:
-        raise MemctlError("the session's name is missing", "give one, or set MEMCTL_SESSION", USAGE)
+        raise MemctlError("the name of the session is missing", "give the name, or set MEMCTL_SESSION", USAGE)
     return active.name(given or memory.session)
 
 
@@ -369,7 +395,7 @@ def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
     for number, one in enumerate(proposed, start=1):
         if not one.is_sure and (number == 1 or proposed[number - 2].is_sure):
             output.text("perhaps:")
-        how = "" if one.explicit or not one.is_sure else "  (as said, without a label)"
+        how = "" if one.explicit or not one.is_sure else "  (said without a label such as Decision:)"
         how = f"  (already recorded: {one.record})" if one.record else how
         output.text(f"{number:>3}  {one.kind:<8}  {one.title}{how}")
         if one.record:
@@ -379,7 +405,7 @@ def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
             if " ".join(text.split()) != one.title and name != "context":
                 output.text(f"       {name}: {' '.join(text.split())}")
     if all(one.record for one in proposed):
-        output.note(f"no records are proposed{' any more' if proposed else ''}")
+        output.note("no records are proposed" + ("; all proposals are recorded already" if proposed else ""))
 
 
 def _select_proposals(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
@@ -392,12 +418,16 @@ def _select_proposals(proposed: Sequence[Proposal], accept: str) -> list[Proposa
     numbers = [word.strip() for word in accept.split(",") if word.strip()]
     for number in numbers:
         if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= len(proposed):
-            hint = f"numbers are 1 to {len(proposed)}" if proposed else "none are proposed"
+            hint = (
+                f"the proposals have the numbers 1 to {len(proposed)}"
+                if proposed
+                else "no records are proposed; leave --accept out"
+            )
             raise MemctlError(f"--accept: there is no proposal {number!r}", hint, USAGE)
     named = {int(number): proposed[int(number) - 1] for number in numbers}
     for place, one in named.items():
         if one.record:
-            output.note(f"{place} is already recorded: {one.record} ({one.title})")
+            output.note(f"proposal {place} is already recorded: {one.record} ({one.title})")
     return [one for one in named.values() if not one.record]
 
 
@@ -415,9 +445,11 @@ def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int,
     write_command.outcome(memory, result, flags, lines)
     output.note(_figures(summary))
     if (tokens := documents.counter(memory).tokens(result.change.writes[0].text)) > MOST_TOKENS:
-        output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}; decisions are never left out")
+        output.note(
+            f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}, because decisions are never left out"
+        )
     if left:
-        output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review lists, --accept creates them")
+        output.note(f"proposed: {quantity(left, 'more record')}; --review lists what is proposed, --accept creates it")
 
 
 def _figures(summary: SessionSummary) -> str:
@@ -427,12 +459,12 @@ def _figures(summary: SessionSummary) -> str:
     outside = summary.trail.having(CREATED, MODIFIED, DELETED, READ, inside=False)
     words = [
         f"files changed: {len(changed):,}",
-        f"read: {len(summary.trail.having(READ)):,}",
-        f"worked in {summary.root}" if summary.root else f"outside of the repository: {len(outside):,}",
+        f"files read: {len(summary.trail.having(READ)):,}",
+        f"worked in {summary.root}" if summary.root else f"files outside of the repository: {len(outside):,}",
         f"decisions: {len(summary.having(labels.DECISION)):,}",
         f"errors: {len(summary.errors):,} ({len(open_errors):,} open)",
     ]
-    broken = f"; unreadable lines: {figures.broken_lines:,}" if figures.broken_lines else ""
+    broken = f"; lines of the transcript that can't be read: {figures.broken_lines:,}" if figures.broken_lines else ""
     return ", ".join(words) + broken
 
 

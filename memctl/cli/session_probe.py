@@ -30,16 +30,20 @@ _HEALTHY, _POOR = 0.85, 0.75  # of the fidelity of a compression; rules.md#windo
 
 @command(
     "probe",
-    ("memctl session probe", "Test the latest summary against the facts stored with it."),
+    ("memctl session probe", "Test the summary of the latest session against the facts stored with it."),
     (
         "memctl session probe 5f6c -t session.jsonl --min 0.9",
-        "Test a summary against its transcript; exit with 1 below 90 %.",
+        "Test a summary against its transcript; exit with 1 if it answers less than 90 %.",
     ),
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
 @transcript_input.transcripts
 @click.option(
-    "--min", "least", type=click.FloatRange(0, 1), default=None, help="Exit with 1 if a smaller share is answered."
+    "--min",
+    "least",
+    type=click.FloatRange(0, 1),
+    default=None,
+    help="Exit with 1 if the summary answers less than this share of the probes.",
 )
 @transcript_input.no_llm
 @reading_options
@@ -54,7 +58,7 @@ def probe_command(
     as_json: bool,
     at: str | None,
 ) -> None:
-    """Ask a summary for facts of its session, and list those that it lost.
+    """Ask the summary of a session for facts of the session, and list those that the summary has lost.
 
     The probes are of four kinds: recall (the goal, errors, issues), artifact (every file), continuation (next steps,
     progress) and decision (what, and why). They are made from the transcript and Git, never from the summary. Without a
@@ -62,7 +66,7 @@ def probe_command(
     answered if the summary contains it. If you have set up a language model, it answers and judges all probes but those
     for files.
 
-    Exit code 1: the summary is below the target of a dimension.
+    Exit code 1: the summary misses the target of a dimension.
     """
     from memctl.session import grades, probes
     from memctl.transcript.events import join_sessions
@@ -91,12 +95,12 @@ def probe_command(
     share = shares[-1].value or 0.0
     below = [one for one in measured if one.is_met is False]
     for one in below:
-        output.note(f"{one.name} scores {one.score} of 5, below its target of {one.target}")
+        output.note(f"the summary scores {one.score} of 5 in {one.name}, below the target of {one.target}")
     is_missed = least is not None and share < least
     if is_missed:
-        output.note(f"{share:.1%} of the probes are answered, less than {least:.1%}")
+        output.note(f"the summary answers {share:.1%} of the probes, less than {least:.1%}")
     if below:
-        output.note("hint: `memctl session summarize --transcript FILE` adds what the page lacks")
+        output.note("hint: `memctl session summarize --transcript FILE` adds to the page what it lacks")
     ctx.exit(REFUSED if is_missed or below else OK)
 
 
@@ -108,7 +112,7 @@ def _page(
     path, text = session_pages.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
     found, faults = session_pages.read(snapshot, path, text)
     if found is None or faults:
-        raise MemctlError(f"{memory.prefix}/{faults[0]}", "correct the file first")
+        raise MemctlError(f"{memory.prefix}/{faults[0]}", "correct this file, then run `memctl session probe` again")
     return found, text
 
 
@@ -123,10 +127,13 @@ def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool)
     named = next((name for name in (own, memory.session) if name in known), "")
     if not named and has_transcript:
         raise MemctlError(
-            "the transcript's session has no summary", "name the session to test; `memctl session list` lists them"
+            "the session of this transcript has no summary",
+            "give the NAME of the session to test; `memctl session list` lists all",
         )
     if not named and not pages:
-        raise MemctlError("no session has been summarized yet", "`memctl session summarize --transcript FILE`")
+        raise MemctlError(
+            "no session has been summarized yet", "`memctl session summarize --transcript FILE` summarizes one"
+        )
     return named or pages[0].id
 
 
@@ -155,16 +162,20 @@ def _print(
 ) -> None:
     by = Counter(one.by for one in made)
     judge = next((name for name in by if name != "exact"), "")
-    judged = f"{by[judge]:,} judged by {judge}, {by['exact']:,} by exact facts" if judge else "judged by exact facts"
-    output.text(f"{page.id}: {quantity(len(made), 'probe')}, from {found.source}")
+    judged = (
+        f"{by[judge]:,} answers judged by {judge}, {by['exact']:,} by exact facts"
+        if judge
+        else "answers judged by whether the summary has the exact facts"
+    )
+    output.text(f"session {page.id}: {quantity(len(made), 'probe')}, made from {found.source}")
     output.text(judged)
     output.text()
     rows = [(one.kind, f"{one.answered:,} of {one.asked:,}", _percent(one.value)) for one in shares]
     output.columns([("probe", "answered", "share"), *rows])
     value = shares[-1].value or 0.0
     if value < _HEALTHY:
-        poor = f"; one below {_POOR:.0%} has lost too much" if value < _POOR else ""
-        output.text(f"a healthy summary answers {_HEALTHY:.0%}{poor}")
+        poor = f"; with less than {_POOR:.0%}, a summary has lost too much" if value < _POOR else ""
+        output.text(f"a healthy summary answers at least {_HEALTHY:.0%}{poor}")
     output.text()
     table = [
         ("-" if one.score is None else f"{one.score:.1f}", one.name, f"{one.target:.1f}", one.how) for one in measured
@@ -172,7 +183,7 @@ def _print(
     output.columns([("of 5", "dimension", "target", "measured as"), *table])
     missing = [one.probe for one in made if not one.answered]
     if missing:
-        output.text("\nNot answered")
+        output.text("\nProbes that the summary does not answer")
         output.columns(
             [
                 (f"  {one.kind}", one.question, f"{one.fact} ({one.action})" if one.action else one.fact)

@@ -94,8 +94,8 @@ class Start:
             return
         if dry_run:
             name = branch.removeprefix("refs/heads/")
-            whose = f"the files here belong to a batch on branch {name}"
-            opened.remarks.append(f"{whose}; the next command that writes ends that batch")
+            whose = f"the memory's files in this worktree belong to a batch of changes on the branch {name}"
+            opened.remarks.append(f"{whose}; the next command that writes makes one commit of that batch")
             return
         try:
             commit.end_batch(opened, only_if_moved=True)

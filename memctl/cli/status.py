@@ -36,15 +36,15 @@ _FEW_PAGES = 3  # stale pages to name
         "Show progress, open issues, agents at work, and what is pending.",
     ),
     ("memctl status --at v1.0", "Show the memory of a release."),
-    ("memctl status --json", "Print JSON, for a program."),
+    ("memctl status --json", "Print the state of the memory as JSON."),
 )
 @reading
 @click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     """Show the state of the memory, and what needs attention.
 
-    Exit code 1: a file can't be read, or a commit has been pending for over an hour. Commits that wait on purpose
-    (--no-commit), or for a merge or rebase under way, do not count.
+    Exit code 1: a file can't be read, or a commit has been pending for over an hour. Commits that wait because
+    of --no-commit, or for a merge or rebase under way, do not count.
     """
     memory = memory_access.memory(ctx)
     asked = memory.asked = memory.ask(settings=True) if at is None else None  # used below, and to read the memory
@@ -196,7 +196,9 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
     """Print the memory's name, its figures, then a line for everything that needs attention."""
     output.one_line(f"memory of {data['project']}: {data['folder']}")
     if not data.get("trusted", True):
-        output.text(f"this clone is not trusted: hooks of agents do nothing here (`{trust.COMMAND}` trusts it)")
+        output.text(
+            f"this clone is not trusted, so hooks of agents do nothing here (`{trust.COMMAND}` trusts the clone)"
+        )
     if fault := data.get("fault_of_settings"):
         output.painted(fault, "yellow")
     status_figures.print_figures(data, bars)
@@ -204,7 +206,7 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
         output.one_line(f"last change: {last['subject']} ({last['date']}, {last['actor']})")
     if number := data.get("batched"):
         output.text(
-            f"batch of {quantity(number, 'change')}: your next commit, or `memctl commit`, makes one commit of it"
+            f"batch of {quantity(number, 'change')}: your next commit or `memctl commit` makes one commit of the batch"
         )
     for line in _attention_lines(data):
         output.painted(line, "yellow")
@@ -213,27 +215,27 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
 def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
     """Yield a line for everything that needs attention."""
     for identifier, found in data["duplicate_ids"].items():
-        yield f"{identifier} is the id of {len(found)} records: {', '.join(found)}"
+        yield f"{identifier} is the id of {len(found)} records ({', '.join(found)}): run `memctl renumber`"
     if stale := data["stale_pages"]:
         yield _stale_line(stale)
     if (number := data["records_since_overview"]) >= MANY_RECORDS:
-        yield f"{number:,} records since §1.0 was last written or reviewed: check it, then `memctl review §1.0`"
+        yield f"{number:,} records are newer than the project's page: check the page, then run `memctl review §1.0`"
     for entry in data.get("pending", ()):
         late = f" since {entry['since']}" if entry["overdue"] else ""
         reason = " ".join((entry["why"] or "not committed").split())
         yield f"pending{late}: {entry['op']} {entry['title']} ({reason})"
     yield from (f"pending: {line}" for line in data.get("interrupted", ()))
     for one in data.get("handoffs", ()):
-        yield f"{one['id']} from {one['from']} waits for your answer: {one['title']}"
+        yield f"handoff {one['id']} from {one['from']} waits for your answer: {one['title']}"
     yield from (f"uncommitted: {path}" for path in data.get("uncommitted", ()))
     if why := data.get("batch_refused"):
-        yield f"the commit of the batch was refused: {why}; `memctl commit` tries again"
+        yield f"the batch could not be committed: {why}; `memctl commit` tries again"
     if data.get("commits_blocked_by"):
-        yield f"no commits now: {data['commits_blocked_by']} is under way"
+        yield f"memctl makes no commits now, because {data['commits_blocked_by']} is under way"
     upstream = data.get("upstream")
     if upstream and (upstream["ahead"] or upstream["behind"]):
         counts = [f"{quantity(upstream[side], 'commit')} {side}" for side in ("ahead", "behind") if upstream[side]]
-        yield f"{upstream['name']}: this branch is {', '.join(counts)}, as last fetched: `memctl sync`"
+        yield f"this branch is {' and '.join(counts)}, compared with {upstream['name']} as last fetched: `memctl sync`"
     yield from data.get("locks", ())
 
 
@@ -241,4 +243,4 @@ def _stale_line(stale: Sequence[dict[str, Any]]) -> str:
     """Return a line with the stale pages, the files that made them stale, and the command that shows more."""
     shown = [f"{one['id']} {some([path.rpartition('/')[2] for path in one['files']], 1)}" for one in stale[:_FEW_PAGES]]
     more = [f"and {len(stale) - _FEW_PAGES:,} more"] if len(stale) > _FEW_PAGES else []
-    return f"{quantity(len(stale), 'page')} stale ({', '.join([*shown, *more])}): `memctl impact --all`"
+    return f"stale pages: {len(stale):,} ({', '.join([*shown, *more])}); `memctl impact --all` says why"

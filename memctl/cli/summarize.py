@@ -14,13 +14,20 @@ from memctl.sources.summary import BUDGET, summary
 
 @command(
     "summarize",
-    ("memctl summarize src/payment/api.py", "Outline a large file in 500 tokens."),
-    ("memctl summarize §4.payment.api --budget 1000", "Outline a file, by its § marker, in 1,000 tokens."),
-    ("memctl summarize server.log --at v1.0 --json", "Outline a file of a release, for a program."),
+    ("memctl summarize src/payment/api.py", "Print an outline of a large file, in at most 500 tokens."),
+    (
+        "memctl summarize §4.payment.api --budget 1000",
+        "Print an outline of a file that is named by its § marker, in at most 1,000 tokens.",
+    ),
+    ("memctl summarize server.log --at v1.0 --json", "Print the outline of a file of a release as JSON."),
 )
 @click.argument("path", metavar="PATH|§4.…")
 @click.option(
-    "--budget", type=click.IntRange(min=1), default=BUDGET, show_default=True, help="Maximum number of tokens."
+    "--budget",
+    type=click.IntRange(min=1),
+    default=BUDGET,
+    show_default=True,
+    help="Maximum number of tokens of the outline.",
 )
 @token_counter.model_option
 @reading

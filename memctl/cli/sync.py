@@ -19,13 +19,15 @@ from memctl.write.merge import WHOLE
 
 @command(
     "sync",
-    ("memctl sync", "Merge this branch with its upstream, and push."),
+    ("memctl sync", "Fetch, merge this branch with its upstream, and push."),
     ("memctl sync origin --dry-run", "Fetch, and print what would be merged, renumbered and pushed."),
     ("memctl sync --no-push", "Fetch and merge, but push nothing."),
 )
 @click.argument("remote", default="")
-@click.option("--no-push", is_flag=True, help="Merge here, and push nothing.")
-@click.option("--dry-run", "-n", is_flag=True, help="Fetch, show what would change, and change no branch.")
+@click.option("--no-push", is_flag=True, help="Merge into this branch, and push nothing.")
+@click.option(
+    "--dry-run", "-n", is_flag=True, help="Fetch, show what would be merged and pushed, and change no branch."
+)
 @json_option
 @click.pass_context
 def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: bool, as_json: bool) -> None:

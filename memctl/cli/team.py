@@ -29,14 +29,18 @@ from memctl.write import ownership_transaction, transaction
 # The options of every command that changes the shared state.
 agreeing = options(
     json_option,
-    click.option("--reason", callback=real_text, help="The reason, which the history of the state keeps."),
-    click.option("--remote", metavar="NAME", help="Make the change on a remote too: fetch, change, push."),
+    click.option(
+        "--reason",
+        callback=real_text,
+        help="Why you make this change; the history of the shared state keeps the reason.",
+    ),
+    click.option("--remote", metavar="NAME", help="Make the change on this remote, too: fetch, change and push."),
     click.option(
         "--expect-version",
         "expected",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Change it only if the state still has this version.",
+        help="Make the change only if the shared state still has this version.",
     ),
     click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
 )
@@ -93,45 +97,53 @@ own_command = Group(
 _sections = click.argument(
     "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
 )
-_force = click.option("--force", is_flag=True, help="Overrule the owner; needs --reason.")
+_force = click.option("--force", is_flag=True, help="Act even though another agent owns the section; needs --reason.")
 
 
 @command(
     "acquire",
     (
         "memctl own acquire §2.1 --for 4h --reason 'New schema'",
-        "Own a section for four hours; nobody else writes there.",
+        "Own a section for four hours, in which nobody else may write to it.",
     ),
-    ("memctl own acquire §2.1 §3.2 --type shared-write", "Share sections; all may write there."),
-    ("memctl own acquire §3.2 --reader elena", "Let only yourself and Elena read these details."),
-    ("memctl own acquire §1.0 --type read-only", "Let nobody write to the project's page."),
-    ("memctl own acquire §2.1 --reason ''", "Clear the reason, and still own the section."),
+    ("memctl own acquire §2.1 §3.2 --type shared-write", "Own sections to which all agents may write."),
+    ("memctl own acquire §3.2 --reader elena", "Let only yourself and Elena read a page of details."),
+    ("memctl own acquire §1.0 --type read-only", "Own the project's page, and let nobody write to it."),
+    ("memctl own acquire §2.1 --reason ''", "Remove the reason of an ownership, and still own the section."),
     group=own_command,
 )
 @_sections
 @click.option("--type", "ownership_type", type=click.Choice(TYPES),
               help="Who may write: exclusive (you), shared-write (all) or read-only (nobody). "
               f"[default: {TYPES[0]}]")  # fmt: skip
-@click.option("--for", "span", default="", metavar="SPAN", help="The duration, such as 4h, 7d, 2w. [default: no end]")
-@click.option("--until", default="", metavar="TIME", help="The end: a date or a time.")
+@click.option(
+    "--for",
+    "span",
+    default="",
+    metavar="SPAN",
+    help="How long you own the sections, such as 4h, 7d or 2w. [default: no end]",
+)
+@click.option("--until", default="", metavar="TIME", help="When the ownership ends: a date or a time.")
 @click.option(
     "--reader",
     "readers",
     multiple=True,
     metavar="AGENT",
-    help="Let only you and these agents read its details and files.",
+    help="Let only yourself and this agent read the section's details and files. Repeatable.",
 )
 @_force
 @agreeing
 @click.pass_context
 def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str, until: str, **given: Any) -> None:
-    """Own sections, all or none: §2.N includes its details, records and code; §1.0 is the project's own page.
+    """Own sections: all of the given ones, or none if one can't be had.
 
-    Acquire a section that you own again to change its type, end, readers or reason; what you leave out stays. A section
-    that another agent owns is refused until that ownership expires. MEMCTL_AGENT says who you are.
+    A section §2.N includes its details, records and code; §1.0 is the project's own page.
+
+    Acquire a section that you already own to change type, end, readers or reason; what you leave out stays. A section
+    that another agent owns is refused until that ownership expires. The variable MEMCTL_AGENT says who you are.
     """
     if span and until:
-        raise MemctlError("--for and --until can't be combined", exit_code=USAGE)
+        raise MemctlError("--for and --until can't be combined", "give one of them", USAGE)
     memory = memory_access.memory(ctx)
     now, outline = memory.now, load.disk(memory).outline
     markers = tuple(dict.fromkeys(map(ownership.section_id, sections)))
@@ -173,12 +185,12 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
     group=own_command,
 )
 @_sections
-@click.option("--to", required=True, metavar="AGENT", help="The new owner.")
+@click.option("--to", required=True, metavar="AGENT", help="The agent that gets the sections.")
 @_force
 @agreeing
 @click.pass_context
 def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, force: bool, **given: Any) -> None:
-    """Give sections to another agent, all or none; type and end stay the same."""
+    """Give sections to another agent: all of the given ones, or none. Type and end of the ownership stay the same."""
     memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
     give, why = partial(ownership.transfer, sections=markers, agent=memory.actor, to=to), given["reason"] or ""
@@ -192,9 +204,9 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
     ("memctl own list --agent elena --json", "List the sections of one agent, for a program."),
     group=own_command,
 )
-@click.option("--agent", default="", help="Only the sections of this agent.")
-@click.option("--all", "everything", is_flag=True, help="Also list expired ownership.")
-@click.option("--remote", metavar="NAME", help="First fetch and merge a remote's state.")
+@click.option("--agent", default="", help="List only the sections that this agent owns.")
+@click.option("--all", "everything", is_flag=True, help="Also list ownership that has expired.")
+@click.option("--remote", metavar="NAME", help="First fetch the state from this remote, and merge it.")
 @json_option
 @click.pass_context
 def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: str | None, as_json: bool) -> None:
@@ -215,19 +227,22 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
         output.columns([(*header[:5], "readers", header[5]) if restricted else header,
                         *(_row(item, now, restricted) for item in found)])  # fmt: skip
     else:
-        output.note("nobody owns a section")
+        output.note("no section has an owner")
 
 
 @command(
     "check",
-    ("memctl own check §2.1 src/auth/jwt.py", "Print whether you may write there; exit with 1 if not."),
-    ("memctl own check §3.2 --read --agent elena", "Print whether Elena may read these details."),
+    (
+        "memctl own check §2.1 src/auth/jwt.py",
+        "Print whether you may write to a section and a file; exit with 1 if not.",
+    ),
+    ("memctl own check §3.2 --read --agent elena", "Print whether Elena may read a page of details."),
     group=own_command,
 )
 @click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
-@click.option("--agent", default="", help="Check for this agent, not for you.")
-@click.option("--read", "reading", is_flag=True, help="Check for reading, not for writing.")
-@click.option("--remote", metavar="NAME", help="First fetch and merge a remote's state.")
+@click.option("--agent", default="", help="Check what this agent may do, in place of what you may.")
+@click.option("--read", "reading", is_flag=True, help="Check who may read, in place of who may write.")
+@click.option("--remote", metavar="NAME", help="First fetch the state from this remote, and merge it.")
 @json_option
 @click.pass_context
 def check_command(
@@ -235,8 +250,8 @@ def check_command(
 ) -> None:
     """Check whether you may write to sections, or to files that they cover, even files that do not exist yet.
 
-    PATH is relative to here or to the worktree's top; a folder stands for all files in it. Exit code 0: you may write
-    everywhere; 1: not everywhere.
+    PATH is relative to this folder or to the top of the worktree; a folder stands for all files in it. Exit code 0: you
+    may write everywhere; 1: not everywhere.
     """
     from memctl.pages import governing_sections
 
@@ -260,7 +275,9 @@ def check_command(
         output.json_list("ownership-check", data, name="places")
     else:
         for place, owned in found.items():
-            why = "; ".join(_describe(one) if reading else one.description for one in owned) or "nobody owns it"
+            why = (
+                "; ".join(_describe(one) if reading else one.description for one in owned) or "no agent owns this place"
+            )
             output.text(f"{place}: {'yes' if granted[place] else 'no'}, {why}")
     ctx.exit(OK if all(granted.values()) else REFUSED)
 
@@ -280,20 +297,23 @@ def _ownership_lines(state: State, markers: tuple[str, ...]) -> str:
 def _describe(held: Ownership) -> str:
     """Return an ownership as text, with its readers unless everybody may read."""
     return (
-        f"{held.description}; details and files are read by {held.readers} only" if held.readers else held.description
+        f"{held.description}; only {held.readers} may read its details and files" if held.readers else held.description
     )
 
 
 coordination_command = Group(
     "coordination", help="Show which agents are at work, on what, and what blocks them.", no_args_is_help=True
 )
-_REMOTE = click.option("--remote", metavar="NAME", help="First fetch and merge a remote's state.")
+_REMOTE = click.option("--remote", metavar="NAME", help="First fetch the state from this remote, and merge it.")
 
 
 @command(
     "show",
     ("memctl coordination show", "Show agents at work, owners of sections, and blockers."),
-    ("memctl coordination show --remote origin --json", "Show the state with what others have pushed, for a program."),
+    (
+        "memctl coordination show --remote origin --json",
+        "Show the shared state with what others have pushed to origin, as JSON.",
+    ),
     group=coordination_command,
 )
 @_REMOTE
@@ -312,10 +332,10 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
 
 @command(
     "join",
-    ("memctl coordination join --task 'Refunds'", "Tell the others what you are working on."),
+    ("memctl coordination join --task 'Refunds'", "Tell the other agents that you are at work, and on what."),
     group=coordination_command,
 )
-@click.option("--task", default="", metavar="TEXT", callback=real_text, help="What you work on.")
+@click.option("--task", default="", metavar="TEXT", callback=real_text, help="The task that you work on.")
 @agreeing
 @click.pass_context
 def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
@@ -326,30 +346,30 @@ def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
 
 @command(
     "leave",
-    ("memctl coordination leave --release", "Leave, and release your sections."),
+    ("memctl coordination leave --release", "Tell the other agents that you have stopped, and release your sections."),
     group=coordination_command,
 )
-@click.option("--agent", default="", help="Another agent, which has left; needs --reason.")
-@click.option("--release", is_flag=True, help="Release all sections of the agent.")
+@click.option("--agent", default="", help="Take this other agent off the list instead of yourself; needs --reason.")
+@click.option("--release", is_flag=True, help="Also release all sections that the agent owns.")
 @agreeing
 @click.pass_context
 def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any) -> None:
     """Take yourself off the list of agents at work. Your sections stay yours unless you release them."""
     memory = memory_access.memory(ctx)
     if agent not in ("", memory.actor) and not (given["reason"] or "").strip():
-        raise MemctlError("--agent needs --reason, which is recorded", exit_code=USAGE)
+        raise MemctlError("--agent needs --reason, because you change the state of another agent", exit_code=USAGE)
     carry_out(memory, lambda state: agents.leave(state, agent or memory.actor, release=release), given)
 
 
 @command(
     "assign",
-    ("memctl coordination assign elena 'Write the refund worker'", "Give an agent a task."),
-    ("memctl coordination assign elena 'Write the refund worker' --remove", "Remove the task from that agent."),
+    ("memctl coordination assign elena 'Write the refund worker'", "Assign a task to an agent."),
+    ("memctl coordination assign elena 'Write the refund worker' --remove", "Take a task away from an agent."),
     group=coordination_command,
 )
 @click.argument("agent")
 @click.argument("task")
-@click.option("--remove", is_flag=True, help="Remove the task from the agent.")
+@click.option("--remove", is_flag=True, help="Take the task away from the agent.")
 @agreeing
 @click.pass_context
 def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **given: Any) -> None:
@@ -375,7 +395,7 @@ def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:
 
 @command(
     "unblock",
-    ("memctl coordination unblock 'Staging is down'", "Remove the blocker."),
+    ("memctl coordination unblock 'Staging is down'", "Tell all agents that the blocker is gone."),
     group=coordination_command,
 )
 @click.argument("blocker")
@@ -397,7 +417,7 @@ def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
 @agreeing
 @click.pass_context
 def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) -> None:
-    """Tell all agents about a shared resource; an empty value removes it."""
+    """Tell all agents about a shared resource; an empty VALUE removes the resource."""
     carry_out(memory_access.memory(ctx), lambda state: agents.share(state, name, value), given)
 
 

@@ -37,7 +37,11 @@ def read(source: str, errors: str = "strict", most: int = -1) -> str:
         with nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb") as stream:
             data = stream.read(most + 1 if most >= 0 else -1)
         if 0 <= most < len(data):
-            raise MemctlError(f"{name_of(source)} has more than {most:,} bytes", "split it, or link to the file", USAGE)
+            raise MemctlError(
+                f"{name_of(source)} has more than {most:,} bytes",
+                "give a shorter text, or one that links to the file",
+                USAGE,
+            )
         return frontmatter.clean_newlines(data.decode(errors=errors))
     except OSError as error:
         raise MemctlError(f"{name_of(source)} can't be read: {error.strerror}", exit_code=USAGE) from None
@@ -87,7 +91,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
     values.pop("path", None)
     if headings.is_unfilled(text):
         hint = "write the title and a text under the headings, or give the fields as options"
-        raise MemctlError(f"{name_of(source)} is a template that nobody has filled in", hint, USAGE)
+        raise MemctlError(f"{name_of(source)} is a template that still has to be filled in", hint, USAGE)
     return markdown.draft_of(text, kind, values)
 
 
@@ -119,7 +123,7 @@ def compose(skeleton: str, draft: Draft) -> str:
         edited = edited.replace(f"{comment}\n", "").replace(comment, "")
     body = _tidy(_without_empty(edited))
     if not body.strip() and not draft.values.get("title"):
-        raise MemctlError("nothing was written, so nothing is recorded")
+        raise MemctlError("the edited text is empty, so nothing is recorded")
     return body
 
 
@@ -131,7 +135,7 @@ def write_page(shown: str, skeleton: Sequence[str]) -> EditedPage:
     """
     text = open_editor(shown)
     if not text.strip():
-        raise MemctlError("nothing was written, so nothing was changed")
+        raise MemctlError("the edited text is empty, so nothing was changed")
     title, body = headings.take_title(text)
     if title == headings.take_title(shown)[0]:
         title = ""
@@ -161,18 +165,20 @@ def open_editor(text: str) -> str:
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise MemctlError(
-            "there is no terminal to open an editor in", "give the fields as options, or a text with --file", USAGE
+            "there is no terminal in which to open an editor",
+            "give the fields as options, or a file with the text by --file",
+            USAGE,
         )
     try:
         edited = click.edit(text, extension=".md")
     except click.ClickException as error:
         raise MemctlError(
-            f"the editor failed: {error.message}", "the variable EDITOR names the editor to use"
+            f"the editor failed: {error.message}", "set the variable EDITOR to the editor to use"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise MemctlError(f"the edited text can't be read: {error}") from None
     if edited is None:
-        raise MemctlError("the editor was left without saving, so nothing was changed")
+        raise MemctlError("you left the editor without saving, so nothing was changed")
     return frontmatter.clean_newlines(edited)
 
 

@@ -71,7 +71,7 @@ def counter_for(
         except MemctlError:  # the file may name a model that memctl does not know
             output.note(
                 f"warning: memctl has no tokenizer for the model {named!r} and counts as for {default}; "
-                "--model chooses another"
+                "--model sets another model"
             )
     return of(default)
 

@@ -55,13 +55,16 @@ class _Row(msgspec.Struct, frozen=True):
 
 @command(
     "tokens",
-    ("memctl tokens src/*.py README.md", "Count files for the default model family."),
-    ("git diff | memctl tokens - --model gpt-5", "Count standard input for a model."),
+    ("memctl tokens src/*.py README.md", "Count the tokens of files, as the default model counts them."),
+    ("git diff | memctl tokens - --model gpt-5", "Count the tokens of standard input, as one model counts them."),
     (
         "memctl tokens request.json --messages",
-        "Count a request's messages, with the tokens they need beside their text.",
+        "Count the messages of a request, with the tokens that they need beside their text.",
     ),
-    ("memctl tokens --calibrate usage.jsonl", "Learn a factor for each model from the counts that it reported."),
+    (
+        "memctl tokens --calibrate usage.jsonl",
+        "Learn to correct memctl's counts, from the counts that models have reported.",
+    ),
     (
         "memctl tokens a.md --source anthropic --model claude-sonnet-4-5",
         "Send the text to Anthropic to be counted; the key is in ANTHROPIC_API_KEY.",
@@ -70,7 +73,7 @@ class _Row(msgspec.Struct, frozen=True):
 @click.argument("sources", metavar="[FILE…|-]", nargs=-1)
 @token_counter.model_option
 @click.option(
-    "--messages", "as_messages", is_flag=True, help="The files are requests, or messages as JSON or JSON Lines."
+    "--messages", "as_messages", is_flag=True, help="Read the files as requests, or as messages in JSON or JSON Lines."
 )
 @click.option(
     "--source",
@@ -78,11 +81,17 @@ class _Row(msgspec.Struct, frozen=True):
     type=click.Choice(["here", "anthropic"]),
     default="here",
     show_default=True,
-    help="The counter; anthropic sends the text to Anthropic's endpoint.",
+    help="Who counts: memctl (here), or Anthropic, to which the text is then sent.",
 )
-@click.option("--allow-secret", is_flag=True, help="Send text that looks like a credential, too.")
-@click.option("--calibrate", metavar="FILE", help="Learn from JSON Lines of observations, usage logs or transcripts.")
-@click.option("--forget", is_flag=True, help="Forget what was learned about --model, or about all models.")
+@click.option("--allow-secret", is_flag=True, help="Also send text to Anthropic that looks like a credential.")
+@click.option(
+    "--calibrate",
+    metavar="FILE",
+    help="Learn to correct the counts, from a usage log, a transcript or JSON Lines of observations.",
+)
+@click.option(
+    "--forget", is_flag=True, help="Forget what --calibrate learned about the model of --model, or about all models."
+)
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be learned or forgotten, and change nothing.")
 @json_option
 @click.pass_context
@@ -99,19 +108,21 @@ def tokens_command(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Count the tokens of files, each figure with its source and how far it may be off.
+    """Count the tokens of files; each figure comes with its source and with how far it may be off.
 
-    The factors that --calibrate learns stay in this clone's Git directory.
+    What --calibrate learns, a factor for each model, stays in the Git directory of this clone.
     """
     if sum(map(bool, (sources, calibrate, forget))) != 1:
-        raise MemctlError("give either files, --calibrate FILE or --forget", "`memctl tokens -h` shows how", USAGE)
+        raise MemctlError(
+            "give exactly one of these: files to count, --calibrate FILE, or --forget", "`memctl tokens FILE`", USAGE
+        )
     if calibrate or forget:
         memory = memory_access.memory(ctx)
         _calibrate(memory, calibrate, dry_run, as_json) if calibrate else _forget(memory, model, dry_run)
         return
     if as_messages and counted_by == "anthropic":
         raise MemctlError(
-            "--messages can't be counted by an endpoint", "leave out --messages or --source anthropic", USAGE
+            "--messages can't be combined with --source anthropic", "leave out --messages or --source anthropic", USAGE
         )
     around = memory_access.memory_if_any(ctx)
     if counted_by == "anthropic":
@@ -161,7 +172,9 @@ def _of_request(source: str, request: messages.Conversation, counter: Counter) -
         count = counter.count(part.text, part.kind)
         rows.append(_Row(f"{source}: {place}, {part.what}", part.kind, count.tokens, count))
     for name, number in request.uncounted.items():
-        output.note(f"warning: {name_of(source)}: {number} of {name} not counted, because it is not text")
+        output.note(
+            f"warning: parts of {name_of(source)} are not counted, because they are not text: {name} ({number})"
+        )
     calls = phrases.quantity(request.tool_calls, "tool call")
     beside = f"{phrases.quantity(request.messages, 'message')} and {calls}, beside their text"
     return [*rows, _Row(f"{source}: {beside}", "", request.overhead, None)]
@@ -197,7 +210,7 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
     observed = observe(read(source), lambda name: _read_beside(source, name))
     if not observed.by_model:
         reasons = "; ".join(f"line {aside.line}: {aside.reason}" for aside in observed.asides[:3])
-        raise MemctlError(f"{name_of(source)} has no observations", reasons or "it has no lines")
+        raise MemctlError(f"{name_of(source)} has no line to learn from", reasons or "the file is empty")
     folder = memory.repository.shared
     rows = []
     for model, found in sorted(observed.by_model.items()):
@@ -223,7 +236,8 @@ def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
     names = kept if model is None else [name for name in kept if name == name_of(model)]
     if not names:
         raise MemctlError(
-            "nothing was learned" + (f" of {model}" if model else ""), f"known: {', '.join(kept)}" if kept else None
+            "nothing was learned" + (f" of {model}" if model else ""),
+            f"memctl has learned about {', '.join(kept)}" if kept else None,
         )
     for name in names:
         if not dry_run:
@@ -237,7 +251,7 @@ def _read_beside(source: str, name: str) -> str:
     folder = folder if folder.is_dir() else folder.parent
     file = (folder / name).resolve()
     if not file.is_relative_to(folder):
-        raise MemctlError(f"{name} is not inside the folder of the observations")
+        raise MemctlError(f"the file {name} is not in the folder of the observations")
     return read(str(file))
 
 
@@ -245,13 +259,15 @@ def _row(model: str, new: int, learnt: Calibration) -> tuple[str, ...]:
     total = phrases.quantity(learnt.observations, "observation") + (
         f" ({new} new)" if new != learnt.observations else ""
     )
-    return model, f"x {learnt.ratio:.2f}", total, f"error {learnt.before:.1%} before, {learnt.after:.1%} now"
+    return model, f"x {learnt.ratio:.2f}", total, f"median error {learnt.before:.1%} before, {learnt.after:.1%} now"
 
 
 def _print_calibrations(rows: list[tuple[str, int, Calibration]], asides: list[RejectedLine]) -> None:
     for model, _, learnt in rows:
         if learnt.after > GOAL:
-            output.note(f"warning: {model} is still off by {learnt.after:.0%} (median); the goal is {GOAL:.0%}")
+            output.note(
+                f"warning: counts for {model} are still off by {learnt.after:.0%} (median); the goal is {GOAL:.0%}"
+            )
     if asides:
         reasons = Tally(aside.reason for aside in asides).most_common()
         output.note(f"skipped: {len(asides)}")

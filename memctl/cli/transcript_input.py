@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from memctl.session.grades import Dimension, Reply
 
 transcripts = click.option(
-    "--transcript", "-t", "sources", multiple=True, metavar="FILE", help="A transcript (- for stdin). Repeatable."
+    "--transcript",
+    "-t",
+    "sources",
+    multiple=True,
+    metavar="FILE",
+    help="A transcript of the session (- for standard input). Repeatable.",
 )
 no_llm = click.option("--no-llm", is_flag=True, help="Do not use a language model, even if one is set up.")
 
@@ -104,7 +109,7 @@ def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_
         provider = provider_of(memory)
         return prose.add_prose(summary, session, provider) if provider and session.events else summary
     except MemctlError as error:
-        output.note(f"warning: the language model wrote no prose: {error.with_hint}")
+        output.note(f"warning: the summary has no prose, because the language model failed: {error.with_hint}")
         return summary
 
 
@@ -130,7 +135,7 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
     try:
         return choice.user_provider(os.environ, {}) if memory is None else provider_of(memory)
     except MemctlError as error:
-        output.note(f"warning: no language model: {error.with_hint}")
+        output.note(f"warning: no language model is used: {error.with_hint}")
         return None
 
 
@@ -153,5 +158,5 @@ def judge_replies(
         found = grades.judged_replies(made, text, judge)
         return found, grades.instructions(session, text, judge) if session is not None else None
     except MemctlError as error:
-        output.note(f"warning: the language model judged no answers: {error.with_hint}")
+        output.note(f"warning: the language model failed, so answers are judged by exact facts: {error.with_hint}")
         return made, None

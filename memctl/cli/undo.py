@@ -15,8 +15,8 @@ from memctl.write.undo import undo
 @command(
     "undo",
     ("memctl undo -n", "Show what would be undone, and undo nothing."),
-    ("memctl undo", "Undo the last change; run it again for the one before."),
-    ("memctl undo 3f2a91c0de", "Undo a change that `memctl log` lists; undoing an undo repeats the change."),
+    ("memctl undo", "Undo the last change; run the command again to undo the change before."),
+    ("memctl undo 3f2a91c0de", "Undo a change by its commit in `memctl log`; undoing an undo repeats the change."),
 )
 @click.argument("commit", required=False)
 @writing

@@ -17,12 +17,12 @@ _RECORDING = "`memctl decide`, `issue`, `state` or `learn` creates a record, `me
 # Words that are not commands -> what to type instead.
 LEADS = {
     **dict.fromkeys(("add", "new", "create", "record", "note"), _RECORDING),
-    **dict.fromkeys(("push", "pull", "fetch"), "`memctl sync` fetches, merges and pushes"),
+    **dict.fromkeys(("push", "pull", "fetch"), "`memctl sync` fetches, merges and pushes the memory and this branch"),
     **dict.fromkeys(("board", "dashboard", "ui"), "`memctl status` shows the state of the memory"),
     **dict.fromkeys(
         ("history", "blame"), "`memctl log ID` shows a record's changes, `memctl why FILE` what explains it"
     ),
-    **dict.fromkeys(("doctor", "fsck", "verify", "validate", "lint"), "`memctl check` finds errors"),
+    **dict.fromkeys(("doctor", "fsck", "verify", "validate", "lint"), "`memctl check` finds errors in the memory"),
     **dict.fromkeys(("context", "pack"), "`memctl rehydrate` prints what an agent needs"),
     **dict.fromkeys(
         ("docs", "html", "site", "serve", "web", "tui", "graph"),
@@ -36,23 +36,29 @@ LEADS = {
     ),
     **dict.fromkeys(("remember", "memorize", "lesson"), "`memctl learn TITLE --lesson …` records what was learned"),
     **dict.fromkeys(("purge", "forget"), "`memctl delete ID` deletes a record, `memctl redact ID` a credential"),
-    **dict.fromkeys(("decisions", "issues", "learnings", "records"), "`memctl list --type TYPE` lists one type"),
-    **dict.fromkeys(("ready", "blocked"), "`memctl next` shows what to begin, `memctl list --ready` all"),
-    **dict.fromkeys(("update", "change", "priority"), "`memctl edit ID` changes a record by options"),
-    **dict.fromkeys(("block", "depends"), "`memctl link ID OTHER --as blocks` links what has to wait"),
+    **dict.fromkeys(
+        ("decisions", "issues", "learnings", "records"), "`memctl list --type TYPE` lists the records of one type"
+    ),
+    **dict.fromkeys(
+        ("ready", "blocked"), "`memctl next` shows what to work on next, `memctl list --ready` all that nothing blocks"
+    ),
+    **dict.fromkeys(("update", "change", "priority"), "`memctl edit ID` with options changes a record"),
+    **dict.fromkeys(("block", "depends"), "`memctl link ID OTHER --as blocks` records that one record blocks another"),
     "assign": "`memctl handoff --to AGENT` gives work to another agent, `memctl own` shows who has which section",
     "comment": "`memctl edit ID` opens the record in your editor",
     "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
     "fix": "`memctl resolve ID` closes an issue, `memctl check --fix` repairs files of the memory",
     "redo": "`memctl undo COMMIT` of an undo in `memctl log` repeats the change",
-    "sections": "`memctl section list` lists them",
+    "sections": "`memctl section list` lists the sections",
     "set": "`memctl edit ID --set FIELD=VALUE` changes a record, `memctl project set` the project's page",
     "start": "`memctl init` sets up a memory, `memctl session start` starts a session",
     "uninstall": "`memctl install WHAT --uninstall` removes what was installed",
-    "version": "`memctl --version` prints it",
+    "version": "`memctl --version` prints the version",
     "install hooks": "`memctl install git` sets up Git's hooks, `memctl install claude-code` sets up an agent's",
-    "install claude": "`memctl install claude-code`",
-    **dict.fromkeys(("install cursor", "install copilot"), "`memctl install mcp --for cursor` or `--for vscode`"),
+    "install claude": "`memctl install claude-code` sets up Claude Code",
+    **dict.fromkeys(
+        ("install cursor", "install copilot"), "`memctl install mcp --for cursor` or `--for vscode` prints the settings"
+    ),
     "project show": "`memctl show §1.0` shows the project's page",
 }
 # Options that a command does not have -> what to type instead.
@@ -61,13 +67,16 @@ OPTION_LEADS = {
         ("-m", "--message"),
         "memctl writes its commit messages itself; --reason, where a command has it, adds the reason",
     ),
-    **dict.fromkeys(("--label", "--labels"), "--tag NAME adds a tag"),
-    **dict.fromkeys(("-y", "--yes", "--force"), "the command does not ask; `memctl undo` undoes it"),
-    **dict.fromkeys(("--tokens", "--max-tokens"), "--budget TOKENS limits a pack"),
-    **dict.fromkeys(("-a", "-A"), "--all adds what is archived"),
-    "-n": "--limit NUMBER shows fewer; of commands that write, -n is --dry-run",
+    **dict.fromkeys(("--label", "--labels"), "--tag NAME adds a tag to a record"),
+    **dict.fromkeys(
+        ("-y", "--yes", "--force"),
+        "leave this option out: the command does not ask, and `memctl undo` undoes its change",
+    ),
+    **dict.fromkeys(("--tokens", "--max-tokens"), "--budget TOKENS limits the size of a pack"),
+    **dict.fromkeys(("-a", "-A"), "--all also lists archived records"),
+    "-n": "--limit NUMBER sets how many entries are shown; -n is --dry-run of commands that write",
     "--oneline": "`git log --oneline -- .memory` prints one line for each change",
-    **dict.fromkeys(("--why", "--because", "-r"), "--rationale gives the reason for a decision"),
+    **dict.fromkeys(("--why", "--because", "-r"), "--rationale TEXT gives the reason for a decision"),
     "-v": "`memctl --version` prints the version",
     **{
         f"--{name.replace('_', '-')}": f"`memctl link ID OTHER --as {name}` links two records"
@@ -100,7 +109,7 @@ def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
     """
     path = raised.ctx.command_path if raised.ctx else "memctl"
     words = given[2:] if given[:1] == ["-C"] else given
-    message, hint = raised.format_message(), f"`{path} -h` shows how"
+    message, hint = raised.format_message(), f"`{path} -h` shows the arguments and options"
     if raised.ctx and isinstance(raised.ctx.command, click.Group):
         message = "Missing command." if isinstance(raised, click.exceptions.NoArgsIsHelpError) else message
         if names := raised.ctx.command.list_commands(raised.ctx) if path != "memctl" else []:
@@ -136,9 +145,9 @@ def _of_more_words(context: click.Context, given: list[str]) -> str:
     behind = given[given.index(name) + 1 :] if name in given else given[1:]  # for a synonym of the name
     words = list(takewhile(lambda word: not word.startswith("-"), behind))
     if name == "list" and words and (kinds := get_close_matches(words[0].lower(), KINDS, n=1)):
-        return f"`memctl list --type {kinds[0]}` lists one type"
+        return f"`memctl list --type {kinds[0]}` lists the records of this type"
     if name in _SEARCHED:
-        return f"`memctl search {shlex.join(words)}` looks for words"
+        return f"`memctl search {shlex.join(words)}` finds records with these words"
     is_title = any(one.name == "title" and isinstance(one, click.Argument) for one in context.command.params)
     quoted = f"{context.command_path} {shlex.join([' '.join(words)])}"
-    return f"a title of several words is in quotes: `{quoted}`" if is_title and words else ""
+    return f"put a title of several words in quotes: `{quoted}`" if is_title and words else ""

@@ -46,9 +46,9 @@ class _WhyRow(NamedTuple):
 
 @command(
     "why",
-    ("memctl why src/payment/api.py", "Show what is about a file."),
-    ("memctl why src/payment/api.py:120", "Show what is about one line, then what is about its file."),
-    ("memctl why src/old.py --at v1.0 --json", "Show what was about a file in a release, for a program."),
+    ("memctl why src/payment/api.py", "Show the sections, records and commits that explain a file."),
+    ("memctl why src/payment/api.py:120", "Show what explains one line, then what explains its file."),
+    ("memctl why src/old.py --at v1.0 --json", "Show what explained a file at the time of a release, as JSON."),
 )
 @click.argument("path", metavar="PATH[:LINE]")
 @click.option(
@@ -56,7 +56,7 @@ class _WhyRow(NamedTuple):
     type=click.IntRange(min=0),
     default=20,
     show_default=True,
-    help="How many commits to read, and how many records to show; 0 for all.",
+    help="How many commits to read, and how many records to show; 0 means all.",
 )
 @reading
 @click.pass_context
@@ -67,7 +67,8 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
     records that refer to it, wherever the line was then. Then come records that name the file in their code references,
     records that the file's text or its commits name, pages that refer to it, sections whose globs cover it, records
     made in the session of the line's commit, and other commits. "Perhaps" lists records that do not name the file but
-    are about the same. PATH is relative to here or to the worktree's top, and may be a deleted file.
+    are about the same. PATH is relative to this folder or to the top of the worktree, and may be a deleted
+    file.
     """
     memory, snapshot = memory_access.read(ctx, at)
     commit = memory.repository.resolve(at) if at is not None else ""
@@ -126,21 +127,21 @@ def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> N
 
         name = present_paths(memory, snapshot, [asked.path], at=at or None).get(asked.path, "")
         if snapshot.files.existing([name]):
-            output.note(f"hint: it was renamed: `memctl why {shlex.quote(name)}`")
+            output.note(f"hint: the file was renamed: `memctl why {shlex.quote(name)}`")
     if origin is not None and origin.is_unknown:
         output.note(
-            f"the commit of line {asked.line} is unknown: this partial clone lacks it, and memctl does not fetch it"
+            f"the commit of line {asked.line} is unknown: this partial clone lacks it, and memctl fetches nothing"
         )
         output.note(f"hint: `git blame -L {asked.line},{asked.line} -- {asked.path}` fetches the missing objects")
     elif origin is not None and not origin.commit:
-        output.note(f"line {asked.line} is not committed yet")
+        output.note(f"line {asked.line} of the file is not committed yet")
     if found.history_ends:
         what = asked.path if asked.line is None else f"line {asked.line}"
         begins = " and ".join(name[:SHORT] for name in found.history_ends)
         output.note(f"{what} may be older: the history of this shallow clone begins with {begins}")
-        output.note("hint: `git fetch --unshallow` fetches the rest")
+        output.note("hint: `git fetch --unshallow` fetches the older commits")
     if found.has_more:
-        output.note("older commits were not read: --limit 0 reads all")
+        output.note("older commits were not read; --limit 0 reads all commits")
 
 
 def _name(found: Why) -> str:
@@ -162,7 +163,7 @@ def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _WhyRow:
     because = _brackets(*([f"this line: {' and '.join(here)}"] if here else []), *elsewhere)
     record = found.record
     if record is None:
-        return _WhyRow((found.id, "missing", f"not in the memory  {because}"))
+        return _WhyRow((found.id, "missing", f"the memory has no such record  {because}"))
     by = f" by {', '.join(record.superseded_by)}" if record.superseded_by else ""
     return _WhyRow((found.id, record.status + by, f"{record.title}  {because}"), reason_of_record(snapshot, record))
 
@@ -185,7 +186,7 @@ def _line_change(lines: LineReference) -> str:
     """Return where the lines of a reference are now; "" if they did not move since it was recorded."""
     at = f" at {lines.commit[:SHORT]}" if lines.commit else ""
     if not lines.is_followed:
-        return f"{at}, which may have moved since"
+        return f"{at}, which may have other line numbers now"
     if lines.now is None:
         return f"{at}, {'changed since' if lines.instead else 'gone since'}" if at else ""
     if lines.now == lines.recorded:

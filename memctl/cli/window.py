@@ -14,13 +14,13 @@ from memctl.errors import USAGE, MemctlError
 
 # Name -> the module below memctl.cli that has it as NAME_command, and its line in the help.
 COMMANDS = {
-    "status": ("window_status", "Show how full a window is, by component, and how soon it is red."),
+    "status": ("window_status", "Show how full a window is, by component, and how soon its zone is red."),
     "health": ("window_status", "Judge a window by six metrics, and show its alarms."),
     "fidelity": ("window_fidelity", "Measure how much of a context a compression kept."),
     "evict": ("window_compact", "Evict blocks of a conversation, and leave placeholders."),
-    "compact": ("window_compact", "Make a conversation smaller without losing what must survive."),
-    "audit": ("window_audit", "Sum up what a window's manager did, and what it evicted too early."),
-    "simulate": ("window_simulate", "Replay a transcript under eviction policies, side by side."),
+    "compact": ("window_compact", "Make a conversation smaller, and keep what must not be lost."),
+    "audit": ("window_audit", "Summarize the log of a program that manages a window, and what it evicted too early."),
+    "simulate": ("window_simulate", "Replay a transcript under several eviction policies, and compare them."),
 }
 
 
@@ -40,7 +40,7 @@ class Lazy(Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise MemctlError(f"there is no command `window {args[0]}`", f"there are {', '.join(COMMANDS)}", USAGE)
+            raise MemctlError(f"there is no command `window {args[0]}`", f"give one of {', '.join(COMMANDS)}", USAGE)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

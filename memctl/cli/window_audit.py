@@ -17,18 +17,23 @@ from memctl.text.phrases import quantity
 if TYPE_CHECKING:
     from memctl.window import Summary
 
-_WRITTEN = "`ContextWindowManager` writes one if it has a memory, `audit=` or audit_file"
+_WRITTEN = (
+    "give a log that `ContextWindowManager` wrote: to FILE by `audit=FILE` or the setting audit_file, or to a memory"
+)
 _SHOWN = 12  # kinds of blocks that are listed
 
 
 @command(
     "audit",
-    ("memctl window audit", "Summarize what the manager did in this clone, from the memory's log."),
-    ("memctl window audit window.jsonl", "Summarize a log that `audit=` or audit_file names."),
-    ("memctl window audit window.jsonl --json", "Print the summary for a program that tunes weights."),
+    ("memctl window audit", "Summarize what programs with `ContextWindowManager` did with windows in this clone."),
+    ("memctl window audit window.jsonl", "Summarize a log in a file of your own."),
+    (
+        "memctl window audit window.jsonl --json",
+        "Print the summary as JSON, for a program that tunes the weights of eviction.",
+    ),
 )
 @click.argument("file", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with schema, kind and data.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with the keys schema, kind and data.")
 @click.pass_context
 def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> None:
     """Summarize the decisions of a window's manager: steps, tokens wanted and freed, models asked, what was missed
@@ -36,16 +41,16 @@ def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> Non
 
     For each kind of block that a policy evicted, it shows the scores of all evicted blocks, and how often the same call
     was made again later, with the scores of those. If the calls that were made again have the lower scores, the policy
-    evicted the wrong blocks: change its weights (`eviction.weights`).
+    evicted the wrong blocks: change its weights (the setting `eviction.weights`).
     """
     from memctl.window import AuditLog, audit
 
     path = Path(file) if file else _own(ctx)
     if not os.path.isfile(path):
-        raise MemctlError(f"there is no log {path}", _WRITTEN, USAGE)
+        raise MemctlError(f"there is no audit log {path}", _WRITTEN, USAGE)
     decisions = list(AuditLog(path, now=str).read())
     if not decisions and path.stat().st_size:
-        raise MemctlError(f"{path} is not the audit log of a window's manager", _WRITTEN, USAGE)
+        raise MemctlError(f"{path} is not an audit log of `ContextWindowManager`", _WRITTEN, USAGE)
     found = audit.summary(decisions)
     if as_json:
         output.json("window_audit", msgspec.to_builtins(found))
@@ -59,7 +64,9 @@ def _own(ctx: click.Context) -> Path:
 
     memory = memory_access.memory_if_any(ctx)
     if memory is None:
-        raise MemctlError("there is no memory here whose log could be read", "name a file", USAGE)
+        raise MemctlError(
+            "there is no memory here, so there is no audit log to read", "`memctl window audit FILE`", USAGE
+        )
     return memory.private / LOG
 
 
@@ -69,15 +76,21 @@ def _print(found: Summary, path: Path) -> None:
     )
     whole, cut = found.results["whole"], found.results["summed up"]
     if whole or cut:
-        output.text(f"results: {whole:,} whole, {cut:,} summed up; {found.results['again']:,} asked for again")
+        output.text(
+            f"results of tools: {whole:,} kept whole, {cut:,} summarized; {found.results['again']:,} asked for again"
+        )
     for name, tally in found.steps.items():
         refused = f", {tally.refused:,} refused" if tally.refused else ""
-        output.text(f"  {name:<26} {tally.times:>5,} times{refused}: {tally.freed:,} tokens freed of {tally.wanted:,}")
+        output.text(
+            f"  {name:<26} {tally.times:>5,} times{refused}: {tally.freed:,} tokens freed of {tally.wanted:,} wanted"
+        )
     for reason, times in sorted(found.reasons.items(), key=lambda item: -item[1])[:_SHOWN]:
-        output.text(f"why: {output.plain(reason)} ({times:,})")
+        output.text(f"reason: {output.plain(reason)} ({quantity(times, 'time')})")
     if found.model["asked"]:
         asked, used, refused_texts = (found.model[name] for name in ("asked", "used", "refused"))
-        output.text(f"model: {quantity(asked, 'call')}, {used:,} of its texts used, {refused_texts:,} refused")
+        output.text(
+            f"language model: {quantity(asked, 'call')}, {used:,} of the returned texts used, {refused_texts:,} refused"
+        )
     for name, worth in sorted(found.worth.items(), key=lambda item: -item[1].tokens)[:_SHOWN]:
         scores = "" if worth.score is None else f", score {worth.score:.2f}"
         again = f"; {worth.again:,} asked for again" if worth.again else ""

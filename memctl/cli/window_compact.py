@@ -25,14 +25,17 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
 
 @command(
     "compact",
-    ("memctl window compact messages.json > smaller.json", "Compact to 60 % of what fits; the report is on stderr."),
+    (
+        "memctl window compact messages.json > smaller.json",
+        "Make a conversation smaller, to 60 % of what fits; the report goes to standard error.",
+    ),
     (
         "memctl window compact session.jsonl --target 80000 --output messages.json",
-        "Take the last window of a transcript, and leave at most 80,000 tokens.",
+        "Take the last window of a transcript, and make it smaller than 80,000 tokens.",
     ),
     (
         "memctl window compact messages.json --strategy results --free 20000 --json -o small.json",
-        "Use one strategy alone; print what it did and kept, for a program.",
+        "Free 20,000 tokens by one strategy alone, and print the report as JSON.",
     ),
 )
 @messages.sized
@@ -41,19 +44,19 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
     type=click.Choice(tuple(STRATEGIES)),
     default=CASCADE,
     show_default=True,
-    help="One strategy alone, or all in turn until the target is reached.",
+    help="Use this strategy alone; cascade uses all in turn until the target is reached.",
 )
 @click.option(
     "--keep-turns",
     type=click.IntRange(min=1),
     default=KEPT_TURNS,
     show_default=True,
-    help="Keep at least this many turns unchanged; more if the target has room.",
+    help="Keep at least this many of the last turns unchanged, more if the target leaves room.",
 )
 @click.option(
     "--window",
     type=click.IntRange(min=1),
-    help="Size of the window in tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
+    help="Size of the context window in tokens. [default: MEMCTL_CONTEXT_WINDOW, or the model's size]",
 )
 @transcript_input.no_llm
 @messages.written
@@ -62,7 +65,7 @@ def compact_command(
     ctx: click.Context, /, source: str, target: int | None, free: int | None, strategy: str, policy: str,
     keep_turns: int, window: int | None, no_llm: bool, **to: Any,
 ) -> None:  # fmt: skip
-    """Make a conversation smaller without losing what must survive.
+    """Make a conversation smaller, and keep what must not be lost.
 
     FILE has a request's body or messages as JSON, in the shape of Anthropic's or OpenAI's interface, or is a transcript
     of Claude Code, whose last window is taken. Messages are printed in the shape of the input, and stay valid.
@@ -79,7 +82,7 @@ def compact_command(
     is missing, the target is out of reach, or every step was refused.
     """
     if target is not None and free is not None:
-        raise MemctlError("the number of tokens to free is missing", "give either --free or --target", USAGE)
+        raise MemctlError("--target and --free can't be combined", "give one of them", USAGE)
     from memctl.window import CompressionEngine, cascade
 
     memory = memory_access.memory_if_any(ctx)
@@ -143,20 +146,20 @@ def _report(source: str, seen: SeenConversation, found: Reduction, counter: Coun
     before, after = seen.conversation.tokens, found.conversation.tokens
     share = f" ({1 - after / before:.0%} less)" if before else ""
     output.note(
-        f"{before:,} -> {after:,} tokens of {counter.family.name}{share}; at most {found.cascade.target:,} wanted"
+        f"{before:,} -> {after:,} tokens of {counter.family.name}{share}; the target is {found.cascade.target:,}"
     )
     _note_origin(source, seen)
     for step in found.cascade.steps:
         output.note(_describe_step(step))
     kept = ", ".join(f"{kind} {survived} of {number}" for kind, (number, survived) in found.by_kind.items())
     if kept:
-        output.note(f"kept of what must survive: {kept}")
+        output.note(f"of what must not be lost, this is kept: {kept}")
     for one in found.lost:
-        output.note(f"lost: {one.kind} {one.text[:80]!r}")
+        output.note(f"lost in the result: {one.kind} {one.text[:80]!r}")
     for entry in found.missed:
-        output.note(f"missing: {entry.kind} {entry.text[:80]!r}")
+        output.note(f"missing in the result: {entry.kind} {entry.text[:80]!r}")
     if found.listed and not found.missed:
-        output.note(f"checked against an independent list: all of its {len(found.listed):,} entries survived")
+        output.note(f"all {len(found.listed):,} entries of a separate list of what must not be lost are kept")
     messages.warn_of_rest(seen)
     if after < before * (1 - _BOLD):
         output.note(
@@ -164,7 +167,7 @@ def _report(source: str, seen: SeenConversation, found: Reduction, counter: Coun
             "keeps more"
         )
     if not found.cascade.is_reached:
-        output.note(f"the target was missed by {after - found.cascade.target:,} tokens")
+        output.note(f"the result is {after - found.cascade.target:,} tokens larger than the target")
 
 
 def _note_origin(source: str, seen: SeenConversation) -> None:
@@ -174,11 +177,16 @@ def _note_origin(source: str, seen: SeenConversation) -> None:
     """
     if (transcript := seen.transcript) is None:
         return
-    output.note("counted: the messages of the transcript's last window, without system prompt and tools")
+    output.note("counted are the messages of the transcript's last window, without system prompt and tools")
     if transcript.reported:
-        output.note(f"the model reported {transcript.reported:,} tokens for all of it, as in `memctl window status`")
+        output.note(
+            f"the model reported {transcript.reported:,} tokens for the whole window, as `memctl window status` shows"
+        )
     if seen.model:
-        output.note(f"the messages do not name their model: give --model {output.plain(seen.model)} to what reads them")
+        output.note(
+            f"hint: the written messages do not name their model; give --model {output.plain(seen.model)} to commands"
+            " that read them"
+        )
     messages.note_window(source, transcript.since)
 
 
@@ -187,7 +195,7 @@ def _describe_step(step: Step) -> str:
     more = [quantity(step.blocks, "block")] if step.blocks else []
     more += [f"fidelity {step.fidelity:.2f}"] if step.fidelity is not None else []
     if step.llm_calls:
-        more += [f"{quantity(step.llm_calls, 'call')} of the model: {step.llm_used} used, {step.llm_refused} refused"]
+        more += [f"{quantity(step.llm_calls, 'model call')}: {step.llm_used} used, {step.llm_refused} refused"]
     more += [step.note] if step.note else []
     shown = f"refused: {output.plain(step.refused)}" if step.refused else ", ".join(more)
     return f"  {step.name:<26}{step.before:>9,} -> {step.after:>9,}  {shown}".rstrip()
@@ -198,20 +206,25 @@ _HELD = 6  # reasons that are listed
 
 @command(
     "evict",
-    ("memctl window evict messages.json --free 20000 > smaller.json", "Free 20,000 tokens; the report is on stderr."),
+    (
+        "memctl window evict messages.json --free 20000 > smaller.json",
+        "Free 20,000 tokens; the report goes to standard error.",
+    ),
     (
         "memctl window evict session.jsonl --target 80000 --output messages.json",
-        "Take the last window of a transcript, and leave at most 80,000 tokens.",
+        "Take the last window of a transcript, and make it smaller than 80,000 tokens.",
     ),
     (
         "memctl window evict messages.json --policy lru --target 50000 --json --output small.json",
-        "Evict by another policy; print what is evicted and what is kept, and why, for a program.",
+        "Evict by the policy lru, and print what is evicted, what is kept, and why, as JSON.",
     ),
 )
 @messages.sized
-@click.option("--task", default="", metavar="TEXT", help="The task. [default: the user's first message]")
+@click.option(
+    "--task", default="", metavar="TEXT", help="The task of the conversation. [default: the user's first message]"
+)
 @click.option("--placeholder", type=click.IntRange(min=0), default=50, show_default=True, metavar="N",
-              help="Maximum tokens of a placeholder; 0 for none.")  # fmt: skip
+              help="Maximum tokens of the text that replaces an evicted block; 0 for no text.")  # fmt: skip
 @messages.written
 @click.pass_context
 def evict_command(
@@ -266,18 +279,18 @@ def _evict_report(source: str, seen: SeenConversation, result: EvictionResult, d
     number = len(result.evictions)
     output.note(
         f"{data['tokens_before']:,} -> {data['tokens_after']:,} tokens of {data['model']}: "
-        f"{result.tokens_freed:,} freed of {result.target_free_tokens:,} wanted, "
+        f"{result.tokens_freed:,} freed, {result.target_free_tokens:,} asked for, "
         f"{quantity(number, 'block')} evicted ({data['policy']})"
     )
     _note_origin(source, seen)
     for one in sorted(result.evictions, key=lambda one: one.after - one.before)[:12]:
         what = f"{one.content_type.value} {one.tool_name}".strip()
-        output.note(f"  turn {one.turn:>3}  {one.before:>7,} -> {one.after:>3,}  {what}  (worth {one.score:.2f})")
+        output.note(f"  turn {one.turn:>3}  {one.before:>7,} -> {one.after:>3,}  {what}  (score {one.score:.2f})")
     if number > 12:
-        output.note(f"  and {number - 12:,} more: --json lists all")
+        output.note(f"  and {number - 12:,} more blocks: --json lists all")
     messages.warn_of_rest(seen)
     if not result.is_reached:
         missed = result.target_free_tokens - result.tokens_freed
-        output.note(f"the target was missed by {missed:,} tokens; these can't be evicted:")
+        output.note(f"{missed:,} tokens too few were freed, because these can't be evicted:")
         for why, tokens in list(result.held.items())[:_HELD]:
             output.note(f"  {tokens:>7,}  {why}")

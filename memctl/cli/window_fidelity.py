@@ -22,14 +22,23 @@ _NOT_ALL = 0.99  # the score at most, if something on the list is missing
 
 @command(
     "fidelity",
-    ("memctl window fidelity session.jsonl summary.md", "Search for what must survive; exit code 1 below 0.85."),
-    ("memctl window fidelity before.json after.json --questions q.yaml --min 0.9", "Ask your own questions."),
-    ("memctl window fidelity before.txt after.txt --json", "Print every question and what was lost, for a program."),
+    (
+        "memctl window fidelity session.jsonl summary.md",
+        "Measure how much of a session is still in its summary; exit with 1 below 0.85.",
+    ),
+    (
+        "memctl window fidelity before.json after.json --questions q.yaml --min 0.9",
+        "Measure by questions of your own; exit with 1 below 0.9.",
+    ),
+    ("memctl window fidelity before.txt after.txt --json", "Print every question, and what was lost, as JSON."),
 )
 @click.argument("original", metavar="ORIGINAL")
 @click.argument("compressed", metavar="COMPRESSED")
 @click.option(
-    "--questions", "asked", metavar="FILE", help="A YAML file with a list `questions`. [default: made from ORIGINAL]"
+    "--questions",
+    "asked",
+    metavar="FILE",
+    help="A YAML file with a list `questions`. [default: questions made from ORIGINAL]",
 )
 @click.option(
     "--min",
@@ -61,7 +70,7 @@ def fidelity_command(
     redacted.
     """
     if original == compressed == "-":
-        raise MemctlError("only one of ORIGINAL and COMPRESSED can be standard input", exit_code=USAGE)
+        raise MemctlError("ORIGINAL and COMPRESSED can't both be standard input", "give a file for one of them", USAGE)
     before, after = _contents(original), _contents(compressed)
     questions = fidelity.parse_questions(read(asked), asked) if asked else fidelity.generate_questions(before.session)
     provider = transcript_input.provider_if_any(memory_access.memory_if_any(ctx), no_llm=no_llm)
@@ -69,7 +78,10 @@ def fidelity_command(
     listed = before.entries if not asked else ()
     missed = checklist.missing(listed, after.text)
     if found.score is None and not listed:
-        raise MemctlError(f"{original} answers none of the questions", "give questions with facts: --questions FILE")
+        raise MemctlError(
+            f"{original} answers none of the questions, so there is nothing to measure",
+            "give questions about facts of this text: --questions FILE",
+        )
     score = min(1.0 if found.score is None else found.score, _NOT_ALL if missed else 1.0)
     has_chosen = ctx.get_parameter_source("least") is ParameterSource.COMMANDLINE
     passed = score >= least and (not missed or has_chosen)
@@ -90,7 +102,7 @@ def _judged(before: str, after: str, questions: Sequence[Question], provider: Pr
         try:
             return fidelity.evaluate(before, after, questions, fidelity.judge_by(provider))
         except ProviderFailed as error:
-            output.note(f"warning: the language model judged no answers: {error.with_hint}")
+            output.note(f"warning: the language model failed, so answers are judged by exact facts: {error.with_hint}")
     return fidelity.evaluate(before, after, questions)
 
 
@@ -99,7 +111,7 @@ def _contents(source: str) -> Contents:
     with lines(source) as found:
         contents = fidelity.read_contents("".join(found).encode(), source)
     if not contents.session.events and contents.session.form != "text":
-        raise MemctlError(f"{source} has no text", "give a transcript, messages as JSON, or a text")
+        raise MemctlError(f"{source} has no text to read", "give a transcript, messages as JSON, or a text")
     messages.warn_of_broken(contents.session.broken, source)
     messages.note_window(source, contents.since)
     return contents
@@ -117,7 +129,7 @@ def _print(found: Fidelity, score: float, least: float, missed: Sequence[Entry])
         f"{found.counted - len(lost)} of {quantity(found.counted, 'question')} still answered"
     )
     if not is_telling:
-        wanted = "10 to 20 are better: --questions FILE asks your own"
+        wanted = "10 to 20 questions are better: --questions FILE asks your own"
         output.note(f"a score from {quantity(found.counted, 'question')} says little, {wanted}")
     if lost:
         output.text()
@@ -128,4 +140,4 @@ def _print(found: Fidelity, score: float, least: float, missed: Sequence[Entry])
         output.text()
         output.columns([("missing", entry.kind, entry.text) for entry in missed])
     for answer in aside:
-        output.note(f"question not counted: {answer.question.ask} ({answer.note})")
+        output.note(f"this question is not counted: {answer.question.ask} ({answer.note})")

@@ -89,9 +89,11 @@ def _limit(
 def warn_of(limit: Limit) -> None:
     """Print a warning on standard error if a window's size is not certain, since all percentages depend on it."""
     if limit.is_guessed:
-        output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; set it with --window")
+        output.note(
+            f"warning: the window's size of {limit.window:,} tokens is a guess ({limit.source}); --window sets the size"
+        )
     if limit.is_assumed:
-        output.note(f"warning: {limit.source} is assumed to be {limit.window:,} tokens; set it with --window")
+        output.note(f"warning: {limit.source} is assumed to be {limit.window:,} tokens; --window sets the size")
 
 
 def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, int | None]:

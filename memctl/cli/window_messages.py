@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 # What both commands that make a conversation smaller are given.
 sized = options(
     click.argument("source", metavar="FILE|-"),
-    click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens."),
-    click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens."),
+    click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens of messages."),
+    click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens of messages."),
     click.option(
         "--policy",
         type=click.Choice(POLICIES),
         default="hybrid",
         show_default=True,
-        help="Which blocks to evict first.",
+        help="The policy that decides which blocks to evict first.",
     ),
 )
 # The options of every command that gives messages back.
@@ -48,7 +48,7 @@ written = options(
     ),
     click.option(
         "--model",
-        help="Count as this model does. [default: the model that FILE names, or model in config.yaml, or claude]",
+        help="Count tokens as this model does. [default: the model that FILE names, model in config.yaml, or claude]",
     ),
     click.option(
         "--json", "as_json", is_flag=True, help="Print the report as JSON; needs --output FILE for the messages."
@@ -68,11 +68,15 @@ def read(
     from memctl.window import status
 
     if as_json and target_file is None:
-        raise MemctlError("--json prints the report, so the messages need a file", "give --output", USAGE)
+        raise MemctlError(
+            "--json prints the report on standard output, so the messages need a file", "give --output FILE", USAGE
+        )
     with lines(source) as found:
         seen = status.read(found, source, lambda named: token_counter.counter_for(model, named, memory))
     if seen.is_transcript and target_file is not None and os.path.realpath(target_file) == os.path.realpath(source):
-        raise MemctlError(f"{target_file} is the transcript itself", "name another file with --output", USAGE)
+        raise MemctlError(
+            f"--output names the transcript that is read, {target_file}", "give another file by --output", USAGE
+        )
     return seen
 
 
@@ -90,7 +94,7 @@ def evictor(policy: str, counter: Counter, memory: Memory | None, **more: Any) -
         try:
             more["embed"] = embeddings.load(memory.semantic_model).vectors
         except MemctlError as error:
-            output.note(f"warning: texts are compared by their words: {error.with_hint}")
+            output.note(f"warning: texts are compared by words, not by meaning: {error.with_hint}")
     return EvictionEngine(policy, counter=counter, **more)
 
 
@@ -129,7 +133,7 @@ def warn_of_broken(number: int, name: str = "") -> None:
     """
     if number:
         of = f" of {output.plain(name)}" if name else ""
-        output.note(f"warning: {quantity(number, 'line')}{of} can't be read")
+        output.note(f"warning: {quantity(number, 'line')}{of or ' of the transcript'} can't be read")
 
 
 def note_window(name: str, since: int) -> None:
@@ -138,7 +142,9 @@ def note_window(name: str, since: int) -> None:
     `name` is the transcript's name, and `since` the line of the compaction; if it is 0, nothing is printed.
     """
     if since:
-        output.note(f"of {output.plain(name)} the last window is read, after the compaction in line {since:,}")
+        output.note(
+            f"only the last window of {output.plain(name)} is read, which begins after the compaction in line {since:,}"
+        )
 
 
 def warn_of_rest(seen: SeenConversation) -> None:
@@ -146,9 +152,9 @@ def warn_of_rest(seen: SeenConversation) -> None:
     found = rest(seen)
     if found["uncounted"]:
         shown = ", ".join(f"{name} ({count})" for name, count in sorted(found["uncounted"].items()))
-        output.note(f"not counted, since it has no text: {shown}")
+        output.note(f"these parts are not counted, because they have no text: {shown}")
     if left_out := found["left_out"]:
-        many = "call or result of the transcript has no counterpart and is" if left_out == 1 else None
-        many = many or "calls or results of the transcript have no counterpart and are"
-        output.note(f"{left_out:,} {many} left out")
+        many = "call or result is left out, because the transcript lacks its result or call" if left_out == 1 else None
+        many = many or "calls or results are left out, because the transcript lacks their results or calls"
+        output.note(f"{left_out:,} {many}")
     warn_of_broken(found["broken_lines"])

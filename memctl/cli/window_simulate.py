@@ -23,28 +23,42 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
     names = list(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
     for name in names:
         if name not in POLICIES:
-            raise MemctlError(f"there is no eviction policy {name!r}", f"policies are {', '.join(POLICIES)}", USAGE)
+            raise MemctlError(f"there is no eviction policy {name!r}", f"give one of {', '.join(POLICIES)}", USAGE)
     return names or list(POLICIES)
 
 
 @command(
     "simulate",
-    ("memctl window simulate session.jsonl --budget 100000", "Replay under all policies with the same budget."),
+    (
+        "memctl window simulate session.jsonl --budget 100000",
+        "Replay a session under all eviction policies with the same budget.",
+    ),
     (
         "memctl window simulate session.jsonl --policy fifo,hybrid --budget 60000 --trigger 0.9",
-        "Compare two policies that evict later.",
+        "Compare two policies, evicting only when 90 % of the budget are used.",
     ),
-    ("memctl window simulate session.jsonl --budget 100000 --json", "Print the curve of each policy, for a program."),
+    ("memctl window simulate session.jsonl --budget 100000 --json", "Print the curve of each policy as JSON."),
 )
 @click.argument("source", metavar="FILE|-")
 @click.option(
-    "--policy", "policies", default="", metavar="NAME,…", callback=_policies, help="Eviction policies. [default: all]"
+    "--policy",
+    "policies",
+    default="",
+    metavar="NAME,…",
+    callback=_policies,
+    help="The eviction policies to compare, separated by commas. [default: all]",
 )
-@click.option("--budget", type=click.IntRange(min=1), required=True, metavar="N", help="Maximum tokens of a request.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    required=True,
+    metavar="N",
+    help="The maximum number of tokens of a request.",
+)
 @click.option("--trigger", type=click.FloatRange(0, 1, min_open=True), default=model_windows.ORANGE_AT,
-              show_default=True, help="Evict above this share of the budget.")  # fmt: skip
+              show_default=True, help="Evict when a request has more than this share of the budget.")  # fmt: skip
 @click.option("--target", type=click.FloatRange(0, 1, min_open=True), default=model_windows.TARGET, show_default=True,
-              help="Evict down to this share.")  # fmt: skip
+              help="Evict until a request has at most this share of the budget.")  # fmt: skip
 @token_counter.model_option
 @json_option
 @click.pass_context
@@ -67,7 +81,7 @@ def simulate_command(
     as over budget, and the window begins anew with the task and what is at work.
     """
     if target >= trigger:
-        raise MemctlError("--target must be below --trigger", exit_code=USAGE)
+        raise MemctlError("--target must be lower than --trigger", exit_code=USAGE)
     from memctl.window import Simulation, reading
 
     with lines(source) as found:
@@ -76,7 +90,9 @@ def simulate_command(
     broken = messages.broken_in(loaded.transcript)
     simulation = Simulation(loaded.parse(counter).blocks, counter)
     if not simulation.curve:
-        raise MemctlError(f"{source} has no answer of a model", "give a transcript with answers of a model")
+        raise MemctlError(
+            f"{source} has no answer of a model, so there are no requests to replay", "give a transcript of a session"
+        )
     replays = [simulation.replay(policy, budget, trigger=trigger, target=target) for policy in policies]
     if as_json:
         data = {
@@ -99,8 +115,8 @@ def simulate_command(
 def _print(simulation: Simulation, replays: list[Replay], counter: Counter, budget: int, how: str) -> None:
     peak = max(simulation.curve)
     output.text(
-        f"{len(simulation.curve):,} requests, {sum(simulation.curve):,} tokens of {counter.family.name} without "
-        f"eviction, the largest {peak:,}; budget {budget:,}, {how}"
+        f"without eviction: {len(simulation.curve):,} requests with {sum(simulation.curve):,} tokens of "
+        f"{counter.family.name}, at most {peak:,} each; budget of a request: {budget:,}, {how}"
     )
     head = ("policy", "saved", "share", "peak", "evictions", "over", "regrets/100", "tokens/100")
     output.columns([head, *(_row(one) for one in replays)])

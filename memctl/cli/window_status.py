@@ -48,26 +48,37 @@ _OF_LIMIT = ("model", "window", "host", "max_output")  # the options that tell h
 
 # The options of `status` and `health`.
 looking = options(
-    click.option("--model", help="The model of the window. [default: the transcript's, or config.yaml's]"),
+    click.option(
+        "--model", help="The model whose window it is. [default: the model that FILE names, or model in config.yaml]"
+    ),
     click.option(
         "--window",
         type=click.IntRange(min=1),
-        help="Size of the window in tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
+        help="Size of the context window in tokens. [default: MEMCTL_CONTEXT_WINDOW, or the model's size]",
     ),
     click.option(
         "--host",
         type=click.Choice(limits.HOSTS),
-        help="The program that compacts the window. [default: claude-code for a transcript]",
+        help="The program that runs the agent and compacts its window. [default: claude-code for a transcript]",
     ),
     click.option(
         "--max-output",
         type=click.IntRange(min=1),
         default=model_windows.DEFAULT_OUTPUT,
         show_default=True,
-        help="Tokens that a host keeps free for the model's answer.",
+        help="Tokens that this program keeps free for the model's answer.",
     ),
-    click.option("--config", "settings", metavar="FILE", help="Settings in YAML. [default: config.yaml's window]"),
-    click.option("--projects", metavar="DIR", help="The folder with transcripts. [default: ~/.claude/projects]"),
+    click.option(
+        "--config",
+        "settings",
+        metavar="FILE",
+        help="A YAML file with settings for windows. [default: those under `window` in config.yaml]",
+    ),
+    click.option(
+        "--projects",
+        metavar="DIR",
+        help="The folder with the transcripts of Claude Code. [default: ~/.claude/projects]",
+    ),
 )
 
 
@@ -127,15 +138,17 @@ _EVERY = 2.0  # seconds between two looks at a live file
 
 @command(
     "status",
-    ("memctl window status", "Show the newest Claude Code transcript of this project."),
-    ("memctl window status request.json --window 128000", "Show a request's body, or messages as JSON."),
-    ("memctl window status session.jsonl --svg curve.svg", "Draw the curve of the tokens."),
-    ("memctl window status --watch", "Follow a live session; Ctrl-C ends it."),
+    ("memctl window status", "Show how full the window of the latest Claude Code session in this project is."),
+    ("memctl window status request.json --window 128000", "Show how full a window is with the messages of a request."),
+    ("memctl window status session.jsonl --svg curve.svg", "Also draw the curve of the tokens into curve.svg."),
+    ("memctl window status --watch", "Follow a running session until you press Ctrl-C."),
 )
 @click.argument("file", required=False, metavar="[FILE|-]")
 @looking
-@click.option("--svg", "picture", metavar="FILE", help="Also draw the curve into this file (- for stdout).")
-@click.option("--watch", is_flag=True, help="Redraw whenever the file grows; on a terminal only.")
+@click.option(
+    "--svg", "picture", metavar="FILE", help="Also draw the curve of the tokens into this file (- for standard output)."
+)
+@click.option("--watch", is_flag=True, help="Print again whenever the transcript grows; only on a terminal.")
 @json_option
 @click.pass_context
 def status_command(
@@ -156,12 +169,12 @@ def status_command(
     if watch:
         if not sys.stdout.isatty() or as_json or picture or source.file == "-":
             raise MemctlError(
-                "--watch needs a file and a terminal, and takes neither --json nor --svg", exit_code=USAGE
+                "--watch needs a file and a terminal, and can't be combined with --json or --svg", exit_code=USAGE
             )
         _follow(source)
         ctx.exit(OK)
     if picture and os.path.realpath(picture) == os.path.realpath(source.file):
-        raise MemctlError(f"{picture} is the transcript itself", "name another file", USAGE)
+        raise MemctlError(f"--svg names the transcript that is read, {picture}", "give another file by --svg", USAGE)
     seen = source.read()
     limit = source.limit(seen)
     found = source.judge(seen, limit)
@@ -190,7 +203,7 @@ def _follow(source: WindowSource) -> None:
                 limit = source.limit(seen)
                 click.clear()
                 _print(source, seen, limit, source.judge(seen, limit))
-                output.text("\nCtrl-C ends this")
+                output.text("\nCtrl-C ends the command")
             time.sleep(_EVERY)
     except KeyboardInterrupt:
         output.text()
@@ -222,7 +235,7 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: St
     output.columns([(part.name, curve.bar(_share(part)), _use(part)) for part in found.parts])
     _print_curve(seen, limit)
     if found.largest:
-        output.text("\nlargest results")
+        output.text("\nlargest results of tools")
         output.columns([_large_row(one) for one in found.largest])
     hint = _suited(limit, source.config.pressure.thresholds)
     if hint:
@@ -254,8 +267,12 @@ def _until_red(reading: PressureReading) -> str:
     if reading.zone is PressureZone.RED:
         return "red now"
     if turns is None:
-        return "not growing" if reading.velocity_tokens_per_turn == 0 else "when it will be red is unknown"
-    return f"at that rate, red in {turns.least:.0f} to {turns.most:.0f} turns, most likely {turns.likely:.0f}"
+        return (
+            "not growing" if reading.velocity_tokens_per_turn == 0 else "nobody can say yet when the zone will be red"
+        )
+    return (
+        f"at that rate, the zone is red in {turns.least:.0f} to {turns.most:.0f} turns, most likely {turns.likely:.0f}"
+    )
 
 
 def _use(part: status.ComponentUse) -> str:
@@ -288,7 +305,7 @@ def _suited(limit: Limit, thresholds: Thresholds) -> str:
     if thresholds != Thresholds() or suited == thresholds:
         return ""
     values = ", ".join(f"{name} {getattr(suited, name):.2f}" for name in ("yellow", "orange", "red"))
-    return f"hint: pressure.thresholds that suit a window of {limit.window:,} tokens are {values}"
+    return f"hint: for a window of {limit.window:,} tokens, set pressure.thresholds to {values}"
 
 
 def _data(source: WindowSource, seen: SeenConversation, limit: Limit, found: Status) -> dict[str, Any]:
@@ -314,7 +331,10 @@ _PERCENT = ("utilization", "fidelity_score", "tool_result_bloat")
 
 @command(
     "health",
-    ("memctl window health", "Judge the newest Claude Code transcript of this project; exit with 1 on an alarm."),
+    (
+        "memctl window health",
+        "Judge the window of the latest Claude Code session in this project; exit with 1 on an alarm.",
+    ),
     ("memctl window health session.jsonl --json", "Print all metrics, alarms and trends, for a program."),
 )
 @click.argument("file", required=False, metavar="[FILE|-]")
@@ -324,7 +344,7 @@ _PERCENT = ("utilization", "fidelity_score", "tool_result_bloat")
 def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **given: Any) -> None:
     """Judge a window by six metrics: their values now, which alarms they raise, and trends over the last ten requests.
 
-    What a file does not contain is not measured: only the program that manages a window knows evictions and fidelity.
+    Evictions and fidelity are not measured here: only the program that manages a window knows them.
     """
     source = WindowSource(ctx, file, given)
     seen = source.read()

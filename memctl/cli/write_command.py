@@ -78,23 +78,29 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     """
     is_given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
     if is_given and value is not None and not value.strip():
-        raise MemctlError(f"{param.opts[0]}: the text is empty", "give a text, or leave the option out", USAGE)
+        raise MemctlError(f"{param.opts[0]} has an empty text", f"give a text, or leave {param.opts[0]} out", USAGE)
     real_text(ctx, param, value)
     return value
 
 
 strict_option = click.option(
-    "--strict", is_flag=True, help="Refuse what would get a hint, such as a record without a reason."
+    "--strict",
+    is_flag=True,
+    help="Refuse a text that memctl would give a hint about, such as a decision without a reason.",
 )
-discard_option = click.option("--discard", is_flag=True, help="Discard uncommitted text.")
+discard_option = click.option(
+    "--discard",
+    is_flag=True,
+    help="Go on even if edits that no commit has are lost.",
+)
 
 
 # The options of every command that changes the memory.
 writing = options(
     json_option,
-    click.option("--reason", default="", help="The reason, for the log."),
+    click.option("--reason", default="", help="Why you make this change; `memctl log` shows the reason."),
     click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing."),
-    click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`."),
+    click.option("--no-commit", is_flag=True, help="Write the files, and leave their commit to `memctl commit`."),
     click.option(
         "--allow-secret",
         is_flag=True,

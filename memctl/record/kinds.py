@@ -140,7 +140,9 @@ DECISION = Kind(
     reasoning=("context", "alternatives_considered"),
     fields=(
         Field("decision", "Decision", "decision", "What was decided, in two or three sentences."),
-        Field("rationale", "Rationale", "rationale", "Why: driving factors, constraints met, benefits."),
+        Field(
+            "rationale", "Rationale", "rationale", "Why this was decided: driving factors, constraints met, benefits."
+        ),
         Field(
             "alternatives_considered",
             "Alternatives considered",
@@ -148,9 +150,16 @@ DECISION = Kind(
             "An alternative and why it was not taken.",
             True,
         ),
-        Field("expected_impact", "Expected impact", "impact", "Predicted outcomes and trade-offs accepted."),
-        Field("validation_criteria", "Validation criteria", "validation", "How to tell later that it was right."),
-        Field("context", "Context", "context", "Circumstances and assumptions at the time."),
+        Field(
+            "expected_impact",
+            "Expected impact",
+            "impact",
+            "What the decision is expected to bring, and the trade-offs accepted.",
+        ),
+        Field(
+            "validation_criteria", "Validation criteria", "validation", "How to tell later that the decision was right."
+        ),
+        Field("context", "Context", "context", "Circumstances and assumptions at the time of the decision."),
     ),
 )
 
@@ -181,11 +190,11 @@ ISSUE = Kind(
     resolved="resolved",
     fields=(
         Field("description", "Description", "description", "What is wrong."),
-        Field("reproduction_steps", "Reproduction", "reproduction", "How to make it happen."),
-        Field("investigation_status", "Investigation", "investigation", "What is understood so far."),
+        Field("reproduction_steps", "Reproduction", "reproduction", "How to make the problem happen."),
+        Field("investigation_status", "Investigation", "investigation", "What is understood about the problem so far."),
         Field("attempted_fixes", "Attempted fixes", "attempted", "Something that was tried, and its result.", True),
         Field("next_actions", "Next actions", "next", "A planned step towards a solution.", True),
-        Field("resolution", "Resolution", "resolution", "How it was resolved."),
+        Field("resolution", "Resolution", "resolution", "How the issue was resolved."),
     ),
 )
 
@@ -213,7 +222,7 @@ STATE = Kind(
         Field("task_description", "Task", "task", "What is being worked on, and what counts as finished."),
         Field("substeps_completed", "Done", "done", "A step that is finished.", True),
         Field("substeps_remaining", "Remaining", "remaining", "A step that is still to do.", True),
-        Field("blockers", "Blockers", "blocker", "Something that stands in the way.", True),
+        Field("blockers", "Blockers", "blocker", "Something that blocks the task.", True),
         Field("next_actions", "Next actions", "next", "A next step.", True),
     ),
 )
@@ -237,9 +246,9 @@ LEARNING = Kind(
     ),
     fields=(
         Field("lesson", "Lesson", "lesson", "What was learned."),
-        Field("context", "Context", "context", "The situation in which it was learned."),
-        Field("applicability", "Applicability", "applies", "When to apply it."),
-        Field("evidence", "Evidence", "evidence", "Data or results behind it."),
+        Field("context", "Context", "context", "The situation in which the lesson was learned."),
+        Field("applicability", "Applicability", "applies", "When to apply the lesson."),
+        Field("evidence", "Evidence", "evidence", "Data or results behind the lesson."),
     ),
 )
 
@@ -261,12 +270,12 @@ HANDOFF = Kind(
         Field("reason", "Reason", "reason", "Why the work is handed over."),
         Field("context_summary", "Summary", "summary", "The state of the work, in at most 500 tokens."),
         Field("immediate", "Immediate actions", "immediate", "What to do first.", True),
-        Field("success_criteria", "Success criteria", "success", "How to tell that it is done.", True),
+        Field("success_criteria", "Success criteria", "success", "How to tell that the work is done.", True),
         Field("short_term", "Short-term goals", "short-term", "What to reach next.", True),
         Field("constraints", "Constraints", "constraint", "A rule that the work must follow.", True),
-        Field("inputs", "Inputs", "input", "Something the taker gets to work with.", True),
-        Field("expected_outputs", "Expected outputs", "expect", "A result that the taker must deliver.", True),
-        Field("deliverables", "Deliverables", "output", "A result so far.", True),
+        Field("inputs", "Inputs", "input", "Something that the other agent gets to work with.", True),
+        Field("expected_outputs", "Expected outputs", "expect", "A result that the other agent must deliver.", True),
+        Field("deliverables", "Deliverables", "output", "A result that exists already.", True),
         Field("critical_decisions", "Critical decisions", "", "A decision that the work must follow.", True),
         Field("open_issues", "Open issues", "", "Something that is wrong.", True),
         Field("blocking_dependencies", "Blocked by", "", "Something that prevents the work from going on.", True),

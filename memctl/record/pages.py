@@ -56,13 +56,13 @@ class PageKind(msgspec.Struct, frozen=True):
 
 _PROJECT_FIELDS = (
     Field("goal", "Goal", "goal", "What the project is to achieve, in one sentence."),
-    Field("status", "Status", "status", "Where it stands, in a sentence or two."),
-    Field("priorities", "Priorities", "priority", "What comes first, most important first.", True),
+    Field("status", "Status", "status", "Where the project stands, in a sentence or two."),
+    Field("priorities", "Priorities", "priority", "What has priority now, most important first.", True),
 )
 _SECTION_FIELDS = (
-    Field("overview", "Overview", "overview", "What this part is, in three to five sentences."),
-    Field("status", "Status", "status", "Where it stands."),
-    Field("next_actions", "Next actions", "next", "What is to be done next.", True),
+    Field("overview", "Overview", "overview", "What this part of the project is, in three to five sentences."),
+    Field("status", "Status", "status", "Where the section stands."),
+    Field("next_actions", "Next actions", "next", "What is to be done next in the section.", True),
 )
 PROJECT = PageKind("project", 1, "", "§1\\.0", "§1.0", _PROJECT_FIELDS)
 SECTION = PageKind("section", 2, "sections", "§2\\.[1-9][0-9]*", "a marker such as §2.1", _SECTION_FIELDS)

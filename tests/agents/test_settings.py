@@ -40,7 +40,7 @@ def test_program_reads_exactly_the_documented_settings(
         memctl("install", what, "--yes")
         file = repo / host.folder / host.shared
         file.write_text(re.sub(*FORMS[form], file.read_text()))
-        warned = f"reads no settings with {form}" in memctl("install", what, "--yes").err
+        warned = f"can't read settings with {form}" in memctl("install", what, "--yes").err
         assert warned == (form not in host.takes)
         try:
             made.run("Hello")

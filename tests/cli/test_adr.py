@@ -25,8 +25,8 @@ def folder(repo: Path) -> Path:
 def test_an_import_reports_what_it_added_and_what_it_skipped(memctl: Memctl, folder: Path) -> None:
     result = memctl("import", "adr", str(folder))
     assert result.out == "DEC-2024-01-08-001 0001-first.md\n"
-    assert "skipped, because they are templates: 0000-template.md\n" in result.err
-    assert "skipped, because they are not decisions: README.md, index.md\n" in result.err
+    assert "skipped these files, because they are templates: 0000-template.md\n" in result.err
+    assert "skipped these files, because they are not decisions: README.md, index.md\n" in result.err
     data = memctl("import", "adr", str(folder), "--json").data
     assert (data["files"], data["known"], data["changed"]) == ({}, ["0001-first.md"], {})
     assert data["changed"] == {}
@@ -84,7 +84,7 @@ def test_an_export_overwrites_an_edit_only_by_force(memctl: Memctl, folder: Path
         {"id": "DEC-2025-11-04-001", "file": "0002-second.md", "state": "new"},
     ]
     assert "Superseded by [2. Second](0002-second.md)" in (folder / "0001-first.md").read_text()
-    assert "2 files already up to date" in memctl("export", "adr", str(folder)).err
+    assert "already up to date: 2 files" in memctl("export", "adr", str(folder)).err
 
 
 def test_an_export_writes_the_decisions_that_filters_select(memctl: Memctl, tmp_path: Path) -> None:
@@ -113,9 +113,9 @@ def test_export_at_a_revision_uses_its_memory(memctl: Memctl, tmp_path: Path) ->
         (["export", "xml"], "there is no format 'xml'"),
         (["export", "adr"], "is missing"),
         (["export", "adr", __file__], "is not a folder"),
-        (["export", "adr", "docs", "--out", "x"], "--out is for JSON Lines"),
-        (["export", "--form", "madr"], "need `memctl export adr DIR`"),
-        (["export", "jsonl", "docs"], "need `memctl export adr DIR`"),
+        (["export", "adr", "docs", "--out", "x"], "--out can't be combined with `adr`"),
+        (["export", "--form", "madr"], "only for `memctl export adr DIR`"),
+        (["export", "jsonl", "docs"], "only for `memctl export adr DIR`"),
     ],
 )
 def test_a_wrong_command_line_is_explained(memctl: Memctl, arguments: list[str], message: str) -> None:

@@ -52,7 +52,7 @@ def test_zone_matches_window_status_and_strict_sets_the_exit_code(memctl: Memctl
         measured = memctl("budget", "--used", str(used), "--strict", "--json", code=code).data["measured"]
         zone = Thresholds().zone(used / 200_000).value
         assert (measured["level"], measured["capacity"]) == (zone, capacity)
-    assert "\norange: 160,000 used" in memctl("budget", "--used", "160000").out
+    assert "\norange: 160,000 tokens used" in memctl("budget", "--used", "160000").out
 
 
 def test_zone_is_a_share_of_the_compaction_point_of_the_host(memctl: Memctl) -> None:
@@ -84,8 +84,8 @@ def test_the_responses_of_a_level_are_printed(memctl: Memctl) -> None:
     assert "put off loading files that are not critical" in memctl("budget", "--used", "181000").out
     red = memctl("budget", "--used", "210000").out
     assert "score below 30" in red
-    assert "over by 10,000" in red
-    assert "is 20,000 tokens short" in red
+    assert "over the window by 10,000" in red
+    assert "free 20,000 more tokens" in red
 
 
 def test_a_type_over_its_hard_limit_is_reported(memctl: Memctl, tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_a_type_over_its_hard_limit_is_reported(memctl: Memctl, tmp_path: Path) 
 def test_budget_lists_the_memctl_pages_only_in_a_memory(memctl: Memctl, tmp_path: Path) -> None:
     memctl("section", "add", "Payment", "--overview", "Takes money by card.")
     own = {item["what"]: item["tokens"] for item in memctl("budget", "--json").data["memctl"]}
-    assert list(own) == ["level 1: 1 page", "level 2: 1 page", "level 3: 0 pages", "rehydrate, at most"]
-    assert own["rehydrate, at most"] == 20_000
+    assert list(own) == ["level 1: 1 page", "level 2: 1 page", "level 3: 0 pages", "memctl rehydrate, at most"]
+    assert own["memctl rehydrate, at most"] == 20_000
     assert own["level 2: 1 page"] > 10
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -111,7 +111,8 @@ def test_team_profile_has_a_shared_part(memctl: Memctl) -> None:
     assert (found["team"]["effective"], found["team"]["efficiency"]) == (720_000, 0.72)
     assert found["types"][0]["type"] == "shared"
     assert (
-        "5 agents: 720,000 of 1,000,000 tokens are effective (72%)" in memctl("budget", "--profile", "multi-agent").out
+        "5 agents: 720,000 of 1,000,000 tokens are left for the work (72%)"
+        in memctl("budget", "--profile", "multi-agent").out
     )
 
 

@@ -341,7 +341,7 @@ def test_save_into_an_earlier_window_is_refused_as_stale(memctl: Memctl) -> None
 
 def test_without_a_next_step_or_a_task_nothing_can_be_resumed(repo: Path, memctl: Memctl) -> None:
     result = memctl(*SAVE, "--task", "Refunds", "--done", "All of it")
-    assert "missing to resume: next_actions: what comes next (--next)" in result.err
+    assert "the checkpoint lacks what is needed to resume: next_actions: what comes next (--next)" in result.err
     result = memctl("checkpoint", "resume", code=1)
     assert (result.out, "next_actions is missing" in result.err) == ("", True)
     path = repo / ".memory/checkpoints/main/w1-v2-0a0a0a.json"

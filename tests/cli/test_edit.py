@@ -240,7 +240,7 @@ def test_edit_has_an_option_for_every_field_of_a_type(kind: Kind) -> None:
 def test_an_option_of_another_type_is_refused(memctl: Memctl) -> None:
     made = memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool").id
     refused = memctl("edit", made, "--completion", "5", code=2).err
-    assert "a learning has no --completion" in refused
+    assert "a learning has no option --completion" in refused
     assert "--lesson" in refused
     assert "did you mean lesson?" in memctl("edit", made, "--set", "leson=x", code=2).err
 

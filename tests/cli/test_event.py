@@ -108,10 +108,10 @@ def test_more_than_fifty_events_call_for_a_checkpoint(memctl: Memctl) -> None:
     for _ in range(50):
         assert "is due" not in memctl("event", "emit", "--type", "phase_boundary", "--action", "next").err
     assert (
-        "51 events of main since its last checkpoint"
+        "the workflow main has had 51 events since its last checkpoint"
         in memctl("event", "emit", "--type", "phase_boundary", "--action", "next").err
     )
-    assert "save a new one" in memctl("event", "list").err
+    assert "saves a checkpoint that includes them" in memctl("event", "list").err
     assert "is due" not in memctl("event", "emit", "--type", "phase_boundary", "--action", "x", "--workflow", "b").err
 
 
@@ -141,7 +141,7 @@ def test_half_written_line_of_the_stream_costs_no_other_line(repo: Path, memctl:
     result = memctl("event", "list", "--json", code=1)
     assert [event["sequence"] for event in result.data["events"]] == [2, 1]
     assert result.data["unreadable_lines"] == [2]
-    assert "unreadable lines of the event stream are left out: 2" in result.err
+    assert "events are left out, because lines of their file can't be read: 2" in result.err
 
 
 def test_the_stream_keeps_the_latest_events(repo: Path, memctl: Memctl) -> None:

@@ -172,7 +172,7 @@ def test_files_prints_a_table_and_explain_adds_the_reasons(shop: Path, memctl: M
     told = memctl("files", "--task", "mend checkout.py", "--limit", "2", "--model", "gpt")
     assert told.out.split("\n")[0].split() == ["score", "verdict", "tokens", "file"]
     assert "src/shop/checkout.py" in told.out.split("\n")[1]
-    assert "files to load: " in told.err
+    assert "marks the files to load: " in told.err
     why = memctl("files", "--task", "mend checkout.py", "--limit", "1", "--explain").out
     assert "the task names checkout.py" in why
     assert "it says checkout, py" in why

@@ -485,8 +485,8 @@ def test_a_lost_package_is_reported(shop: Path, memctl: Memctl) -> None:
     failed = memctl("handoff", "--to", "bob", "--reason", "Done", "--out", "/dev/full", code=1)
     made = memctl("handoff", "list", "--json").data["handoffs"][0]["record"]["id"]
     assert f"{made} To bob: " in failed.err
-    assert "is recorded, but its package was not written: " in failed.err
-    assert f"`memctl handoff show {made}` prints it" in failed.err
+    assert "is recorded, but its package could not be written: " in failed.err
+    assert f"`memctl handoff show {made}` prints the package" in failed.err
     (event,) = memctl("event", "list", "--type", "agent_handoff", "--json").data["events"]
     assert made in event["action_taken"]
 
@@ -519,7 +519,7 @@ def test_a_handoff_of_another_branch_is_shown_and_accepted_in_a_worktree_of_its_
     made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
     text = memctl("handoff", "show", made).out
     side = tmp_path / "side"
-    assert f"`memctl handoff accept {made}` brings the record here" in bob("handoff", "list", where=side).err
+    assert f"`memctl handoff accept {made}` adds the record to this branch" in bob("handoff", "list", where=side).err
     assert bob("handoff", "show", made, where=side).out == text
     tried = bob("handoff", "accept", made, "-n", where=side).out
     assert "+status: accepted" in tried

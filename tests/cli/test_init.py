@@ -72,7 +72,7 @@ def test_sections_are_proposed_from_the_tree_and_added_once(project: Path, memct
     assert memctl("section", "list", where=project).out == ""
     memctl("init", "--sections", "--yes", where=project)
     assert "Order mail" in memctl("section", "list", where=project).out
-    assert "suggests another" in memctl("init", "--sections", where=project).err
+    assert "no section to propose" in memctl("init", "--sections", where=project).err
 
 
 def test_an_empty_repository_has_next_commands_too(tmp_path: Path, memctl: Memctl) -> None:

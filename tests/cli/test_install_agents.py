@@ -215,7 +215,10 @@ def test_comments_and_trailing_commas_in_settings_are_kept(memctl: Memctl, repo:
     file = repo / HOSTS[what].folder / "settings.json"
     put(file, COMMENTED.encode())
     refused = "comments and trailing commas" if what == "claude-code" else "trailing commas"
-    assert f"reads no settings with {refused}: nothing in {HOSTS[what].folder}/" in memctl("install", what, "--yes").err
+    assert (
+        f"can't read settings with {refused}: it ignores all of {HOSTS[what].folder}/"
+        in memctl("install", what, "--yes").err
+    )
     text = file.read_text()
     assert "unchanged" in memctl("install", what, "--yes").err
     for line in (
@@ -254,7 +257,7 @@ def test_hooks_that_settings_turn_off_are_reported(memctl: Memctl, repo: Path) -
     file = repo / ".claude" / "settings.json"
     put(file, b'\xef\xbb\xbf{"disableAllHooks": true}')
     for args in (("--dry-run",), ("--yes",), ("--yes",)):
-        assert ".claude/settings.json has `disableAllHooks` on" in memctl("install", "claude-code", *args).err
+        assert ".claude/settings.json sets `disableAllHooks`" in memctl("install", "claude-code", *args).err
     assert "disableAllHooks" not in memctl("install", "claude-code", "--uninstall", "--yes").err
     file.write_text('{"disableAllHooks": false}')
     assert "disableAllHooks" not in memctl("install", "claude-code", "--yes").err
@@ -348,7 +351,7 @@ def test_a_memctl_that_only_a_virtual_environment_has_is_warned_of(
     monkeypatch.setenv("PATH", f"{inside}:/usr/bin:/bin")
     err = memctl("install", what, "--yes").err
     assert f"only while {tmp_path / 'env'} is active" in err
-    assert "`pipx install` its checkout" in err
+    assert "`pipx install` with its checkout" in err
 
 
 @pytest.mark.parametrize("there", ["another", "a link", "no environment", "another environment is active"])

@@ -31,7 +31,7 @@ def clone(repo: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("host", ["claude-code", "codex", "gemini"])
 def test_install_on_a_shared_branch_keeps_hook_commits_off_it(clone: Path, memctl: Memctl, host: str) -> None:
     said = memctl("install", host, "--yes", where=clone).err
-    assert said.count("these hooks commit what comes of each session") == 1
+    assert said.count("these hooks commit a summary and checkpoints of each session") == 1
     assert "to refs/memctl/sessions, off your branch" in said
     assert setting(clone, "memctl.hookCommits") == "records"
     assert setting(clone, "memctl.trusted") == "true"
@@ -43,7 +43,7 @@ def test_install_on_an_unshared_branch_lets_hooks_commit_to_it(repo: Path, memct
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [("none", "leave what"), ("false", "leave what"), ("all", "to your branch")]
+    ("value", "said"), [("none", "leave a summary"), ("false", "leave a summary"), ("all", "to your branch")]
 )
 def test_an_existing_setting_stays_and_is_printed(clone: Path, memctl: Memctl, value: str, said: str) -> None:
     git(clone, "config", "memctl.hookCommits", value)

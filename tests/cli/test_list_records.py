@@ -74,7 +74,7 @@ class TestExample:
     def test_a_limited_list_reports_how_many_are_not_shown(self, memctl: Memctl) -> None:
         shown = memctl("list", "--limit", "3")
         assert len(shown.out.splitlines()) == 3
-        assert "more: --limit 0" in shown.err
+        assert "more entries: --limit 0" in shown.err
 
     def test_an_export_imports_into_another_repository_without_loss(self, memctl: Memctl, tmp_path: Path) -> None:
         lines = memctl("export", "--all").out

@@ -44,7 +44,7 @@ def test_a_record_that_is_due_but_kept_is_counted(memctl: Memctl, due: str) -> N
     memctl("edit", due, "--set", "importance=9")
     assert (
         memctl("maintain").out
-        == "nothing to change\n1 record due but not changed; `memctl maintain --dry-run` shows for what, and why not\n"
+        == "nothing to change\nnot changed, though old enough: 1 record; `memctl maintain --dry-run` says why\n"
     )
     why = f"would not archive {due} (never retrieved, 338 days old): it has importance 9\n"
     assert memctl("maintain", "--dry-run").out == why + "nothing to change\n"

@@ -239,7 +239,7 @@ def test_failing_record_merge_falls_back_to_plain_lines(
     monkeypatch.setattr(merge, "_merge", None)  # calling it is an error
     for theirs, code, found in ((b"a\nb\nC\n", 0, b"A\nb\nC\n"), (b"x\nb\nc\n", 1, None)):
         files = versions(tmp_path, b"a\nb\nc\n", b"A\nb\nc\n", theirs)
-        assert "merged as plain lines" in memctl("merge-file", "record", *files, "x.md", code=code).err
+        assert "merged line by line" in memctl("merge-file", "record", *files, "x.md", code=code).err
         expected = found or b"<<<<<<< ours\nA\n=======\nx\n>>>>>>> theirs\nb\nc\n"
         assert (tmp_path / "a").read_bytes() == expected
 

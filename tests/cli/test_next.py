@@ -94,8 +94,8 @@ class TestOrder:
         assert because(memctl, "Light but awaited")[0].startswith("unblocks ISS-")
         assert because(memctl, "Light but awaited")[0].endswith(" and 1 more")
         result = memctl("next", "--limit", "2")
-        assert "3 more items are ready: --limit 0 shows all" in result.err
-        assert "2 blocked: `memctl list --blocked` shows by what" in result.err
+        assert "3 more issues and states are ready: --limit 0 shows all" in result.err
+        assert "blocked work: 2 (`memctl list --blocked` shows what blocks it)" in result.err
 
     def test_next_names_the_command_that_begins_or_shows_each_task(self, memctl: Memctl) -> None:
         made = issue(memctl, "One", "--next", "Look at\nthe pool")
@@ -142,7 +142,7 @@ class TestOthers:
         bob("own", "acquire", "2.1")
         assert order(memctl) == ["Free"]
         assert self.elsewhere(memctl) == ["bob owns §2.1", "bob owns §2.1"]
-        assert "others work on: ISS-2025-11-04-001 (bob owns §2.1), " in memctl("next").err
+        assert "left out, because other agents work on it: ISS-2025-11-04-001 (bob owns §2.1), " in memctl("next").err
         assert sorted(order(bob)) == ["Free", "In its details", "There"]
 
     def test_work_of_an_active_agent_is_left_out(self, memctl: Memctl, bob: Memctl) -> None:
@@ -169,7 +169,7 @@ class TestOthers:
     def test_global_blocker_is_shown(self, memctl: Memctl) -> None:
         issue(memctl, "First")
         memctl("coordination", "block", "Staging is down")
-        assert "blocks everybody: Staging is down (claude)" in memctl("next").err
+        assert "something blocks all agents: Staging is down (claude)" in memctl("next").err
 
 
 def test_next_writes_nothing_and_agents_may_run_it_unasked(
@@ -192,7 +192,7 @@ def test_state_with_a_stated_blocker_is_blocked_everywhere(memctl: Memctl) -> No
     part = issue(memctl, "Part of it", "--parent", blocked)
     issue(memctl, "Other")
     assert order(memctl) == ["Other"]
-    assert "2 blocked: `memctl list --blocked`" in memctl("next").err
+    assert "blocked work: 2 (`memctl list --blocked`" in memctl("next").err
     assert "blocked: waiting for legal" in memctl("list", "--blocked").out
     data = memctl("list", "--blocked", "--json").data
     assert data["stated_blockers"] == {blocked: ["waiting for legal"], part: ["waiting for legal"]}

@@ -168,7 +168,7 @@ def test_own_check_reports_who_may_write_and_read(memctl: Memctl, bob: Memctl) -
     assert bob("own", "check", "2.1", "--read").out.startswith("2.1: yes")
     assert bob("own", "check", "3.1", "--read", code=1).out.startswith("3.1: no")
     bob("own", "check", "3.1", "src/pay/a.py", "--read", "--agent", "elena")
-    assert "nobody owns it" in bob("own", "check", "2.2").out
+    assert "no agent owns this place" in bob("own", "check", "2.2").out
 
 
 def test_options_that_are_left_out_keep_their_values(memctl: Memctl) -> None:
@@ -195,14 +195,14 @@ def test_a_change_of_end_or_reason_keeps_the_type(memctl: Memctl, bob: Memctl, k
 def test_restricted_readers_are_listed(memctl: Memctl, bob: Memctl, repo: Path) -> None:
     assert "readers" not in memctl("own", "acquire", "2.2").out + memctl("own", "list").out
     told = memctl("own", "acquire", "2.1", "--reader", "elena").out
-    assert told.endswith("; details and files are read by claude, elena only\n")
+    assert told.endswith("; only claude, elena may read its details and files\n")
     header, first, second = memctl("own", "list").out.splitlines()
     assert header.split() == ["section", "owner", "type", "since", "until", "readers", "reason"]
     assert "claude, elena" in first
     assert second.split()[-1] == "all"
     (repo / "src" / "pay").mkdir(parents=True)
     (repo / "src" / "pay" / "card.py").touch()
-    assert "read by claude, elena only" in bob("own", "check", "--read", "src/pay/card.py", code=1).out
+    assert "only claude, elena may read" in bob("own", "check", "--read", "src/pay/card.py", code=1).out
 
 
 def test_expired_ownership_cannot_be_transferred(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:

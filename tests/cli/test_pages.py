@@ -162,7 +162,7 @@ def test_a_broken_page_is_named_in_the_list_of_its_own_kind(pages: Path, memctl:
 def test_a_group_without_a_command_is_refused(pages: Path, memctl: Memctl, group: str) -> None:
     told = memctl(group, code=2).err
     assert told.startswith("error: Missing command.\nhint: give one of ")
-    assert told.endswith(f"; `memctl {group} -h` shows how\n")
+    assert told.endswith(f"; `memctl {group} -h` shows the arguments and options\n")
     assert memctl(group, "-h").out.startswith(f"Usage: memctl {group} ")
 
 
@@ -177,7 +177,7 @@ def test_help_begins_with_examples(pages: Path, memctl: Memctl) -> None:
 def test_bad_input_is_reported_on_standard_error_and_nothing_is_written(pages: Path, memctl: Memctl) -> None:
     before = state(pages)
     for args, code, said in (
-        (["project", "set"], 2, "no option was given"),
+        (["project", "set"], 2, "no option says what to set"),
         (["section", "edit"], 2, "Missing argument '§2.N'"),
         (["section", "edit", "2.1"], 2, "no terminal"),
         (["section", "add", "T", "--edit"], 2, "no terminal"),
@@ -258,10 +258,22 @@ def test_a_title_that_is_not_edited_stays_unchanged(pages: Path, memctl: Memctl)
 @pytest.mark.parametrize(
     ("args", "meanwhile", "said"),
     [
-        (["section", "edit", "2.1"], ["section", "edit", "2.1", "--next", "a"], "§2.1 was changed while you edited it"),
-        (["section", "edit", "2.1"], ["section", "edit", "2.1", "--weight", "2"], "§2.1 was changed while you edited"),
+        (
+            ["section", "edit", "2.1"],
+            ["section", "edit", "2.1", "--next", "a"],
+            "the file of §2.1 was changed while you edited its text",
+        ),
+        (
+            ["section", "edit", "2.1"],
+            ["section", "edit", "2.1", "--weight", "2"],
+            "the file of §2.1 was changed while you edited",
+        ),
         (["detail", "edit", "3.1"], ["detail", "remove", "3.1"], "there is no detail §3.1"),
-        (["project", "set", "--edit"], ["project", "set", "--goal", "Sell"], "§1.0 was changed while you edited it"),
+        (
+            ["project", "set", "--edit"],
+            ["project", "set", "--goal", "Sell"],
+            "the file of §1.0 was changed while you edited its text",
+        ),
     ],
 )
 def test_page_changed_during_an_edit_is_not_overwritten(
@@ -300,7 +312,7 @@ def test_unchanged_skeleton_makes_no_page(pages: Path) -> None:
         ("# Title\n\n", ["detail", "add", "--edit", "--section", "2.1"]),
         ("# shop\n\n## Goal\n\n## Status\n\n## Priorities\n", ["project", "set", "--edit"]),
     ):
-        assert "error: nothing was written" in in_editor(pages, text, *args)[1]
+        assert "error: the edited text is empty" in in_editor(pages, text, *args)[1]
         assert state(pages) == before
 
 

@@ -82,8 +82,8 @@ def test_a_given_slice_and_planned_reads_are_measured(memctl: Memctl, agents: tu
 
 
 def test_missing_context_is_wrong_usage(memctl: Memctl) -> None:
-    assert "no context was given" in memctl("policy", "parallel", code=2).err
-    assert "no context was given" in memctl("policy", "triggers", code=2).err
+    assert "the files with the contexts to judge are missing" in memctl("policy", "parallel", code=2).err
+    assert "the files with the contexts to judge are missing" in memctl("policy", "triggers", code=2).err
 
 
 def test_identical_and_empty_contexts_are_judged(memctl: Memctl, tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def test_escalations_are_reported(memctl: Memctl, agents: tuple[str, str], tmp_p
     state = tmp_path / "state.yaml"
     state.write_text("next_phase_scs: 5000\nunresolved_details: [which VAT rate]\n")
     shown = memctl("policy", "triggers", *agents, "--state", str(state)).out
-    assert "escalate to context agent: the next phase adds 5,000 tokens" in shown
-    assert "escalate to user" in shown
+    assert "ask for a decision: context agent, because the next phase adds 5,000 tokens" in shown
+    assert "ask for a decision: user" in shown
     assert [line.split()[1] for line in shown.split("\n") if line.startswith("fires")] == ["7"]
 
 

@@ -53,8 +53,8 @@ def test_records_tell_which_blocks_are_stale(memctl: Memctl, tmp_path: Path) -> 
 
 def test_many_changes_are_listed_on_request(memctl: Memctl) -> None:
     text = "\n\n".join(f"obsolete thing number {number} and more of it" for number in range(20))
-    assert "more: --all" in memctl("quality", "-", stdin=text).out
-    assert "more: --all" not in memctl("quality", "-", "--all", stdin=text).out
+    assert "more changes: --all" in memctl("quality", "-", stdin=text).out
+    assert "more changes: --all" not in memctl("quality", "-", "--all", stdin=text).out
 
 
 def test_odd_inputs_are_judged_or_refused_by_name(memctl: Memctl, tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_places_out_of_reach_are_listed(memctl: Memctl, repo: Path, tmp_path: Pa
 def test_redact_without_a_credential_exits_with_1_and_a_hint(memctl: Memctl, repo: Path) -> None:
     identifier = memctl("learn", "Clocks drift", "--lesson", "x").id
     made = memctl("redact", identifier, code=1)
-    assert "no credential was found there" in made.err
+    assert "no credential was found in what you named" in made.err
     assert "--text -" in made.err
     made = memctl("redact", "--text", "-", stdin=f"{PASSPHRASE}\n", code=1)
     assert "nothing to redact" in made.err
@@ -109,7 +109,7 @@ def test_redact_without_a_credential_exits_with_1_and_a_hint(memctl: Memctl, rep
 
 def test_redact_without_a_match_gives_no_advice_to_revoke(memctl: Memctl, repo: Path) -> None:
     made = memctl("redact", "--text", "-", stdin=f"{PASSPHRASE}\n", code=1)
-    assert "no file of the memory in this clone has it now" in made.err
+    assert "no file of the memory in this clone has the secret now" in made.err
     assert "revoked" not in made.out + made.err
 
 
@@ -354,7 +354,7 @@ def test_untracked_file_is_redacted_and_stays_untracked(memctl: Memctl, repo: Pa
     before = commits(repo)
     made = memctl("redact", ".memory/notes.env")
     assert file.read_text() == "A: [redacted: AWS access key]\n"
-    assert "Git does not have this file" in made.out
+    assert "no commit has this file" in made.out
     assert commits(repo) == before
     assert git(repo, "ls-files", ".memory/notes.env") == ""
 

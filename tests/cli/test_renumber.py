@@ -112,7 +112,7 @@ def test_first_record_keeps_the_id_and_the_other_gets_it_as_an_alias(clones: tup
     assert "Memctl-Op: renumber" in git(one.folder, "log", "-1", "--format=%B")
     shown = memctl("show", FIRST, where=one.folder)
     assert "title: Sell books" in shown.out
-    assert shown.err == f"note: {new} (Sell maps) once had the id {FIRST} too\n"
+    assert shown.err == f"note: another record, {new} (Sell maps), formerly had the id {FIRST}\n"
     assert memctl("show", new, where=one.folder).err == ""
     log = memctl("log", new, where=one.folder).out
     assert f"decide {FIRST} Sell maps" in log  # from when it had the other id

@@ -105,8 +105,8 @@ def test_other_conflicted_file_is_named_and_left(clones: tuple[Path, Path], memc
     merge(two, one)
     result = memctl("renumber", where=two)
     assert result.err.splitlines()[-2:] == [
-        "still in conflict: app.py",
-        "hint: resolve it, `git add` it, then `git commit --no-edit`",
+        "files with conflicts: app.py",
+        "hint: resolve the conflicts, `git add` the files, then `git commit --no-edit`",
     ]
     (two / "app.py").write_text("print('both')\n")
     git(two, "add", "app.py")

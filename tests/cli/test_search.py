@@ -117,7 +117,7 @@ def test_a_misspelt_word_is_reported_and_replaced(memctl: Memctl) -> None:
     made = memctl("learn", "Pools", "--lesson", "a connection").id
     found = memctl("search", "conection")
     assert made in found.out
-    assert found.err == "conection does not occur; searched instead for connection\n"
+    assert found.err == "no text has the word conection; searched instead for connection\n"
     assert memctl("search", "conection", "--json").data["instead"] == {"conection": ["connection"]}
     assert memctl("search", "connection", "--json").data["instead"] == {}
 
@@ -187,9 +187,9 @@ def test_many_matches_are_counted_to_a_limit_for_people_and_fully_for_programs(
     memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("import", "-", stdin="".join(f'{{"memory_type": "learning", "title": "Pool {n}"}}\n' for n in range(5)))
-    assert "4 more: --limit 0" in memctl("search", "pool", "--limit", "1").err
+    assert "4 more results: --limit 0" in memctl("search", "pool", "--limit", "1").err
     monkeypatch.setattr(search, "_COUNTED", 3)
-    assert "2 or more: --limit 0" in memctl("search", "pool", "--limit", "1").err
+    assert "2 or more results: --limit 0" in memctl("search", "pool", "--limit", "1").err
     assert memctl("search", "pool", "--limit", "1", "--json").data["total"] == 5
 
 

@@ -162,7 +162,7 @@ def test_findings_become_records_only_when_accepted(repo: Path, memctl: Memctl) 
     shown = memctl("show", "dec").out
     assert "## Rationale\n\norders need transactions" in shown
     assert "- MongoDB: no joins" in shown
-    assert "no records are proposed any more" in written(memctl, repo, made, "--review").err
+    assert "no records are proposed; all proposals are recorded already" in written(memctl, repo, made, "--review").err
 
 
 def test_the_numbers_of_proposals_stay_when_one_is_accepted(repo: Path, memctl: Memctl) -> None:
@@ -173,11 +173,11 @@ def test_the_numbers_of_proposals_stay_when_one_is_accepted(repo: Path, memctl: 
         (one["number"], one["title"]) for one in written(memctl, repo, made, "--review", "--json").data["proposals"]
     ]
     left = written(memctl, repo, made, "--accept", "1").err
-    assert "2 records are proposed" in left
+    assert "proposed: 2 more records" in left
     only = memctl("list", "--json").data["records"]
     assert [one["title"] for one in only] == [before[0][1]]
     again = written(memctl, repo, made, "--accept", "1").err
-    assert f"1 is already recorded: {only[0]['id']}" in again
+    assert f"proposal 1 is already recorded: {only[0]['id']}" in again
     assert memctl("list", "--json").data["records"] == only
     shown = written(memctl, repo, made, "--review")
     assert f"{before[0][1]}  (already recorded: {only[0]['id']})" in shown.out
@@ -187,7 +187,7 @@ def test_the_numbers_of_proposals_stay_when_one_is_accepted(repo: Path, memctl: 
     written(memctl, repo, made, "--accept", "1,3")
     titles = {one["title"] for one in memctl("list", "--json").data["records"]}
     assert titles == {before[0][1], before[2][1]}
-    assert "1 record is proposed" in written(memctl, repo, made).err
+    assert "proposed: 1 more record" in written(memctl, repo, made).err
 
 
 def test_accepted_proposal_under_another_title_is_not_proposed_again(repo: Path, memctl: Memctl) -> None:
@@ -341,7 +341,7 @@ def test_unknown_session_is_refused_with_a_hint(repo: Path, memctl: Memctl) -> N
     assert "session list" in memctl("session", "show", "nothing", code=1).err
     assert "set MEMCTL_SESSION" in memctl("session", "start", code=2).err
     assert "not a valid name for a session" in memctl("session", "start", "../../x", code=2).err
-    assert "transcript is missing" in memctl("session", "summarize", code=2).err
+    assert "the option --transcript FILE is missing" in memctl("session", "summarize", code=2).err
     assert memctl("session", "list").err == "no session has been summarized yet\n"
     (repo.parent / "empty.jsonl").write_text("\n")
     assert "not a transcript" in memctl("session", "summarize", "-t", str(repo.parent / "empty.jsonl"), code=1).err
@@ -546,7 +546,7 @@ def test_text_in_which_nobody_speaks_and_nothing_happens_is_refused_as_a_transcr
 ) -> None:
     before = commits(repo)
     refused = memctl("session", "summarize", "-t", "-", stdin=text, code=1)
-    assert "nothing of a session can be read in standard input" in refused.err
+    assert "standard input has nothing of a session that memctl can read" in refused.err
     assert commits(repo) == before
     memctl("session", "summarize", "-t", "-", stdin="We decided to use PostgreSQL because orders need transactions.\n")
     assert commits(repo) == before + 1

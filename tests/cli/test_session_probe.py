@@ -67,7 +67,7 @@ def test_a_fresh_summary_answers_every_probe(repo: Path, memctl: Memctl) -> None
         "Instruction following": None,
     }
     text = probe(memctl, repo).out
-    assert "Not answered" not in text
+    assert "Probes that the summary does not answer" not in text
     assert re.search(r"^-  +Instruction following +4\.0 +needs a language model", text, re.M)
 
 
@@ -113,7 +113,7 @@ def test_lost_and_wrong_facts_are_listed(
     page.write_text(text.replace(old, new))
     result = probe(memctl, repo, "--json", code=None)
     assert (kind, fact) in missing(result)
-    assert ("below its target" in result.err) == any(
+    assert ("below the target" in result.err) == any(
         one["score"] is not None and one["score"] < one["target"] for one in result.data["dimensions"]
     )
     assert share(result, kind) < 1
@@ -121,7 +121,7 @@ def test_lost_and_wrong_facts_are_listed(
     if dimension:
         assert score(result, dimension) < 5
     refused = probe(memctl, repo, "--min", "1", code=1)
-    assert fact in refused.out.split("Not answered")[1]
+    assert fact in refused.out.split("Probes that the summary does not answer")[1]
     assert "less than 100.0%" in refused.err
 
 
@@ -256,7 +256,7 @@ def test_a_judge_answers_from_the_summary_and_compares(repo: Path, memctl: Memct
     assert "<summary>" not in second
     assert "keep the API as it is" in third
     asked.answers(None)
-    assert "judged by exact facts" in probe(memctl, repo, "--no-llm").out
+    assert "answers judged by whether the summary has the exact facts" in probe(memctl, repo, "--no-llm").out
     assert len(asked.prompts) == 3
 
 
@@ -268,7 +268,7 @@ def test_without_a_usable_judge_exact_facts_decide(
     written(memctl, repo, made)
     judge(repo, tmp_path).answers(*answers)
     result = probe(memctl, repo, "--json")
-    assert "warning: the language model judged no answers: " in result.err
+    assert "warning: the language model failed, so answers are judged by exact facts: " in result.err
     assert share(result, "all") == 1
     assert {one["by"] for one in result.data["probes"]} == {"exact"}
     assert score(result, "Instruction following") is None
@@ -281,7 +281,7 @@ def test_a_page_that_can_not_be_read_is_not_judged(repo: Path, memctl: Memctl) -
     page_of(repo, made).write_text("nothing")
     refused = probe(memctl, repo, "--json", code=1)
     assert (refused.out, "has no summary" in refused.err) == ("", True)
-    assert "correct the file" in probe(memctl, repo, made.session, code=1).err
+    assert "correct this file" in probe(memctl, repo, made.session, code=1).err
     assert "no summarized session" in probe(memctl, repo, "other", code=1).err
 
 

@@ -23,8 +23,8 @@ def test_lines_that_no_file_has_are_refused(memctl: Memctl, reference: str) -> N
 
 def test_an_empty_text_that_has_to_say_something_is_refused(memctl: Memctl) -> None:
     made = memctl("issue", "Slow").id
-    assert "--resolution: the text is empty" in memctl("resolve", made, "--resolution", "", code=2).err
-    assert "--task: the text is empty" in memctl("checkpoint", "save", "--task", " ", code=2).err
+    assert "--resolution has an empty text" in memctl("resolve", made, "--resolution", "", code=2).err
+    assert "--task has an empty text" in memctl("checkpoint", "save", "--task", " ", code=2).err
     memctl("resolve", made)
 
 
@@ -124,7 +124,7 @@ def test_a_dry_run_in_a_bare_repository_says_that_it_is_one(tmp_path: Path, memc
 def test_unfilled_template_is_refused(repo: Path, memctl: Memctl, text: str) -> None:
     (repo / "form.md").write_text(text)
     refused = memctl("decide", "--file", str(repo / "form.md"), code=2)
-    assert "form.md is a template that nobody has filled in" in refused.err
+    assert "form.md is a template that still has to be filled in" in refused.err
     assert memctl("list", "--json").data["total"] == 0
     (repo / "form.md").write_text(text.replace("{short title}", "Choose a database").replace("- \n", "Joins\n"))
     memctl("decide", "--file", str(repo / "form.md"))
@@ -133,10 +133,10 @@ def test_unfilled_template_is_refused(repo: Path, memctl: Memctl, text: str) -> 
 @pytest.mark.parametrize(
     ("typed", "hint"),
     [
-        ("decide Use PostgreSQL -i 9", "a title of several words is in quotes: `memctl decide 'Use PostgreSQL'`"),
-        ("section add Order mail", "a title of several words is in quotes: `memctl section add 'Order mail'`"),
-        ("list lost orders --open", "`memctl search lost orders` looks for words"),
-        ("show DEC ISS more --limit", "`memctl show -h` shows how"),
+        ("decide Use PostgreSQL -i 9", "put a title of several words in quotes: `memctl decide 'Use PostgreSQL'`"),
+        ("section add Order mail", "put a title of several words in quotes: `memctl section add 'Order mail'`"),
+        ("list lost orders --open", "`memctl search lost orders` finds records with these words"),
+        ("show DEC ISS more --limit", "`memctl show -h` shows the arguments and options"),
     ],
 )
 def test_extra_words_are_refused_with_the_intended_command(memctl: Memctl, typed: str, hint: str) -> None:
@@ -194,7 +194,7 @@ def test_window_size_with_too_many_digits_is_refused_with_both_limits(
 
 def test_messages_about_standard_input_name_it(memctl: Memctl) -> None:
     assert (
-        "standard input is a template that nobody has filled in"
+        "standard input is a template that still has to be filled in"
         in memctl("decide", "-f", "-", stdin="# Title\n\n## Decision\n", code=2).err
     )
 
@@ -225,10 +225,10 @@ def test_link_takes_a_relation_as_options_write_it(memctl: Memctl) -> None:
     ("query", "note"),
     [
         ("++", "hint: the query has no words"),
-        ("what is The", "hint: every text may have these words"),
-        ("C#", "note: signs are not searched: 'C#' finds 'C'"),
-        ("use c++ here", "note: signs are not searched: 'c++' finds 'c'"),
-        ("-x", "note: signs are not searched: '-x' finds 'x'"),
+        ("what is The", "hint: nearly every text has these words"),
+        ("C#", "note: only letters and digits are searched: 'C#' finds 'C'"),
+        ("use c++ here", "note: only letters and digits are searched: 'c++' finds 'c'"),
+        ("-x", "note: only letters and digits are searched: '-x' finds 'x'"),
         ("issue #12 in src/c.py", ""),
     ],
 )

@@ -124,8 +124,8 @@ def test_a_write_with_a_closed_pipe_reports_that_it_is_committed(repo: Path, opt
     assert done.returncode == UNANSWERED
     made = git(repo, "rev-parse", "HEAD")[:10]
     assert (
-        f"standard output: the program that reads the output has ended; but it was written already, in commit {made}"
-        in done.stderr
+        "standard output: the program that reads memctl's output has ended; "
+        f"but it was written already, in commit {made}" in done.stderr
     )
     assert "do not run the command again" in done.stderr
 

@@ -79,7 +79,7 @@ def test_messages_are_not_sent_to_be_counted_as_one_text(memctl: Memctl) -> None
 def test_a_learnt_factor_is_applied_to_its_model_and_reported(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     before = count(memctl, SENTENCE * 99, "--model", MODEL)
     out = memctl("tokens", "--calibrate", write(tmp_path, *observations())).out
-    assert out.startswith(f"{MODEL}  x 1.11  30 observations  error 9.6% before, 0.")
+    assert out.startswith(f"{MODEL}  x 1.11  30 observations  median error 9.6% before, 0.")
     after = count(memctl, SENTENCE * 99, "--model", f"{MODEL}-20250929")
     assert after["source"] == "o200k x 1.17 x calibration 1.11 (30 observations)"
     assert after["tokens"] == pytest.approx(REPORTED * 99, rel=0.01)
@@ -160,7 +160,7 @@ def test_an_observation_names_files_beside_it_and_no_others(memctl: Memctl, tmp_
     told = memctl("tokens", "--calibrate", write(folder, *lines), "--json").data
     assert told["models"][0]["observations"] == 1
     assert told["left_aside"] == [
-        {"line": 2, "reason": "../secret.md is not inside the folder of the observations"},
+        {"line": 2, "reason": "the file ../secret.md is not in the folder of the observations"},
     ]
 
 
@@ -173,7 +173,7 @@ def test_messages_are_counted_one_by_one_with_their_overhead(memctl: Memctl, tmp
     assert [row["file"].split(": ")[1] for row in texts] == ["message 1, user, text", call_row]
     assert (beside["tokens"], beside["error"]) == (3 + 2 * 4 + 36 + 14, None)
     assert result.data["total"] == sum(row["tokens"] for row in (*texts, beside))
-    assert "1 of image not counted" in result.err
+    assert "not counted, because they are not text: image (1)" in result.err
 
 
 def test_messages_may_come_a_line_each(memctl: Memctl, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_templates_of_the_project_are_not_used(foreign: Path, memctl: Memctl) ->
 
 def test_check_reports_once_that_documents_are_not_compared(foreign: Path, memctl: Memctl) -> None:
     found = memctl("check", where=foreign)
-    assert found.err.count("documents are not compared") == 1
+    assert found.err.count("the rendered documents are not checked") == 1
     assert COMMAND in found.err
     assert "MEM308" not in found.out
     assert memctl("check", "--staged", where=foreign).code == 0

@@ -30,7 +30,7 @@ def test_compact_prints_messages_in_their_shape_and_reports_on_stderr(memctl: Me
     assert f"{before:,} -> " in found.err
     assert "warning: more than 50% of the tokens were removed" in found.err
     assert "warning: more than" not in memctl("window", "compact", str(file), "--target", str(before * 9 // 10)).err
-    assert "kept of what must survive: task 1 of 1" in found.err
+    assert "of what must not be lost, this is kept: task 1 of 1" in found.err
 
 
 def test_without_a_target_it_is_60_percent_of_what_fits(memctl: Memctl, file: Path, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_model_is_asked_if_there_is_one_and_not_with_no_llm(
 @pytest.mark.parametrize(
     ("args", "why"),
     [
-        (("--free", "1", "--target", "1"), "the number of tokens to free is missing"),
+        (("--free", "1", "--target", "1"), "--target and --free can't be combined"),
         (("--json",), "the messages need a file"),
         (("--target", "0"), "0 is not in the range"),
         (("--strategy", "magic"), "'magic' is not one of"),
@@ -138,7 +138,7 @@ def test_fidelity_is_judged_by_a_model_if_there_is_one(
     program.write_text("#!/bin/sh\nexit 3\n")
     found = memctl(*args, code=1)
     assert found.data["method"] == "facts"
-    assert "warning: the language model judged no answers" in found.err
+    assert "warning: the language model failed, so answers are judged by exact facts" in found.err
 
 
 def answered(number: int, tokens: int) -> list[dict[str, object]]:

@@ -30,7 +30,7 @@ def test_evict_prints_messages_in_their_shape_and_reports_on_stderr(memctl: Memc
     assert validate(given["messages"]) == []
     assert Conversation.parse(given, COUNTER).tokens <= before.tokens - 5_000
     assert f"{before.tokens:,} -> " in found.err
-    assert "freed of 5,000 wanted" in found.err
+    assert "freed, 5,000 asked for" in found.err
 
 
 def test_evict_meets_its_target_and_a_second_run_changes_nothing(memctl: Memctl, file: Path, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_transcript_is_not_written_over_and_messages_are(
     before = transcript.read_text()
     for target in (transcript, link):
         refused = memctl("window", name, str(transcript), "--free", "5000", "-o", str(target), code=2)
-        assert f"{target} is the transcript itself" in refused.err
+        assert f"--output names the transcript that is read, {target}" in refused.err
     assert transcript.read_text() == before
     whole = file.read_text()
     memctl("window", name, str(file), "--free", "5000", "-o", str(file))
@@ -75,7 +75,7 @@ def test_every_policy_reports_each_block(memctl: Memctl, file: Path, tmp_path: P
 def test_evict_lists_the_reasons_for_an_unreachable_target(memctl: Memctl, file: Path) -> None:
     found = memctl("window", "evict", str(file), "--target", "10", code=1)
     assert validate(json.loads(found.out)["messages"]) == []
-    assert "the target was missed by" in found.err
+    assert "tokens too few were freed" in found.err
     assert "it is the original task" in found.err
 
 
@@ -133,7 +133,7 @@ def test_a_model_of_meanings_that_is_not_there_is_a_warning(memctl: Memctl, repo
     memctl("learn", "Pools leak")
     git(repo, "config", "memctl.semanticModel", "no_such_package")
     found = memctl("window", "evict", str(file), "--policy", "semantic_merge", "--free", "4000")
-    assert "warning: texts are compared by their words: memctl.semanticModel" in found.err
+    assert "warning: texts are compared by words, not by meaning: memctl.semanticModel" in found.err
     assert "warning" not in memctl("window", "evict", str(file), "--policy", "hybrid", "--free", "4000").err
     config = {"eviction": {"policy": "semantic_merge"}}
     (unused,) = ContextWindowManager.from_config(config, memory=open_memory(repo, {})).unused

@@ -47,7 +47,7 @@ def test_status_shows_zone_components_and_forecast(memctl: Memctl, session: Path
     for part in ("system_prompt + tool_definitions", "message_history", "tool_results", "output_reserved"):
         assert part in out
     assert "largest results" in out
-    assert "hint: pressure.thresholds that suit a window of 200,000" in out
+    assert "hint: for a window of 200,000 tokens, set pressure.thresholds to" in out
 
 
 def test_a_small_window_full_beyond_the_point_of_compaction_is_red(memctl: Memctl, tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_broken_lines_are_reported(memctl: Memctl, session: Path, tmp_path: Path
         ("compact", "--free", "10", "-o", out),
     ):
         found = memctl("window", command, str(session), *more, code=None)
-        assert "warning: 2 lines can't be read" in found.err, command
+        assert "warning: 2 lines of the transcript can't be read" in found.err, command
         assert memctl("window", command, str(session), *more, "--json", code=None).data["broken_lines"] == 2
     session.write_bytes(session.read_bytes().removesuffix(b"\xff\xfe\n"))
     assert "warning: 1 line of " in memctl("window", "fidelity", str(session), str(session)).err
@@ -217,11 +217,11 @@ def test_messages_without_a_model_get_a_default_window_marked_as_assumed(memctl:
     given = messages(TASK, "There are 23 files.")
     shown = memctl("window", "status", "-", stdin=given)
     assert "of the 200,000 assumed to fit" in shown.out
-    assert memctl("budget").out.startswith("200,000 tokens (claude)")
+    assert memctl("budget").out.startswith("a window of 200,000 tokens (claude)")
     compacted = memctl("window", "compact", "-", stdin=given, code=None)
-    assert "120,000 wanted" in compacted.err
+    assert "the target is 120,000" in compacted.err
     for found in (shown, compacted):
-        assert "the window of claude is assumed to be 200,000 tokens; set it with --window" in found.err
+        assert "the window of claude is assumed to be 200,000 tokens; --window sets the size" in found.err
 
 
 def test_unsent_messages_do_not_enlarge_the_window(memctl: Memctl) -> None:
@@ -240,7 +240,10 @@ def test_status_shows_the_growth_used_by_the_forecast(memctl: Memctl, session: P
     out = memctl("window", "status", str(session)).out
     lately = reading["velocity_tokens_per_turn"]
     burnt = f"burn rate {reading['burn_rate_tokens_per_turn']:,.0f} tokens a turn in the last 20 turns"
-    assert f"{burnt}, {lately:,.0f} in the last 5, 850 usually, {rate:,.0f} expected; at that rate, red in" in out
+    assert (
+        f"{burnt}, {lately:,.0f} in the last 5, 850 usually, {rate:,.0f} expected; at that rate, the zone is red in"
+        in out
+    )
     health = memctl("window", "health", str(session), "--json", code=None).data["snapshot"]
     assert round(health["burn_rate"], 1) == reading["burn_rate_tokens_per_turn"]
 
@@ -296,7 +299,7 @@ def test_status_draws_the_curve_as_svg(memctl: Memctl, session: Path, tmp_path: 
 def test_the_curve_is_not_drawn_over_the_transcript(memctl: Memctl, session: Path) -> None:
     before = session.read_bytes()
     refused = memctl("window", "status", str(session), "--svg", str(session), code=2)
-    assert "is the transcript itself" in refused.err
+    assert "--svg names the transcript that is read" in refused.err
     assert session.read_bytes() == before
 
 
@@ -333,7 +336,7 @@ def on_a_terminal(*args: str, until: str = "", stop: bool = False) -> str:
 
 
 def test_watching_follows_a_file_and_ends_cleanly(session: Path) -> None:
-    shown = on_a_terminal("window", "status", str(session), "--watch", until="Ctrl-C ends this", stop=True)
+    shown = on_a_terminal("window", "status", str(session), "--watch", until="Ctrl-C ends the command", stop=True)
     assert "167,000" in shown
     assert "Traceback" not in shown
     assert "error" not in shown
@@ -425,7 +428,7 @@ def test_questions_that_say_nothing_are_refused(memctl: Memctl, contexts: tuple[
 
 def test_an_empty_summary_keeps_nothing(memctl: Memctl, contexts: tuple[str, str]) -> None:
     assert memctl("window", "fidelity", contexts[0], "-", stdin="", code=1).out.startswith("fidelity 0.00")
-    assert "only one of ORIGINAL and COMPRESSED" in memctl("window", "fidelity", "-", "-", code=2).err
+    assert "ORIGINAL and COMPRESSED can't both be standard input" in memctl("window", "fidelity", "-", "-", code=2).err
 
 
 def test_a_score_of_few_questions_is_not_called_enough(memctl: Memctl, tmp_path: Path) -> None:
@@ -438,7 +441,7 @@ def test_a_score_of_few_questions_is_not_called_enough(memctl: Memctl, tmp_path:
         asked.write_text(f"questions:\n{facts}\n")
         result = memctl("window", "fidelity", str(text), str(text), "--questions", str(asked))
         assert result.out.startswith(f"fidelity 1.00, {verdict}")
-        assert ("10 to 20 are better" in result.err) == (number < 10)
+        assert ("10 to 20 questions are better" in result.err) == (number < 10)
 
 
 def test_window_follows_from_the_variable_unless_an_option_is_given(
@@ -485,7 +488,7 @@ def test_a_compaction_that_changes_nothing_has_a_fidelity_of_1(memctl: Memctl, s
 def test_compact_and_fidelity_read_the_window_since_the_last_compaction(memctl: Memctl, tmp_path: Path) -> None:
     file = compacted(tmp_path)
     boundary = next(n for n, line in enumerate(file.read_text().splitlines(), 1) if "compact_boundary" in line)
-    said = f"of {file} the last window is read, after the compaction in line {boundary}"
+    said = f"only the last window of {file} is read, which begins after the compaction in line {boundary}"
     assert said in memctl("window", "compact", str(file), "--target", "999999").err
     found = memctl("window", "fidelity", str(file), str(file))
     assert said in found.err
@@ -508,7 +511,9 @@ def test_status_says_by_how_much_a_component_is_over_its_budget(memctl: Memctl) 
 
 def test_compact_says_what_it_counts_and_what_the_model_reported(memctl: Memctl, tmp_path: Path) -> None:
     err = memctl("window", "compact", str(compacted(tmp_path)), "--target", "999999").err
-    assert "at most 999,999 wanted" in err
-    assert "counted: the messages of the transcript's last window, without system prompt and tools" in err
-    assert "the model reported 20,304 tokens for all of it" in err
-    assert "the messages do not name their model: give --model claude-opus-4-5 to what reads them" in err
+    assert "the target is 999,999" in err
+    assert "counted are the messages of the transcript's last window, without system prompt and tools" in err
+    assert "the model reported 20,304 tokens for the whole window" in err
+    assert (
+        "the written messages do not name their model; give --model claude-opus-4-5 to commands that read them" in err
+    )

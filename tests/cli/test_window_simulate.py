@@ -22,7 +22,7 @@ def test_policies_are_listed_side_by_side(memctl: Memctl, file: Path) -> None:
     found = memctl("window", "simulate", str(file), "--policy", "fifo,lru,hybrid", "--budget", "60000")
     first, head, *rows = found.out.splitlines()
     assert "requests" in first
-    assert "budget 60,000, evicting from 75% down to 60%" in first
+    assert "budget of a request: 60,000, evicting from 75% down to 60%" in first
     assert head.split()[:2] == ["policy", "saved"]
     assert [row.split()[0] for row in rows if row] == ["fifo", "lru", "hybrid", "unmanaged", "fifo", "lru", "hybrid"]
 
@@ -52,7 +52,7 @@ def test_messages_as_json_are_replayed_too(memctl: Memctl, tmp_path: Path) -> No
     ("args", "why", "code"),
     [
         (("--budget", "1000", "--policy", "magic"), "there is no eviction policy 'magic'", 2),
-        (("--budget", "1000", "--trigger", "0.5", "--target", "0.6"), "--target must be below --trigger", 2),
+        (("--budget", "1000", "--trigger", "0.5", "--target", "0.6"), "--target must be lower than --trigger", 2),
         ((), "Missing option '--budget'", 2),
     ],
 )

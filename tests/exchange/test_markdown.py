@@ -142,7 +142,7 @@ def test_each_type_takes_its_own_labels(memctl: Memctl) -> None:
 def test_a_text_of_another_type_gets_a_hint_at_its_command(memctl: Memctl) -> None:
     found = memctl("issue", "--file", "-", stdin=DECISION, code=2)
     assert "it reads like a decision: `memctl decide --file`" in found.err
-    assert "a title is missing" in found.err
+    assert "the record has no title" in found.err
 
 
 def test_an_import_of_markdown_adds_each_statement_once(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
@@ -160,7 +160,10 @@ def test_an_import_of_markdown_adds_each_statement_once(memctl: Memctl, repo: Pa
     assert made["Store the till's sales in SQLite"]["content"] == WANTED
     again = memctl("import", str(file))
     assert "nothing to change" in again.err
-    assert "already imported: DEC-2025-11-04-001, ISS-2025-11-04-001, STA-2025-11-04-001" in again.err
+    assert (
+        "skipped, because they were imported before: DEC-2025-11-04-001, ISS-2025-11-04-001, STA-2025-11-04-001"
+        in again.err
+    )
     assert "6 lines, from line 1 on, are not imported: no label such as `DECISION:` is above" in again.err
 
 

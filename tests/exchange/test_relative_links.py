@@ -59,7 +59,7 @@ def test_links_of_a_decision_are_rewritten_and_exported_unchanged(repo: Path, me
     assert '[the plan](../../../docs/plan.md#goals "Plan")' in text
     assert "`![no](img/load.png)`, [gone](gone.md)" in text
     assert "[in code](../plan.md)" in text
-    assert "2 files already up to date" in memctl("export", "adr", str(folder)).err
+    assert "already up to date: 2 files" in memctl("export", "adr", str(folder)).err
     assert memctl("import", "adr", str(folder)).err.startswith("nothing to change")
     memctl("section", "add", "Shop")
     memctl("detail", "add", "Carts", "--section", "2.1")

@@ -138,7 +138,7 @@ def test_tasks_of_backlog_are_imported_with_ids_links_and_fields(repo: Path, mem
 
 def test_a_folder_without_tasks_is_refused(memctl: Memctl, tmp_path: Path) -> None:
     assert "has no tasks of Backlog.md" in memctl("import", "backlog", str(tmp_path), code=2).err
-    assert "formats are adr, jsonl, beads, backlog" in memctl("import", "jira", str(tmp_path), code=2).err
+    assert "give one of adr, jsonl, beads, backlog" in memctl("import", "jira", str(tmp_path), code=2).err
 
 
 def test_unknown_values_in_beads_are_named_once_with_their_substitute(memctl: Memctl, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_two_compactions_seen_by_hooks_are_logged_as_two(session: Session, memct
 
 def test_log_without_compactions_is_empty(memctl: Memctl) -> None:
     assert memctl("hook", "log", "--json").data == {"total": 0, "compactions": []}
-    assert "no compaction is logged" in memctl("hook", "log").err
+    assert "the log has no compaction" in memctl("hook", "log").err
     assert memctl("hook", "stats", "--json").data["suggested_before"] is None
 
 
@@ -168,7 +168,9 @@ def test_the_log_of_a_memory_that_can_not_be_opened_can_be_read(session: Session
     session.send("SessionStart", source="compact")
     faults = memctl("hook", "log", "--faults")
     assert "config.yaml:1: this is not YAML" in faults.out
-    assert faults.err.startswith("warning: hooks can do nothing here: .memory/config.yaml:1: this is not YAML")
+    assert faults.err.startswith(
+        "warning: the hooks of agents can do nothing in this folder: .memory/config.yaml:1: this is not YAML"
+    )
     assert memctl("hook", "log", "--json").data["total"] == 1
     assert memctl("hook", "stats", "--json").data["compactions"] == 1
     (session.repo / ".memory").rename(session.repo / "elsewhere")

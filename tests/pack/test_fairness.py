@@ -65,4 +65,4 @@ def test_count_of_left_out_records_says_what_they_are(memctl: Memctl) -> None:
     record_all(memctl, "learning", [f"Lesson {number}" for number in range(10)], lesson=SENTENCE * 9)
     text = pack(memctl, 120)[1]
     assert "- 9 records: `memctl list --open`" in text
-    assert "120 tokens have no room for any of 10 records" in memctl("rehydrate", "--budget", "120").err
+    assert "a budget of 120 tokens has no room for any of 10 records" in memctl("rehydrate", "--budget", "120").err

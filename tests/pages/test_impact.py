@@ -227,7 +227,7 @@ def test_other_files_of_the_memory_lead_to_their_documents(shop: Path, memctl: M
     assert [f["row"] for f in data["files"]] == [None]
     assert L2 in data["files"][0]["documents"]
     out = memctl("impact", "HEAD~1..HEAD").out
-    assert out.startswith("Other files of the memory\n")
+    assert out.startswith("Other changed files of the memory\n")
     assert "docs/INDEX.md" in out
 
 
@@ -286,7 +286,7 @@ def test_a_page_is_suspect_after_an_edit_and_clean_after_a_review(shop: Path, me
     write(shop, "src/pay/api.py", API + "# more\n")
     now = git(shop, "hash-object", "src/pay/api.py")[:12]
     result = memctl("impact", "--strict", code=1)
-    assert f"src/pay/api.py was {reviewed} when reviewed, is {now}" in result.out
+    assert f"src/pay/api.py has changed since the review: from {reviewed} to {now}" in result.out
     assert "`memctl review §3.1`" in result.out
     memctl("impact", code=0)
     memctl("review", "§3.1")
@@ -322,8 +322,8 @@ def test_a_renamed_file_is_suggested_for_a_broken_reference(shop: Path, memctl: 
     data = memctl("impact", "--all", "--json").data
     assert broken(data, "src/pay/api.py") == [("src/pay/c.py", "renamed")]
     result = memctl("impact", "--all", "--strict", code=1)
-    assert "src/pay/api.py is gone; now perhaps src/pay/c.py (renamed)" in result.out
-    assert "correct .memory/details/3.1-payment-details.md" in result.out
+    assert "src/pay/api.py is gone; perhaps it is now src/pay/c.py (renamed)" in result.out
+    assert "correct the references in .memory/details/3.1-payment-details.md" in result.out
 
 
 def test_a_file_moved_without_git_is_recognised_by_its_content(shop: Path, memctl: Memctl) -> None:
@@ -493,7 +493,7 @@ def test_status_names_stale_pages(shop: Path, memctl: Memctl) -> None:
     file.write_text("RATE = 3\n")
     pages = memctl("status", "--json").data["stale_pages"]
     assert pages[-1] == {"id": "§3.2", "files": ["src/pay/rates.py"]}
-    assert "§3.2 rates.py): `memctl impact --all`" in memctl("status").out
+    assert "§3.2 rates.py); `memctl impact --all`" in memctl("status").out
     file.unlink()
     assert memctl("status", "--json").data["stale_pages"][-1]["id"] == "§3.2"
     git(shop, "checkout", "--", "src")

@@ -175,7 +175,7 @@ def test_a_line_that_is_not_committed_yet_says_so(shop: Path, memctl: Memctl) ->
     found = memctl("why", "src/pay/api.py:1", "--json").data
     assert found["origin"] == {"commit": None, "path": "src/pay/api.py", "line": 1}
     assert not any(c["is_here"] for c in found["commits"])
-    assert "line 1 is not committed yet" in memctl("why", "src/pay/api.py:1").err
+    assert "line 1 of the file is not committed yet" in memctl("why", "src/pay/api.py:1").err
     assert memctl("why", "src/pay/api.py:2", "--json").data["origin"]["line"] == 1
     write(shop, "src/pay/untracked.py", "x\n")
     assert "not committed yet" in memctl("why", "src/pay/untracked.py:1").err
@@ -206,7 +206,7 @@ def test_commits_under_an_earlier_name_count_and_so_do_references_to_it(shop: Pa
     ]
     assert found["origin"]["path"] == "src/pay/api.py"
     assert records(found) == {made: [("code_refs", "src/pay/api.py:4-5", True)]}
-    assert "hint: it was renamed: `memctl why 'src/pay/größe & co.py'`" in memctl("why", "src/pay/api.py").err
+    assert "hint: the file was renamed: `memctl why 'src/pay/größe & co.py'`" in memctl("why", "src/pay/api.py").err
 
 
 @pytest.mark.parametrize("name", ["a file.py", "naïve/データ.py", 'quoted "x".py', "glob[1]*.py", "-dash.py", "a:12"])

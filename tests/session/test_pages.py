@@ -61,7 +61,7 @@ def test_session_end_needs_a_name_only_among_several(started: Path, memctl: Memc
     assert "several sessions are under way: other, refunds" in err
     memctl("session", "end", "other")
     assert "refunds" in memctl("session", "end").out
-    assert "session's name is missing" in memctl("session", "end", code=2).err
+    assert "the name of the session is missing" in memctl("session", "end", code=2).err
 
 
 def test_refused_session_end_leaves_nothing_begun(started: Path, memctl: Memctl) -> None:

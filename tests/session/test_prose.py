@@ -107,7 +107,7 @@ def test_unusable_answer_gives_the_summary_without_a_model(
 ) -> None:
     asked.answers(answer)
     result, page = summarized(memctl, repo, session(repo))
-    assert "warning: the language model wrote no prose: " in result.err
+    assert "warning: the summary has no prose, because the language model failed: " in result.err
     assert "the program ask " in result.err
     assert why in result.err
     before = commits(repo)
@@ -141,7 +141,8 @@ def test_a_cloned_repository_runs_no_program(repo: Path, memctl: Memctl, tmp_pat
 def test_invalid_model_settings_do_not_stop_a_summary(repo: Path, memctl: Memctl, asked: Asked) -> None:
     git(repo, "config", "memctl.llm.provider", "robot")
     result, page = summarized(memctl, repo, session(repo))
-    assert "warning: the language model wrote no prose: memctl.llm.provider: Invalid enum value 'robot'" in result.err
+    warning = "warning: the summary has no prose, because the language model failed: memctl.llm.provider: "
+    assert f"{warning}Invalid enum value 'robot'" in result.err
     assert "Put refunds into a queue" in page
 
 

@@ -262,7 +262,7 @@ def test_sparse_checkout_is_reported_with_the_number_of_missing_records(repo: Pa
     ):
         result = memctl(*args)
         assert "warning: 2 records and pages of HEAD are not checked out (sparse checkout)" in result.err, args
-        assert "hint: `git sparse-checkout disable` checks them out" in result.err
+        assert "hint: `git sparse-checkout disable` checks these files out" in result.err
     assert "not checked out" in memctl("show", "LRN-2025-11-04-001", code=1).err
     assert "sparse" not in memctl("list", "--at", "HEAD").err
     assert memctl("learn", "Four", "--lesson", "x").id == "LRN-2025-11-04-003"

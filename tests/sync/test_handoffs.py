@@ -193,7 +193,7 @@ def test_a_merge_by_git_is_found_by_check_and_settled_by_recover(
     assert out.count("settled: ") == len(expected)
     assert owners(memctl, one) == OWNERS[wins]
     assert contradictions(memctl, one) == []
-    assert "none contradicts another" in memctl("handoff", "recover", where=one).err
+    assert "nothing to repair" in memctl("handoff", "recover", where=one).err
     memctl("own", "list", "--remote", "origin", where=two)
     assert owners(memctl, two) == OWNERS[wins]
 

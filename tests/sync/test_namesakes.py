@@ -96,5 +96,5 @@ def test_two_handoffs_with_one_id_merged_by_git_are_both_left_unsettled(
     git(one, "pull", "-q", "--no-rebase", "--no-edit", "origin", "apart", check=False)
     git(one, "add", "--all")
     assert contradictions(memctl, one) == []
-    assert "none contradicts another" in memctl("handoff", "recover", where=one, code=None).err
+    assert "nothing to repair" in memctl("handoff", "recover", where=one, code=None).err
     assert [*at_work(memctl, one)["bob"]["handoffs"]] == [first]

@@ -340,7 +340,8 @@ def test_status_says_how_far_the_branch_is_from_what_was_fetched(memctl: Memctl,
     memctl("decide", "By one", where=one)
     assert memctl("status", "--json", where=one).data["upstream"] == {"name": "origin/main", "ahead": 1, "behind": 0}
     assert (
-        "origin/main: this branch is 1 commit ahead, as last fetched: `memctl sync`" in memctl("status", where=one).out
+        "this branch is 1 commit ahead, compared with origin/main as last fetched: `memctl sync`"
+        in memctl("status", where=one).out
     )
     memctl("sync", where=one)
     assert "origin/main" not in memctl("status", where=one).out

@@ -60,7 +60,7 @@ def test_learn_refuses_every_found_credential_with_the_option_named(memctl: Memc
     family, text, _ = ALL[number]
     result = memctl("learn", f"Of {family}", "--lesson", f"We use\n{text}", code=1)
     assert "looks like a credential" in result.err
-    assert "allow it in this write with --allow-secret" in result.err
+    assert "give --allow-secret to accept this text" in result.err
 
 
 def test_command_without_allow_secret_does_not_suggest_the_option(memctl: Memctl) -> None:

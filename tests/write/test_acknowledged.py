@@ -348,7 +348,7 @@ class TestAlone:
         assert undone(memctl) == []
         assert TEXT in memctl("show", EDITED).out
         assert DELETED in memctl("list").out
-        assert memctl("commit", "--drop").err == "nothing was undone outside memctl\n"
+        assert memctl("commit", "--drop").err == "no change was undone outside memctl\n"
         for wrong in (("--again", "--drop"), (EDITED,)):
             memctl("commit", *wrong, code=2)
 

@@ -272,7 +272,7 @@ def test_a_commit_that_can_not_be_made_waits_and_a_rebase_is_left_alone(batched:
     hook.write_text("#!/bin/sh\necho no >&2; exit 1\n")
     hook.chmod(0o755)
     assert "refused the commit" in memctl("commit", code=1).err
-    assert "the commit of the batch was refused" in memctl("status").out
+    assert "the batch could not be committed" in memctl("status").out
     assert len(subjects(memctl)) == 4
     hook.unlink()
     memctl("commit")
@@ -344,7 +344,7 @@ def test_read_after_a_branch_switch_shows_no_batch_of_the_other_branch(batched: 
     git(batched, "commit", "-q", "--allow-empty", "-m", "code")
     memctl("learn", "Of main")
     git(batched, "switch", "-q", "old")
-    assert "files here belong to a batch on branch main" in memctl("commit", "-n").err
+    assert "belong to a batch of changes on the branch main" in memctl("commit", "-n").err
     assert memctl("list", "--json").data["records"] == []
     assert git(batched, "status", "--porcelain") == ""
     assert git(batched, "log", "-1", "--format=%s", "main") == "docs(memory): learn LRN-2025-11-04-001 Of main\n"

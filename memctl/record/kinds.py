@@ -148,7 +148,9 @@ DECISION = Kind(
             True,
         ),
         Field("expected_impact", "Expected impact", "impact", "Predicted outcomes and trade-offs accepted."),
-        Field("validation_criteria", "Validation criteria", "validation", "How to tell later that it was right."),
+        Field(
+            "validation_criteria", "Validation criteria", "validation", "How to tell later that the decision was right."
+        ),
         Field("context", "Context", "context", "Circumstances and assumptions at the time."),
     ),
 )
@@ -180,11 +182,11 @@ ISSUE = Kind(
     resolved="resolved",
     fields=(
         Field("description", "Description", "description", "What is wrong."),
-        Field("reproduction_steps", "Reproduction", "reproduction", "How to make it happen."),
+        Field("reproduction_steps", "Reproduction", "reproduction", "How to reproduce the problem."),
         Field("investigation_status", "Investigation", "investigation", "What is understood so far."),
         Field("attempted_fixes", "Attempted fixes", "attempted", "Something that was tried, and its result.", True),
         Field("next_actions", "Next actions", "next", "A planned step towards a solution.", True),
-        Field("resolution", "Resolution", "resolution", "How it was resolved."),
+        Field("resolution", "Resolution", "resolution", "How the issue was resolved."),
     ),
 )
 
@@ -212,7 +214,7 @@ STATE = Kind(
         Field("task_description", "Task", "task", "What is being worked on, and what counts as finished."),
         Field("substeps_completed", "Done", "done", "A step that is finished.", True),
         Field("substeps_remaining", "Remaining", "remaining", "A step that is still to do.", True),
-        Field("blockers", "Blockers", "blocker", "Something that stands in the way.", True),
+        Field("blockers", "Blockers", "blocker", "Something that blocks the work.", True),
         Field("next_actions", "Next actions", "next", "A next step.", True),
     ),
 )
@@ -237,8 +239,8 @@ LEARNING = Kind(
     fields=(
         Field("lesson", "Lesson", "lesson", "What was learned."),
         Field("context", "Context", "context", "The situation in which it was learned."),
-        Field("applicability", "Applicability", "applies", "When to apply it."),
-        Field("evidence", "Evidence", "evidence", "Data or results behind it."),
+        Field("applicability", "Applicability", "applies", "When to apply the lesson."),
+        Field("evidence", "Evidence", "evidence", "Data or results that support the lesson."),
     ),
 )
 
@@ -260,18 +262,18 @@ HANDOFF = Kind(
         Field("reason", "Reason", "reason", "Why the work is handed over."),
         Field("context_summary", "Summary", "summary", "The state of the work, in at most 500 tokens."),
         Field("immediate", "Immediate actions", "immediate", "What to do first.", True),
-        Field("success_criteria", "Success criteria", "success", "How to tell that it is done.", True),
-        Field("short_term", "Short-term goals", "short-term", "What to reach next.", True),
+        Field("success_criteria", "Success criteria", "success", "How to tell that the work is done.", True),
+        Field("short_term", "Short-term goals", "short-term", "A goal to reach next.", True),
         Field("constraints", "Constraints", "constraint", "A rule that the work must follow.", True),
         Field("inputs", "Inputs", "input", "Something the taker gets to work with.", True),
         Field("expected_outputs", "Expected outputs", "expect", "A result that the taker must deliver.", True),
         Field("deliverables", "Deliverables", "output", "A result so far.", True),
         Field("critical_decisions", "Critical decisions", "", "A decision that the work must follow.", True),
-        Field("open_issues", "Open issues", "", "Something that is wrong.", True),
-        Field("blocking_dependencies", "Blocked by", "", "Something that prevents the work from going on.", True),
+        Field("open_issues", "Open issues", "", "A known problem.", True),
+        Field("blocking_dependencies", "Blocked by", "", "Something that blocks the work.", True),
         Field("completed", "Completed", "", "Something the giver finished.", True),
         Field("in_progress", "In progress", "", "Something the giver began.", True),
-        Field("not_started", "Not started", "", "Something else to do.", True),
+        Field("not_started", "Not started", "", "A later step.", True),
         Field("ownership_transfers", "Ownership transfers", "", "A section that changed its owner.", True),
         Field("expertise_match", "Expertise match", "", "The skills that the work needs, and those of the taker."),
         Field("observations", "Observations", "observation", "Something the giver noticed.", True),

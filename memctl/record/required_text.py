@@ -68,7 +68,11 @@ def _plain_message(message: str) -> str:
 def refuse_placeholder(text: str, name: str) -> None:
     """Raise MemctlError, which begins with `name`, if a text is a placeholder such as "TBD"; an empty text passes."""
     if text.strip() and not is_meaningful(text):
-        raise MemctlError(f"{name}: {text.strip()!r} is only a placeholder", "give a real text, or leave it out", USAGE)
+        raise MemctlError(
+            f"{name}: {text.strip()!r} does not say anything",
+            f"replace {text.strip()!r} with a real text, or leave it out",
+            USAGE,
+        )
 
 
 def is_meaningful(text: str) -> bool:

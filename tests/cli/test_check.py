@@ -392,7 +392,7 @@ def test_a_staged_rename_is_a_warning_with_the_new_path(
     hand.git("mv", old, new)
     out = memctl("check", "--staged", where=hooked, code=0).out
     assert "warning MEM201" in out
-    assert f"    hint: the staged change renames it to {hint}: `memctl check --fix` writes" in out
+    assert f"    hint: the staged changes rename the file to {hint}: `memctl check --fix` writes" in out
     assert commit(hooked).returncode == 0
     hand.append("../app.py", "# more\n")
     assert commit(hooked, "-a").returncode == 0
@@ -572,7 +572,7 @@ def test_rules_are_chosen_by_code_beginning_and_name(
 @pytest.mark.parametrize("name", ["MEM999", "nonsense", "101"])
 def test_a_rule_that_is_not_there_is_wrong_usage(memctl: Memctl, option: str, name: str) -> None:
     failed = memctl("check", option, name, code=2)
-    assert failed.err.startswith(f"error: there is no rule '{name}'\nhint: ")
+    assert failed.err.startswith(f"error: `memctl check` has no rule '{name}'\nhint: ")
     assert failed.out == ""
 
 

@@ -150,7 +150,7 @@ def test_without_a_transcript_the_probes_that_were_kept_are_asked(repo: Path, me
     assert KEY not in kept.read_text()
     assert git(repo, "status", "--porcelain") == ""
     kept.write_text("[broken")
-    assert "no facts to check the page of the session" in memctl("session", "probe", code=1).err
+    assert "can't be graded" in memctl("session", "probe", code=1).err
 
 
 def test_probes_of_the_parts_of_a_session_are_asked_together(repo: Path, memctl: Memctl) -> None:
@@ -282,7 +282,7 @@ def test_a_page_that_can_not_be_read_is_not_judged(repo: Path, memctl: Memctl) -
     refused = probe(memctl, repo, "--json", code=1)
     assert (refused.out, "has no summary" in refused.err) == ("", True)
     assert "correct the file" in probe(memctl, repo, made.session, code=1).err
-    assert "no summarized session" in probe(memctl, repo, "other", code=1).err
+    assert "there is no page of a session" in probe(memctl, repo, "other", code=1).err
 
 
 def test_probed_session_is_that_of_transcript_environment_or_the_latest(

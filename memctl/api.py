@@ -286,7 +286,7 @@ class Memory:
         from memctl.write import edit
 
         if not record_ids:
-            raise MemctlError("an id is missing", "give the id of an issue or state", USAGE)
+            raise MemctlError("no record is named", "give the id of an issue or state", USAGE)
 
         return self._write(lambda snapshot: edit.close(snapshot, record_ids, resolution), reason, dry_run)
 
@@ -409,7 +409,9 @@ class Memory:
         if budget is not None and budget < 1:
             from memctl.text.phrases import quantity
 
-            raise MemctlError(f"a budget of {quantity(budget, 'token')} is too small", "give 1 or more", USAGE)
+            raise MemctlError(
+                f"a budget of {quantity(budget, 'token')} is too small", "give a budget of 1 token or more", USAGE
+            )
         memory, snapshot = self._memory, self._read(at)
         count = self._counter(model)
         most = budget or memory.config.rehydrate_budget

@@ -81,7 +81,7 @@ def _require(name: str, value: object, annotation: str) -> None:
         if "\0" in text:
             raise MemctlError(f"{name} must not contain a NUL character: {text!r}", exit_code=USAGE)
         if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
-            hint = "UTF-8 can't encode half of a surrogate pair: remove it"
+            hint = "remove it: UTF-8 can't encode half of a surrogate pair"
             raise MemctlError(f"{name} must not contain a lone surrogate: {text!r}", hint, USAGE)
 
 

@@ -65,7 +65,7 @@ def server(folder: Path) -> MCPServer[Any]:
         "memctl", title="memctl", instructions=_INSTRUCTIONS, version=__version__, tools=tools
     )
     for place, description, read in (
-        ("record/{id}", "A record, whole.", memory_tools.record_text),
+        ("record/{id}", "The whole text of a record.", memory_tools.record_text),
         ("page/{marker}", "A page by its marker, such as §2.1, as rendered.", memory_tools.page_text),
     ):
         made.resource(f"memctl://{place}", mime_type="text/markdown", description=description)(read)
@@ -122,11 +122,11 @@ class _MemoryTools:
         id: str,
         values: Annotated[_Values, Field(description="fields to set")] = {},  # noqa: B006
         add: Annotated[dict[str, str | list[str]], Field(description="to lists")] = {},  # noqa: B006
-        resolution: Annotated[str, Field(description="how: it is resolved then")] = "",
+        resolution: Annotated[str, Field(description="how the record was resolved; marks it as resolved")] = "",
     ) -> str:
         """Change fields of a record, or resolve it."""
         if not (values or add or resolution):
-            raise MemctlError("no change was given", "give values, add or resolution")
+            raise MemctlError("no change is given", "give values, add or resolution")
         memory, lines = self._open(ctx), list[str]()
         if values or add:
             lines.append(_describe_outcome("changed", memory.edit(id, values, add=add)))
@@ -228,7 +228,7 @@ def _recall(memory: Memory, query: str) -> str:
 
 def _why(memory: Memory, path: str) -> str:
     found = memory.why(path)
-    parts = [found.answer or "Nothing in the memory or in the history has to do with it."]
+    parts = [found.answer or "Neither the memory nor the Git history explains it."]
     parts += [_line(memory, record) for record in found.records]
     parts += [_line(memory, record, "perhaps ") for record in found.perhaps]
     return "\n".join([*parts, *(f"- section {marker}" for marker in found.sections)])
@@ -252,11 +252,15 @@ def _describe_outcome(what: str, written: Written) -> str:
 # What hints say to do with a command, by a regular expression, and how a client without a shell does it with the tools.
 _WORDS_OF_TOOLS = (
     (
-        r"supersede it \(`memctl decide … --supersedes (\S+)`\), or correct a slip with --allow-accepted",
+        r"supersede it \(`memctl decide … --supersedes (\S+)`\), or correct a typing error with --allow-accepted",
         r'record a new decision with `supersedes`: ["\1"]',
     ),
-    (r", or correct a slip with --allow-accepted", ""),
+    (r", or correct a typing error with --allow-accepted", ""),
     (r"`memctl edit (\S+) --allow-accepted --(\w+) …`", r'record it anew with `\2` and with `supersedes`: ["\1"]'),
+    (
+        r"`memctl supersede \S+ NEW` replaces it; `memctl edit (\S+) --status …` changes its status",
+        r"record the new one with `supersedes`, or update \1 with `status` in `values`",
+    ),
     (r"`memctl edit (\S+) --(\w+) …`", r"update \1 with `\2` in `values`"),
     (r"`memctl edit (\S+) --(\w+) (\w+)`", r'update \1 with `values`: {"\2": "\3"}'),
     (r"`memctl resolve (\S+)` closes it", r"update \1 with a `resolution` closes it"),
@@ -264,8 +268,9 @@ _WORDS_OF_TOOLS = (
         r"`memctl (?:supersede (\S+) \S+|resolve \S+ --resolution 'duplicate of (\S+)')` if it (.*)",
         r"if it \3, update the new one with the `resolution` 'duplicate of \1\2'",
     ),
-    (r"`memctl supersede OLD NEW`(?:, or .* …`| does that)", "record the new one with `supersedes`"),
-    (r"`memctl list` shows the ids", "recall finds ids"),
+    (r"`memctl edit` can't change", "`update` can't change"),
+    (r"`memctl supersede OLD NEW` sets both links", "record the new one with `supersedes`"),
+    (r"`memctl list` lists the records with their ids", "recall finds ids"),
     (r"`memctl restore \S+` restores it", "the user can restore it"),
     (r"`--status proposed`", "the status `proposed`"),
 )

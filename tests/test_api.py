@@ -136,7 +136,7 @@ def test_invalid_calls_raise_with_a_hint_and_write_nothing(repo: Path, memctl: M
         (lambda memory: memory.pack(budget=0), "a budget of 0 tokens is too small"),
         (lambda memory: memory.pack(form="html"), "'html' is not a valid form"),
         (lambda memory: memory.search("x", types=["decisoin"]), "'decisoin' is not a valid type"),
-        (lambda memory: memory.resolve(), "an id is missing"),
+        (lambda memory: memory.resolve(), "no record is named"),
         (lambda memory: memory.resolve(None), "record_ids must be a text, not None"),
         (lambda memory: memory.records(5), "types must be a text, not 5"),
         (lambda memory: memory.search("x", types="issue"), "types must be a list of texts, not 'issue'"),
@@ -165,7 +165,7 @@ def test_wrong_argument_is_named_with_what_is_right_and_ends_as_wrong_usage(
 def test_writes_return_what_a_record_lacks(repo: Path) -> None:
     with Memory.open(repo) as memory:
         made = memory.decide("Queue in files")
-        assert [hint.partition(":")[0] for hint in made.hints] == ["no reason is given"]
+        assert [hint.partition(":")[0] for hint in made.hints] == ["the decision gives no reason"]
         assert memory.decide("Log JSON", rationale="The collector needs it").hints == ()
 
 

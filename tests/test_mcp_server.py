@@ -115,16 +115,18 @@ def test_hints_of_tools_name_tools_and_not_commands(repo: Path, memctl: Memctl) 
     async def ask(client: Client) -> None:
         made = await call(client, "record", type="decision", title="Queue in files")
         again = 'record it anew with `rationale` and with `supersedes`: ["DEC-2025-11-04-001"]'
-        assert made.partition("\n")[2] == f"hint: no reason is given: {again}"
+        assert made.partition("\n")[2] == f"hint: the decision gives no reason: {again}"
         refused = await call(client, "update", id="DEC-2025-11-04-001", values={"rationale": "x"})
-        assert refused.startswith("ERROR DEC-2025-11-04-001 is accepted: its text can't be changed any more")
+        assert refused.startswith(
+            "ERROR the decision DEC-2025-11-04-001 is accepted: its text can't be changed any more"
+        )
         assert 'record a new decision with `supersedes`: ["DEC-2025-11-04-001"]' in refused
         fields = {"rationale": "One service fewer", "supersedes": ["DEC-2025-11-04-001"]}
         better = await call(client, "record", type="decision", title="Queue in files", fields=fields)
         assert better.startswith("recorded DEC-2025-11-04-002 in commit ")
         raw = await call(client, "record", type="learning", title="Slow", fields={"lesson": "12.5 ms"})
         missing = await call(client, "recall", query="DEC-1999-01-01-001")
-        hint = "recall finds ids; if it was deleted, the user can restore it"
+        hint = "recall finds ids; if DEC-1999-01-01-001 was deleted, the user can restore it"
         assert missing == f"ERROR there is no record 'DEC-1999-01-01-001' ({hint})"
         await call(client, "record", type="state", title="Move the queue")
         done = await call(client, "record", type="state", title="Move the queue", fields={"completion_percentage": 100})

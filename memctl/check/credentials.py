@@ -12,7 +12,7 @@ from memctl.text.phrases import quantity
 
 _MOST = 20  # findings per file; one more finding counts the rest
 IN_NAME, MORE = "in the file's name, ", "more place"  # by these words `baseline` knows what a message is about
-_HINT = "`memctl redact FILE` removes it; revoke the credential, too"
+_HINT = "`memctl redact FILE` removes the credential; revoke it, too"
 
 
 def secrets(subject: CheckContext) -> Iterator[Finding]:
@@ -28,7 +28,7 @@ def secrets(subject: CheckContext) -> Iterator[Finding]:
     if not catalogue.is_clean(key := digest(listed, "credentials")):
         if credentials.find(listed):
             for path in names:
-                yield from _findings(path, path, IN_NAME, "rename it, and revoke the credential")
+                yield from _findings(path, path, IN_NAME, "rename the file, and revoke the credential")
         else:
             clean.append(key)
     suspects = [(path, True) for path in sorted(suspicious.intersection(names).difference(subject.others))]
@@ -37,7 +37,7 @@ def secrets(subject: CheckContext) -> Iterator[Finding]:
             text = subject.snapshot.read(path)
         except InvalidRecord as error:
             if not is_record and not isinstance(error, NotRegularFile):  # other rules report these
-                hint = "search it yourself, or move it out of the memory"
+                hint = "look for credentials in the file yourself, or move it out of the memory"
                 yield Finding("MEM113", path, error.faults[0].line, error.faults[0].message, hint)
             continue
         except OSError:
@@ -54,7 +54,7 @@ def _findings(path: str, text: str, where: str = "", hint: str = _HINT) -> Itera
     spans = credentials.find(text)
     for span, line in zip(spans[:_MOST], credentials.lines(text, spans), strict=False):
         column = span.start - text.rfind("\n", 0, span.start)
-        message = f"{where}column {column}: this {credentials.describe(text, span)}"
+        message = f"{where}column {column}: the text {credentials.describe(text, span)}"
         yield Finding("MEM110", path, line, message, hint)
     if len(spans) > _MOST:
         rest = quantity(len(spans) - _MOST, MORE)

@@ -24,8 +24,8 @@ def unknown_files(subject: CheckContext) -> Iterator[Finding]:
     """Report each unknown, temporary or special file in the memory."""
     for path in (*subject.others, *subject.snapshot.leftovers()):
         if files.is_temporary(path):
-            hint = "`memctl commit` deletes it; if Git tracks it, use `git rm`"
-            yield Finding("MEM511", path, 1, "this temporary file was left by an interrupted write", hint)
+            hint = "`memctl commit` deletes the file; if Git tracks it, use `git rm`"
+            yield Finding("MEM511", path, 1, "a write was interrupted and left this temporary file", hint)
             continue
         if pages.kind_at(path) is not None:
             continue
@@ -40,7 +40,9 @@ def unused_settings(subject: CheckContext) -> Iterator[Finding]:
     """Report each setting in config.yaml that only a user's Git configuration may have."""
     if subject.snapshot.config.semantic_model:
         line = next(iter(subject.lines_of(CONFIG, "semantic_model")), 1)
-        yield Finding("MEM512", CONFIG, line, "semantic_model is not used: a repository must not name a model", _MODEL)
+        yield Finding(
+            "MEM512", CONFIG, line, "memctl does not use semantic_model: a repository must not name a model", _MODEL
+        )
 
 
 def overdue_commits(subject: CheckContext) -> Iterator[Finding]:
@@ -62,4 +64,4 @@ def special_files(subject: CheckContext, path: str) -> Iterator[Finding]:
 def _hint(path: str) -> str:
     if path.partition("/")[0] in BY_FOLDER:
         return "a record's file name must begin with its id and end in .md: rename it with `git mv`, or delete it"
-    return "move it out of the memory, or delete it"
+    return "move the file out of the memory, or delete it"

@@ -31,11 +31,11 @@ def replacements(subject: CheckContext) -> Iterator[Finding]:
     for record in subject.snapshot.records:
         if record.superseded_by and record.status != "superseded" and "superseded" in record.kind.statuses:
             line = subject.line_of(record.path, "status")
-            message = f"status is {record.status}, but {record.superseded_by[0]} supersedes it"
-            yield Finding("MEM402", record.path, line, message, "`memctl check --fix` sets it to superseded")
+            message = f"the status is {record.status}, but {record.superseded_by[0]} supersedes this record"
+            yield Finding("MEM402", record.path, line, message, "`memctl check --fix` sets the status to superseded")
         elif record.status == "superseded" and not record.superseded_by:
             line = subject.line_of(record.path, "status")
-            yield Finding("MEM403", record.path, line, "status is superseded, but superseded_by is empty")
+            yield Finding("MEM403", record.path, line, "the status is superseded, but superseded_by names no record")
 
 
 def completion(subject: CheckContext) -> Iterator[Finding]:
@@ -48,13 +48,18 @@ def completion(subject: CheckContext) -> Iterator[Finding]:
                 record.path,
                 line,
                 "the state is 100 % complete, but its status is still active",
-                f"`memctl resolve {record.id}`",
+                f"`memctl resolve {record.id}` marks it as done",
             )
         for identifier in record.blocked_by:
             other = subject.by_id.get(identifier)
             if other is not None and not other.is_open:
                 line = subject.line_of(record.path, "blocked_by", identifier)
-                yield Finding("MEM407", record.path, line, f"blocked_by: {identifier} is {other.status}")
+                yield Finding(
+                    "MEM407",
+                    record.path,
+                    line,
+                    f"blocked_by: {identifier} is {other.status}, so it blocks nothing any more",
+                )
 
 
 def declared_completion(subject: CheckContext) -> Iterator[Finding]:
@@ -67,7 +72,7 @@ def declared_completion(subject: CheckContext) -> Iterator[Finding]:
             if severe:
                 line = subject.line_of(page.path, "completion_percentage")
                 issues = f"{', '.join(severe[:3])} {'are' if len(severe) > 1 else 'is'} open"
-                message = f"{page.id} is marked as finished, but {issues}"
+                message = f"{page.id} is 100 % complete, but {issues}"
                 yield Finding("MEM405", page.path, line, message)
 
 
@@ -78,4 +83,6 @@ def overview(subject: CheckContext) -> Iterator[Finding]:
     if project is not None and number >= MANY_RECORDS:
         line = subject.line_of(project.path, "timestamp")
         message = f"§1.0 was last written or reviewed at {project.timestamp}, {number:,} records ago"
-        yield Finding("MEM408", project.path, line, message, "correct the page if necessary, then `memctl review §1.0`")
+        yield Finding(
+            "MEM408", project.path, line, message, "correct the page if necessary, then run `memctl review §1.0`"
+        )

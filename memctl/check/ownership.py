@@ -34,7 +34,7 @@ def answered_handoffs(subject: CheckContext) -> Iterator[Finding]:
         return
     for contradiction in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
         path = contradiction.handoff.record.path
-        hint = "`memctl handoff recover` sets ownership as the record says; add `--remote NAME` for a remote's"
+        hint = "`memctl handoff recover` sets the owner as the handoff says; with `--remote NAME` at that remote, too"
         yield Finding("MEM602", path, subject.line_of(path, "status"), contradiction.problem, hint)
 
 
@@ -67,5 +67,6 @@ def _code(subject: CheckContext, staged: StagedWork) -> Iterator[Finding]:
 
 
 def _finding(held: Ownership, path: str, line: int, names: str) -> Finding:
-    hint = f"ask {held.owner_agent_id} to release it, or `memctl own acquire {held.section_id} --force --reason WHY`"
+    hint = f"ask {held.owner_agent_id} to release the section, or take it over: "
+    hint += f"`memctl own acquire {held.section_id} --force --reason WHY`"
     return Finding("MEM601", path, line, f"{names}{held.description}", hint)

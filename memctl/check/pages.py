@@ -16,7 +16,7 @@ from memctl.text import headings, markdown
 
 _TOLERANCE = 5  # percentage points between declared and mean status; rules.md#levels-of-pages
 _FEW = 10  # records; the pages of details of a smaller memory may be short
-_RENUMBER = "`memctl renumber` gives the later one another number"
+_RENUMBER = "`memctl renumber` gives the later page or heading another number"
 
 
 def readable(subject: CheckContext) -> Iterator[Finding]:
@@ -33,14 +33,14 @@ def numbers(subject: CheckContext) -> Iterator[Finding]:
     for page in subject.snapshot.outline.pages:
         if page.id in holders:
             line = subject.line_of(page.path, "id")
-            yield Finding("MEM302", page.path, line, f"{page.id} is also the id of {holders[page.id]}", _RENUMBER)
+            yield Finding("MEM302", page.path, line, f"{holders[page.id]} has the id {page.id}, too", _RENUMBER)
         holders.setdefault(page.id, page.path)
     for page in subject.snapshot.outline.details:
         start = subject.body_line(page.path, page.body)
         for part in pages.numbered_headings(page):
             place = f"{page.path}:{start + part.line - 1}"
             if part.id in holders:
-                message = f"{part.id} is also the number of the heading at {holders[part.id]}"
+                message = f"the heading at {holders[part.id]} has the number {part.id}, too"
                 yield Finding("MEM302", page.path, start + part.line - 1, message, _RENUMBER)
             holders.setdefault(part.id, place)
 
@@ -73,7 +73,10 @@ def status(subject: CheckContext) -> Iterator[Finding]:
         return
     if round(abs(project.completion_percentage - mean), 6) > _TOLERANCE:
         line = subject.line_of(project.path, "completion_percentage")
-        message = f"the page says {project.completion_percentage} %, but the mean of the sections is {mean:.0f} %"
+        message = (
+            f"the project's page says {project.completion_percentage} % complete, but the mean of the sections is "
+            f"{mean:.0f} %"
+        )
         yield Finding("MEM305", project.path, line, message)
 
 
@@ -88,7 +91,13 @@ def contents(subject: CheckContext) -> Iterator[Finding]:
         missing = [name for name in ("goal", "priorities") if not fields.get(name)]
         missing += ["completion_percentage"] if outline.percentage is None else []
         if missing:
-            yield Finding("MEM311", outline.project.path, 1, f"the page lacks {', '.join(missing)}")
+            yield Finding(
+                "MEM311",
+                outline.project.path,
+                1,
+                f"the project's page lacks {', '.join(missing)}",
+                "`memctl project set` sets them",
+            )
     elif outline.pages and not any(fault.path == pages.PROJECT_PATH for fault in outline.faults):
         yield Finding("MEM311", pages.PROJECT_PATH, 1, "project.md is missing", "`memctl project set` creates it")
     for page in outline.pages:
@@ -97,8 +106,8 @@ def contents(subject: CheckContext) -> Iterator[Finding]:
             number = next((n for n, (_, outside) in enumerate(lines) if not outside), None)
             if number is not None:
                 line = subject.body_line(page.path, page.body) + number
-                message = f"a page of level {page.kind.level} must have no block of code"
-                yield Finding("MEM312", page.path, line, message, "move it to a page of details (level 3)")
+                message = f"a page of level {page.kind.level} must not contain a block of code"
+                yield Finding("MEM312", page.path, line, message, "move the code to a page of details (level 3)")
 
 
 def lengths(subject: CheckContext) -> Iterator[Finding]:
@@ -134,7 +143,7 @@ def stale_documents(subject: CheckContext) -> Iterator[Finding]:
             message = f"the template can't be rendered: {error.why}"
             yield Finding("MEM308", error.path, error.line, message, error.hint or "")
     for path in comparisons.by_hand:
-        hint = "move the edit to its record or page, then `memctl render --force`"
+        hint = "make the edit in the record or page that the document shows, then run `memctl render --force`"
         yield Finding("MEM309", path, 1, "the document was edited by hand", hint)
     if not subject.has_documents:
         return
@@ -146,19 +155,29 @@ def stale_documents(subject: CheckContext) -> Iterator[Finding]:
         old = documents.current_text(subject.snapshot, path)
         if old is not None and generated_header.is_earlier(old, text):
             message = "an earlier version of memctl rendered this document"
-            yield Finding("MEM313", path, 1, message, "`memctl render` renders it again")
+            yield Finding("MEM313", path, 1, message, "`memctl render` renders the document again")
             continue
-        message = "the document is missing" if old is None else "the document differs from the memory"
-        yield Finding(stale, path, _differs_at(old, text), message, "`memctl render` renders it")
+        message = (
+            "the document is missing"
+            if old is None
+            else "the document differs from the records and pages that it shows"
+        )
+        yield Finding(stale, path, _differs_at(old, text), message, "`memctl render` renders the document")
     if comparisons.sources_earlier:
         message = "an earlier version of memctl rendered this document"
-        yield Finding("MEM313", f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it again")
+        yield Finding("MEM313", f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders the document again")
     elif comparisons.sources_stale:
-        message = "the list of files is out of date"
-        yield Finding(stale, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")
+        message = "the list of source files is out of date"
+        yield Finding(stale, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders the document")
     subject.renderer.remember()
     for path in comparisons.orphans:
-        yield Finding(orphan, path, 1, "the document's page no longer exists", "`memctl render` deletes the document")
+        yield Finding(
+            orphan,
+            path,
+            1,
+            "the page that this document shows no longer exists",
+            "`memctl render` deletes the document",
+        )
 
 
 def _differs_at(old: str | None, new: str) -> int:

@@ -34,8 +34,8 @@ def identities(subject: CheckContext) -> Iterator[Finding]:
         for value, records in holders.items():
             for record in records[1:]:
                 line = subject.line_of(record.path, key)
-                hint = "`memctl renumber` gives the later record another one" if key == "id" else ""
-                yield Finding(code, record.path, line, f"{key}: {value} is also used by {records[0].path}", hint)
+                hint = "`memctl renumber` gives the later record another id" if key == "id" else ""
+                yield Finding(code, record.path, line, f"{key}: {records[0].path} has the same {key}, {value}", hint)
 
 
 def links(subject: CheckContext) -> Iterator[Finding]:
@@ -49,7 +49,7 @@ def links(subject: CheckContext) -> Iterator[Finding]:
             continue
         if not subject.snapshot.faults:  # the parent may be a record that can't be read
             line = subject.line_of(record.path, "parent_memory_id")
-            message = f"parent_memory_id: there is no record with memory_id {record.parent_memory_id}"
+            message = f"parent_memory_id: there is no record with the memory_id {record.parent_memory_id}"
             yield Finding("MEM106", record.path, line, message)
     for record in subject.linked:
         for relation, other_end in OTHER_END.items():
@@ -66,10 +66,10 @@ def _link(subject: CheckContext, record: Record, relation: str, other_end: str, 
             yield Finding("MEM106", record.path, line, f"{relation}: there is no record {identifier}", hint)
     elif record.id not in getattr(other, other_end) and not set(record.aliases) & set(getattr(other, other_end)):
         line = subject.line_of(record.path, relation, identifier)
-        message = f"{relation}: {other.id} does not have {record.id} under {other_end}"
-        hint = "`memctl check --fix` adds it"
+        message = f"{relation}: the link to {other.id} is one-sided: {other.id} lacks {record.id} under {other_end}"
+        hint = "`memctl check --fix` adds the other side of the link"
         if (meant := subject.snapshot.link_target_by_alias(record, identifier, other_end)) is not None:
-            hint = f"{meant.id}, formerly {identifier}, has it: `memctl renumber` corrects the link"
+            hint = f"{meant.id} is meant, formerly {identifier}: `memctl renumber` corrects the link"
         yield Finding("MEM107", record.path, line, message, hint)
 
 
@@ -88,7 +88,7 @@ def circles(subject: CheckContext) -> Iterator[Finding]:
     for key, graph in graphs.items():
         for circle in circles_in(graph):
             record = subject.by_id[circle[0]]
-            message = f"{key}: {' -> '.join([*circle, circle[0]])}"
+            message = f"{key}: the links form a circle: {' -> '.join([*circle, circle[0]])}"
             field = key if key not in OTHER_END or getattr(record, key) else OTHER_END[key]  # one end may be missing
             yield Finding("MEM108", record.path, subject.line_of(record.path, field), message)
 
@@ -160,14 +160,18 @@ def _with_former_ids(subject: CheckContext, text: str) -> str:
 def _change_finding(subject: CheckContext, record: Record, old: Record, old_body: str) -> Finding:
     if old.title != record.title:
         line = subject.line_of(record.path, "title")
-        return Finding("MEM109", record.path, line, f"the accepted title was {old.title!r}")
+        return Finding(
+            "MEM109", record.path, line, f"the title was changed; when the decision was accepted, it was {old.title!r}"
+        )
     body = subject.snapshot.body(record)
     before, now = old_body.split("\n"), body.split("\n")
     number = next((n for n, (one, other) in enumerate(zip(before, now, strict=False)) if one != other), len(now) - 1)
     last = subject.snapshot.read(record.path).count("\n") or 1
     line = min(subject.body_line(record.path, body) + number, last)
     heading = next((h for h in reversed(now[: number + 1]) if h.startswith("## ")), "## text")
-    return Finding("MEM109", record.path, line, f"{heading[3:]} differs from the accepted text")
+    return Finding(
+        "MEM109", record.path, line, f"the text below {heading[3:]} was changed after the decision was accepted"
+    )
 
 
 def sizes(subject: CheckContext) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ def code_of_pages(subject: CheckContext) -> Iterator[Finding]:
             yield _missing_code(subject, "MEM201", page.path, line, message, reference.reference, renamed)
         elif reference.state == freshness.AMBIGUOUS:
             some = ", ".join(reference.paths[:4]) + (" …" if len(reference.paths) > 4 else "")
-            yield Finding("MEM202", page.path, line, f"{reference.reference} may mean any of {some}")
+            yield Finding("MEM202", page.path, line, f"{reference.reference} matches several files: {some}")
         elif not reference.line and reference.paths[0] != reference.reference:
             beyond.append((page.path, reference.reference, reference.paths[0]))
     yield from _missing_lines(subject, beyond)
@@ -79,7 +79,7 @@ def sections(subject: CheckContext) -> Iterator[Finding]:
         if marker and not marker.startswith("§4.") and not subject.has_marker(marker):
             line = subject.line_of(record.path, "section")
             yield Finding(
-                "MEM205", record.path, line, f"section: {marker} does not exist", _suggest_marker(subject, marker)
+                "MEM205", record.path, line, f"section: there is no section {marker}", _suggest_marker(subject, marker)
             )
 
 
@@ -92,7 +92,9 @@ def mentions_of_pages(subject: CheckContext) -> Iterator[Finding]:
             if mention.text.startswith("§"):
                 if not subject.has_marker(mention.text):
                     hint = _suggest_marker(subject, mention.text)
-                    yield Finding("MEM205", page.path, mention.line, f"{mention.text} does not exist", hint)
+                    yield Finding(
+                        "MEM205", page.path, mention.line, f"there is no section or heading {mention.text}", hint
+                    )
             elif not subject.has_id(mention.text):
                 hint = subject.near(mention.text, subject.by_id)
                 yield Finding("MEM206", page.path, mention.line, f"there is no record {mention.text}", hint)
@@ -118,7 +120,7 @@ def _dangling(subject: CheckContext, mention: Mention, has_pages: bool) -> str |
             return None
         return f"{text} matches no file of the repository"
     if text.startswith("§"):
-        return f"{text} does not exist" if has_pages and not subject.has_marker(text) else None
+        return f"there is no section or heading {text}" if has_pages and not subject.has_marker(text) else None
     return None if subject.has_id(text) else f"there is no record {text}"
 
 
@@ -128,7 +130,13 @@ def suspects(subject: CheckContext) -> Iterator[Finding]:
         for drift in freshness.changed_files(subject.snapshot, page):
             line = subject.line_of(page.path, "reviewed", drift.stamped)
             message = f"{drift.path} has changed since {page.id} was reviewed"
-            yield Finding("MEM208", page.path, line, message, f"read the page again, then `memctl review {page.id}`")
+            yield Finding(
+                "MEM208",
+                page.path,
+                line,
+                message,
+                f"read the page again, correct it if necessary, then run `memctl review {page.id}`",
+            )
 
 
 def globs(subject: CheckContext) -> Iterator[Finding]:
@@ -155,7 +163,7 @@ def for_other_code(subject: CheckContext, findings: Sequence[Finding]) -> list[F
     if len(missing) < _FEW or any(finding.is_demoted for finding in missing) or _has_some_code(subject):
         return list(findings)
     message = f"none of {len(missing):,} references to code matches a file of this repository"
-    hint = "is this a copy of another project's memory? `memctl demo` also makes the example's code"
+    hint = "the memory may be a copy of another project's; `memctl demo` makes the example with its code"
     rest = [finding for finding in findings if finding.code not in MISSING_CODE]
     return [*rest, Finding("MEM210", CONFIG, 1, message, hint)]
 

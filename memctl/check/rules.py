@@ -47,7 +47,7 @@ RULES = _rules(
     ),
     (
         "MEM104", "duplicate-id", ERROR, "Two records have the same id.",
-        "Two clones assigned it on the same day. References to the id are ambiguous until `memctl renumber` gives one"
+        "Two clones used the id on the same day. References to the id are ambiguous until `memctl renumber` gives one"
         " of the records another id.",
     ),
     (
@@ -65,7 +65,8 @@ RULES = _rules(
     ),
     (
         "MEM108", "circular-link", ERROR, "Records supersede, block or contain each other in a circle.",
-        "No record of a circle can be current. Remove the link that is wrong.",
+        "Records that supersede each other are all outdated, records that block each other can never begin. Remove"
+        " the link that is wrong: `memctl link A B --as RELATION --remove`.",
     ),
     (
         "MEM109", "accepted-decision-changed", ERROR, "The text of an accepted decision was changed.",
@@ -74,8 +75,8 @@ RULES = _rules(
     ),
     (
         "MEM110", "credential", ERROR, "A file of the memory contains what looks like a credential.",
-        "Git keeps it for ever once it is committed. `memctl redact FILE` removes it from the memory and from memctl's"
-        " caches. Revoke the credential in any case.",
+        "Git keeps a credential for ever once it is committed. `memctl redact FILE` removes it from the memory and"
+        " memctl's caches. Revoke the credential in any case.",
     ),
     (
         "MEM111", "oversize-record", WARNING, "A record is too long.",
@@ -84,16 +85,18 @@ RULES = _rules(
     ),
     (
         "MEM112", "control-character", WARNING, "A record or page has a control character.",
-        "A terminal that shows the file may obey it, and hide or replace text. memctl writes none. Delete it.",
+        "A terminal that shows the file may obey the character, and hide or replace text. Delete the character.",
     ),
     (
         "MEM113", "unsearched-file", WARNING, "A file of the memory can't be searched for credentials.",
-        "It is too large for memctl, or not UTF-8 text. Search it yourself, or keep it outside of the memory.",
+        "The file is too large for memctl, or not UTF-8 text. Look for credentials in it yourself, or move it out of"
+        " the memory.",
     ),
     (
         "MEM114", "decision-without-reason", INFO, "A decision does not say why it was made.",
-        "Later nobody can tell whether it is still right. `memctl edit ID --allow-accepted --rationale WHY` adds the"
-        " reason. Alternatives, the context or a sentence with `because` also count as a reason.",
+        "Without the reason nobody can tell later whether the decision is still right. `memctl edit ID"
+        " --allow-accepted --rationale WHY` adds the reason. Alternatives, the context or a sentence with `because`"
+        " also count as a reason.",
     ),
     (
         "MEM115", "undecided-decision", WARNING, "An accepted decision has words that leave it open.",
@@ -126,7 +129,8 @@ RULES = _rules(
     ),
     (
         "MEM205", "unknown-marker", ERROR, "A § marker names a section or heading that does not exist.",
-        "It never existed, or was removed or renumbered. `memctl index` shows the markers.",
+        "The section or heading was removed or renumbered, or the marker is misspelled. `memctl index` lists all"
+        " markers.",
     ),
     (
         "MEM206", "unknown-id", ERROR, "A page names a record that does not exist.",
@@ -134,7 +138,8 @@ RULES = _rules(
     ),
     (
         "MEM207", "dangling-mention", WARNING, "The text of a record names a marker or an id that does not exist.",
-        "The text may be older than a change that removed the marker or record. Correct it if it is a typing error.",
+        "The text may be older than a change that removed the marker or record. Correct the mention if it is a"
+        " typing error.",
     ),
     (
         "MEM208", "suspect-page", WARNING, "Code that a page refers to has changed since the page was reviewed.",
@@ -146,8 +151,9 @@ RULES = _rules(
     ),
     (
         "MEM210", "absent-code", ERROR, "None of the code that the memory refers to is in this repository.",
-        "The memory belongs to other code; it may be a copy of `.memory.example`, whose code `memctl demo` makes. Move"
-        " it to its repository, or correct its references. `--select MEM201,MEM203,MEM209` lists them.",
+        "The memory belongs to other code: it may be a copy of `.memory.example`, whose code `memctl demo` makes. Move"
+        " the memory to the repository of its code, or correct its references. `memctl check --select"
+        " MEM201,MEM203,MEM209` lists them.",
     ),
     # Hierarchy
     (
@@ -160,14 +166,14 @@ RULES = _rules(
     ),
     (
         "MEM303", "section-without-details", INFO, "A section has no page of details.",
-        "Details (level 3) belong below every section. `memctl detail add TITLE --section §2.N` adds a page.",
+        "Every section should have a page of details (level 3). `memctl detail add TITLE --section §2.N` adds a page.",
     ),
     (
         "MEM304", "details-without-section", ERROR, "A page of details belongs to a section that does not exist.",
-        "`memctl detail edit §3.N --section §2.N` moves it to another section.",
+        "`memctl detail edit §3.N --section §2.N` moves the page to another section.",
     ),
     (
-        "MEM305", "status-mismatch", WARNING, "The project's status differs from the mean of its sections.",
+        "MEM305", "status-mismatch", WARNING, "The project's percentage differs from the mean of its sections.",
         "The declared percentage may differ by at most 5 points from the weighted mean of the sections. Correct the"
         " percentage of the project or of a section.",
     ),
@@ -183,11 +189,13 @@ RULES = _rules(
     ),
     (
         "MEM308", "stale-document", ERROR, "A rendered document differs from the memory, or is missing.",
-        "A record or page was edited by hand, or merged without the document. `memctl render` renders it again.", True,
+        "A record or page was edited by hand, or merged without the document. `memctl render` renders the document"
+        " again.", True,
     ),
     (
         "MEM309", "edited-document", ERROR, "A rendered document was edited by hand.",
-        "The next rendering would lose the edit. Move it to its record or page, then run `memctl render --force`.",
+        "The next rendering would lose the edit. Make it in the record or page that the document shows, then run"
+        " `memctl render --force`.",
     ),
     (
         "MEM310", "orphaned-document", ERROR, "A rendered document belongs to a page that no longer exists.",
@@ -203,7 +211,8 @@ RULES = _rules(
     ),
     (
         "MEM313", "document-of-earlier-memctl", WARNING, "A rendered document has the layout of an earlier memctl.",
-        "The memory itself is correct. `memctl render` renders it again, and so does the next write that changes it.",
+        "The records are correct. `memctl render` renders the document again, and so does the next write that"
+        " changes it.",
         True,
     ),
     (
@@ -215,31 +224,34 @@ RULES = _rules(
     # Lifecycle
     (
         "MEM401", "expired", WARNING, "An open record has expired.",
-        "Packs leave it out. Archive it with `memctl archive`, or give it another `expires_at`.",
+        "Packs leave the record out. `memctl archive ID` archives it, `memctl edit ID --expires TIME` sets another"
+        " date.",
     ),
     (
-        "MEM402", "superseded-and-open", ERROR, "A record that another one supersedes does not have that status.",
-        "Readers would take it for current. Its status must be `superseded`.", True,
+        "MEM402", "superseded-and-open", ERROR,
+        "A record that another one supersedes does not have the status `superseded`.",
+        "Readers would take the record for current.", True,
     ),
     (
         "MEM403", "superseded-by-nothing", WARNING, "A record's status is superseded, but no record supersedes it.",
-        "`memctl supersede OLD NEW` links it to its successor. Without a successor, give it another status.",
+        "`memctl supersede OLD NEW` links the record to its successor. Without a successor, give it another status.",
     ),
     (
         "MEM404", "future-timestamp", WARNING, "A record's timestamp is in the future.",
         "A clock was wrong, or the date is misspelled. Until that date, the record is listed before all others.",
     ),
     (
-        "MEM405", "finished-with-issues", WARNING, "A section is marked as finished, but has severe open issues.",
+        "MEM405", "finished-with-issues", WARNING,
+        "A section is 100 % complete, but has open issues of severity critical or high.",
         "Resolve the issues, or correct the section's percentage.",
     ),
     (
         "MEM406", "finished-but-active", INFO, "A state is 100 % complete, but still active.",
-        "`memctl resolve ID` marks it as done.",
+        "`memctl resolve ID` marks the state as done.",
     ),
     (
         "MEM407", "blocked-by-closed", INFO, "An open record is blocked by a closed one.",
-        "Nothing blocks it any more. `memctl link A B --as blocked_by --remove` removes the link.",
+        "The closed record blocks nothing any more. `memctl link A B --as blocked_by --remove` removes the link.",
     ),
     (
         "MEM408", "aged-overview", WARNING, "Many records were added since the project's page was last reviewed.",
@@ -249,42 +261,46 @@ RULES = _rules(
     # Files
     (
         "MEM501", "foreign-file", WARNING, "The memory has a file that memctl does not know.",
-        "memctl does not find a record whose file was renamed. Files that are not memctl's belong elsewhere.",
+        "If it is a record whose file was renamed, give the file its old name: memctl does not find the record"
+        " otherwise. Move other files out of the memory.",
     ),
     (
         "MEM502", "not-a-file", ERROR, "The memory has a symbolic link or another special file.",
-        "memctl reads only regular files. Replace it with a copy of its target.",
+        "memctl reads only regular files. Replace the link with a copy of its target.",
     ),
     (
-        "MEM503", "ignore-without-reason", WARNING, "A line of check_ignore has no reason, or names no rule.",
+        "MEM503", "ignore-without-reason", WARNING,
+        "A line of check_ignore in config.yaml has no reason, or names no rule.",
         "Write `CODE PATTERN: reason`, so that others can tell later whether the reason still holds.",
     ),
     (
-        "MEM504", "unused-ignore", INFO, "A line of check_ignore matches no finding.",
-        "The finding no longer exists. Delete the line.",
+        "MEM504", "unused-ignore", INFO, "A line of check_ignore in config.yaml matches no finding.",
+        "The finding that the line was for is gone. Delete the line.",
     ),
     (
         "MEM505", "invalid-checkpoint", ERROR, "A checkpoint can't be read.",
-        "Nobody can resume from it or save the next one. memctl never changes a checkpoint: restore the file with Git.",
+        "Nobody can resume from the checkpoint or save the next one. memctl never changes a checkpoint: restore the"
+        " file with Git.",
     ),
     (
         "MEM506", "checkpoints-at-once", WARNING, "The two newest checkpoints of a workflow have the same version.",
-        "Two clones saved at the same time, and neither is newer. `memctl checkpoint save --base ID` continues from one"
-        " of them; copy what you need from the other by hand.",
+        "Two clones saved a checkpoint at the same time, and neither is newer. `memctl checkpoint save --base ID`"
+        " continues from one of them; copy what you need from the other by hand.",
     ),
     (
         "MEM507", "invalid-session-page", ERROR, "The page of a session, or the list of its files, can't be read.",
-        "No list shows it, and a later summary of the session is refused. Correct the file, or restore it with Git.",
+        "No list shows the session, and memctl refuses to summarize it again. Correct the file, or restore it with"
+        " Git.",
     ),
     (
-        "MEM508", "doubled-session", ERROR, "Two pages have the same session_id.",
-        "A page was copied. The name of a page's file must be its session_id: delete the copy, or give it another"
-        " session_id and rename its file.",
+        "MEM508", "doubled-session", ERROR, "Two session pages have the same session_id.",
+        "A page was copied. The file of a session's page must be named after its session_id: delete the copy, or"
+        " give it another session_id and rename its file.",
     ),
     (
         "MEM509", "path-outside", ERROR, "A path among the project's files leads out of the repository.",
-        "An agent that resumes the work would read or write there. A session's page must list files outside of the"
-        " project under a separate heading; a checkpoint must not list them.",
+        "An agent that resumes the work would read or write outside of the project. A session's page must list files"
+        " outside of the project under a separate heading; a checkpoint must not list them.",
     ),
     (
         "MEM510", "lost-file-list", ERROR, "The page of a session or the list of its files is missing.",
@@ -302,8 +318,8 @@ RULES = _rules(
     ),
     (
         "MEM513", "overdue-commit", WARNING, "A change has been pending for over an hour.",
-        "Nobody else sees it, and Git does not have its text. `memctl commit` commits it, or says what prevents that."
-        " Changes made with --no-commit, and those during a merge or rebase, are not reported.",
+        "Other clones don't see the change, and Git does not have its text. `memctl commit` commits it, or says what"
+        " prevents that. Changes made with --no-commit, and those during a merge or rebase, are not reported.",
     ),
     # Agents
     (

@@ -141,7 +141,9 @@ def codes(prefixes: Iterable[str]) -> set[str]:
     for prefix in prefixes:
         meant = {code for code, rule in RULES.items() if code.startswith(prefix.upper()) or rule.name == prefix}
         if not meant:
-            raise MemctlError(f"there is no rule {prefix!r}", "`memctl check --explain all` lists the rules", USAGE)
+            raise MemctlError(
+                f"`memctl check` has no rule {prefix!r}", "`memctl check --explain all` lists the rules", USAGE
+            )
         result |= meant
     return result
 
@@ -183,10 +185,20 @@ def _ignore_findings(lines: Iterable[IgnoreLine], used: set[IgnoreLine], wanted:
         meant = {code for code in RULES if code.startswith(line.code)}
         if not line.reason or not meant:
             words = f"{line.code} {line.pattern}" if line.reason == "" else line.code
-            fault = "has no reason" if not line.reason else "is not a rule"
+            fault = (
+                "has no reason; write `CODE PATTERN: reason`"
+                if not line.reason
+                else "is not the code or name of a rule"
+            )
             yield Finding("MEM503", line.path, line.line, f"{KEY}: {words} {fault}")
         elif line not in used and meant <= wanted:
-            yield Finding("MEM504", line.path, line.line, f"{KEY}: {line.code} has no finding here")
+            yield Finding(
+                "MEM504",
+                line.path,
+                line.line,
+                f"{KEY}: this line for {line.code} matches no finding",
+                "delete the line",
+            )
 
 
 def _settings_lines(subject: CheckContext) -> Iterator[IgnoreLine]:

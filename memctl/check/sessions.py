@@ -45,7 +45,7 @@ def _read(subject: CheckContext, path: str) -> Generator[Finding, None, SessionP
             message = f"{fault.field}: {fault.message}" if fault.field else fault.message
             code, hint = _CODES.get(fault.about, "MEM507"), ""
             if fault.field == "session_id" and (other := _other_of(subject, path)):
-                code, hint = "MEM508", f"{other} also has that session_id"
+                code, hint = "MEM508", f"{other} has the same session_id"
             yield Finding(code, path, fault.line, message, hint)
     except OSError:
         pass  # `files.unknown_files` reports it
@@ -67,16 +67,24 @@ def _trails(subject: CheckContext, pages_by_path: dict[str, SessionPage]) -> Ite
     for path, page in pages_by_path.items():
         if session_page.is_page(path) and page.trail and page.trail not in names:
             line = subject.line_of(path, session_page.TRAIL)
-            hint = "restore it with Git: it has the paths of all files of the session"
+            hint = f"restore {page.trail} with Git: it has the paths of all files of the session"
             yield Finding("MEM510", path, line, f"{page.trail} is missing", hint)
         elif session_page.is_trail(path):
             owner = session_page.path_of(page.id)
             if owner not in names:
                 hint = "restore the page with Git, or delete the list"
-                yield Finding("MEM510", path, 1, f"the page {owner} of this list is missing", hint)
+                yield Finding(
+                    "MEM510",
+                    path,
+                    1,
+                    f"the session's page {owner}, to which this list of files belongs, is missing",
+                    hint,
+                )
             elif owner in pages_by_path and not pages_by_path[owner].trail:
-                hint = "delete the list, which a merge left"
-                yield Finding("MEM510", path, 1, f"the page {owner} does not refer to this list", hint)
+                hint = "delete this list, which a merge has left"
+                yield Finding(
+                    "MEM510", path, 1, f"the session's page {owner} does not link to this list of files", hint
+                )
 
 
 def checkpoints(subject: CheckContext) -> Iterator[Finding]:
@@ -92,7 +100,10 @@ def checkpoints(subject: CheckContext) -> Iterator[Finding]:
     for versions in numbers.values():
         first, *others = sorted(versions, reverse=True)
         twins = [other for other in others if other.version == first.version]
-        yield from (Finding("MEM506", twin.path, 1, f"{first.id} has the same version") for twin in twins)
+        yield from (
+            Finding("MEM506", twin.path, 1, f"the checkpoint {first.id} of the same workflow has the same version")
+            for twin in twins
+        )
 
 
 def _checkpoint(subject: CheckContext, path: str) -> Generator[Finding, None, Checkpoint | None]:
@@ -117,4 +128,4 @@ def _paths_outside(subject: CheckContext, path: str, listed: list[str]) -> Itera
     lines = (subject.text(path) or "").split("\n") if wrong else []
     for name in wrong:
         line = next((number for number, text in enumerate(lines, start=1) if name in text), 1)
-        yield Finding("MEM509", path, line, f"{name} must be a path inside the repository")
+        yield Finding("MEM509", path, line, f"{name} leads out of the repository")

@@ -137,8 +137,8 @@ def export_folder(
         file = decisions.file(record)
         other = written.setdefault(file, record)
         if other is not record:
-            hint = "select one of them with a filter, or delete one"
-            raise MemctlError(f"{other.id} and {record.id} would both be written to {file}", hint)
+            hint = "export only one of them: select it with an option such as --tag"
+            raise MemctlError(f"the decisions {other.id} and {record.id} would both be written to {file}", hint)
     last = _last_exports(memory)
     found = []
     for file, record in sorted(written.items()):
@@ -167,7 +167,7 @@ def write_folder(memory: Memory, folder: Path, exported: Sequence[ExportedFile])
     try:
         files.replace_all(folder, files.prepare(folder, writes), ())
     except MemctlError as error:  # the usual hint says that the next write finishes it, which is true of a memory alone
-        raise MemctlError(error.message, "correct that, then export again") from None
+        raise MemctlError(error.message, "fix the cause, then export again") from None
     now = {f"{folder}/{item.file}": adr_text.digest_of(item.text) for item in exported}
     files.replace_private(memory.private / _EXPORTS, msgspec.json.encode(_last_exports(memory) | now).decode())
 

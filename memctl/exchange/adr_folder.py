@@ -188,8 +188,8 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
     listing = read_folder(folder, links_in)
     if not listing.names:
         raise MemctlError(
-            f"{folder} has no architecture decision records",
-            "their files have names such as 0001-title.md, 001-title.md or adr-001-title.md",
+            f"the folder {folder} has no architecture decision records",
+            "the files must have names such as 0001-title.md, 001-title.md or adr-001-title.md",
         )
     wrong, importable = list(listing.refused), []
     for item in listing.decisions:
@@ -299,7 +299,7 @@ def _faults(target: ImportTarget, item: AdrFile) -> list[str]:
     kept, body = frontmatter.read(text)
     origin = adr_text.read_origin(kept)
     if origin is None or adr_text.file_text(origin, body) != item.text:
-        return [f"{item.file}:1: an export could not write this file again without changing it"]
+        return [f"{item.file}:1: a later `memctl export adr` would change the form of this file"]
     return []
 
 

@@ -427,7 +427,7 @@ def _with_line_feeds(text: str) -> str:
     for number, line in enumerate(lines, start=1):
         differs = number <= len(ends) and ends[number - 1] != ends[0]
         if differs or "\r" in line.removesuffix("\r" if number <= len(ends) else ""):
-            raise FrontMatterError(number, "", "the file mixes CRLF and LF line ends; make them alike")
+            raise FrontMatterError(number, "", "the file mixes CRLF and LF line ends: use only one of them")
     return text.replace("\r\n", "\n")
 
 
@@ -448,7 +448,7 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
     words, start = first.title, text.find(first.title, position, below)
     if start < 0:
         raise FrontMatterError(
-            text.count("\n", 0, position) + 1, "", "the title has more than one line; write it on one"
+            text.count("\n", 0, position) + 1, "", "the title has more than one line: write it on one line"
         )
     title = (start + _numbering(words, file), start + len(words))
     end, spans = _labels(text, below)

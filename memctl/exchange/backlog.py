@@ -22,7 +22,7 @@ from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 
 _FOLDERS = ("tasks", "completed", "archive/tasks", "drafts")  # folders of a project that hold tasks
-_HINT = "name the folder with files such as `task-1 - x.md`"
+_HINT = "give the folder that has files such as `task-1 - x.md`"
 _STATUSES = {
     "to do": "open",
     "in progress": "in-progress",

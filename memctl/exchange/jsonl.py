@@ -37,5 +37,7 @@ def import_json(target: ImportTarget, text: str) -> ImportResult:
     record that has another text is refused.
     """
     return import_items(
-        target, json_objects(text), "correct the lines, or leave out `id` and `memory_id` to get new ones"
+        target,
+        json_objects(text),
+        "correct these lines, or leave out `id` and `memory_id`: memctl then assigns new ones",
     )

@@ -67,9 +67,14 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
     )
     rest = sorted((*unread, *other_lines), key=lambda part: part.line)
     left = "\n\n".join("\n".join(lines[part.line - 1 : part.end]).strip("\n") for part in _merge_adjacent(rest, lines))
-    notes += [f"kept in the text, since no field fits: {places}"] if (places := _places(unread, lines)) else []
+    notes += (
+        [f"memctl knows no field for {places}, and keeps this in the record's text"]
+        if (places := _places(unread, lines))
+        else []
+    )
     notes += [
-        f"line {part.line} begins another {part.kind}, which stays in the text: `memctl import` adds several"
+        f"line {part.line} begins another {part.kind}, which stays in the record's text: `memctl import` adds several "
+        "records"
         for part in others[:_SHOWN]
     ]
     fields = {"title": record.title, **taken, **values, "content": dict(record.content), "body": left}
@@ -80,12 +85,15 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
 def _accept(values: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
     """Return the values that a record of this type may have, and notes on the others."""
     accepted: dict[str, Any] = dict(values.values)
-    notes = [f"{_UNUSED.get(name, name)} is not imported" for name in values.untaken]
+    notes = [f"this value of the file is not imported: {_UNUSED.get(name, name)}" for name in values.untaken]
     moment = accepted.get(labels.MOMENT)
     if moment is not None and not timestamps.is_moment(str(moment)):
-        notes.append(f"invalid time {accepted.pop(labels.MOMENT)!r} is left out")
+        notes.append(f"the time {accepted.pop(labels.MOMENT)!r} is not valid, and is left out")
     if kind is not DECISION and "status" in accepted and accepted["status"] not in kind.statuses:
-        notes.append(f"unknown status {accepted.pop('status')!r} is left out; it may be {', '.join(kind.statuses)}")
+        notes.append(
+            f"the status {accepted.pop('status')!r} is unknown, and is left out; a status is one of "
+            f"{', '.join(kind.statuses)}"
+        )
     return accepted, notes
 
 
@@ -103,10 +111,8 @@ def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[
             kind for kind in KINDS.values() if name in kind.defaults or name in (field.name for field in kind.fields)
         ]
         if name not in own or (others and kind not in others):
-            whose = (
-                f" (that is a field of {' and '.join(indefinite(other.name) for other in others)})" if others else ""
-            )
-            what = "it is left out" if name in ORDER else "it is kept as a key of your own"
+            whose = f" (only {' and '.join(indefinite(other.name) for other in others)} has it)" if others else ""
+            what = "the value is left out" if name in ORDER else "the value is kept under a key of your own"
             notes.append(f"{indefinite(kind.name)} has no field {name!r}{whose}: {what}")
             if name in ORDER:
                 del draft.values[name]
@@ -131,7 +137,9 @@ def _hint_of_other_type(others: Iterable[Statement], kind: Kind) -> list[str]:
     other = next(
         (KINDS[statement.kind] for statement in others if statement.kind in KINDS and statement.kind != kind.name), None
     )
-    return [f"it reads like {indefinite(other.name)}: `memctl {other.verb} --file`"] if other else []
+    return (
+        [f"the text reads like {indefinite(other.name)}, which `memctl {other.verb} --file` records"] if other else []
+    )
 
 
 def _headings(unread: Iterable[Unread]) -> str:
@@ -193,8 +201,9 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
     statements = [(statement, content) for statement in reader.read(text) if (content := as_record(statement))]
     if not statements:
         raise MemctlError(
-            f"{source} has no statement with a label",
-            "labels are `## DECISION: …`, `BUG-12: …`, `Lesson: …`; `memctl learn TITLE --file FILE` records it whole",
+            f"{source} has no labelled text that could be a record",
+            "labels are `## DECISION: …`, `BUG-12: …`, `Lesson: …`; `memctl learn TITLE --file FILE` records the "
+            "whole text",
             USAGE,
         )
     known = {(record.memory_type, comparable(record.title)): record.id for record in target.snapshot.records}
@@ -209,7 +218,7 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
         values, untaken = _accept(content, KINDS[content.type])
         notes += [f"line {statement.line}: {note}" for note in untaken]
         notes += [
-            f"no field of {indefinite(content.type)} fits: {_describe(more)}"
+            f"{indefinite(content.type)} has no field for {_describe(more)}"
             for more in statement.more
             if more.name and content.type == statement.kind and more.line not in links.lines
         ]
@@ -223,7 +232,7 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
         several = len(rest) > 1
         which = f"{len(rest):,} lines, from line {rest[0]} on, are" if several else f"line {rest[0]} is"
         notes.append(f"{which} not imported: no label such as `DECISION:` is above {'them' if several else 'it'}")
-    imported = import_items(target, items, "correct the lines", known=again)
+    imported = import_items(target, items, "correct these lines", known=again)
     noted = [f"{source}: {note}" for note in (*notes, *links.notes, *imported.notes)]
     return msgspec.structs.replace(
         imported, notes=noted, refused=[f"{source}: {message}" for message in imported.refused]
@@ -265,7 +274,7 @@ class _Links:
             names = _NAME.findall(text)
             referenced = [name for name in names if name != number and self._is_there(name)]
             if missing := [name for name in names if name not in referenced]:
-                why = "no record has this name, or several have it"
+                why = "no record or more than one has this name"
                 self.notes.append(f"line {line}: no link to {', '.join(missing)}: {why}")
             if relation == "parent":
                 values |= {"parent": referenced[0]} if referenced else {}

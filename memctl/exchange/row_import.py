@@ -85,7 +85,9 @@ def import_items(
     texts = {row.place: _text(target.memory, row) for row in sound if row.has_id and row.record is not None}
     changed = RowLinks(target.snapshot, sound, noted, canonical).complete()
     other = [row for row in sound if row.place in texts and not _is_same(target, row, texts[row.place])]
-    noted.refused += [f"{row.place}: the memory has another record with the id {row.values['id']}" for row in other]
+    noted.refused += [
+        f"{row.place}: the memory already has a different record with the id {row.values['id']}" for row in other
+    ]
     refuse(noted.refused, hint, is_strict=target.is_strict, is_some=bool(known) or len(sound) > len(other))
     writes = [_write(target.memory, row) for row in sound if row.record is None]
     writes += [rewrite(target.snapshot, record, values) for record, values in changed]
@@ -107,7 +109,7 @@ def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool)
     """
     if refused and (is_strict or not is_some):
         more = [f"… and {len(refused) - _SHOWN:,} more"] if len(refused) > _SHOWN else []
-        hint = "without --strict the rest is imported" if is_some else hint
+        hint = "correct them, or leave out --strict: then all others are imported" if is_some else hint
         raise MemctlError("nothing was imported:\n" + "\n".join([*refused[:_SHOWN], *more]), hint)
 
 
@@ -158,10 +160,10 @@ def _unique(target: ImportTarget, items: Iterable[Row], noted: Problems) -> Iter
         values.setdefault("memory_id", target.memory.imported_memory_id(row.identity))
         repeated = next((n for n in (values.get("id"), values["memory_id"]) if n in rows_by_id), None)
         if repeated is not None and rows_by_id[repeated].draft == row.draft:
-            noted.notes.append(f"{row.place} is skipped: it repeats {rows_by_id[repeated].place}")
+            noted.notes.append(f"{row.place} is skipped: it is the same as {rows_by_id[repeated].place}")
             continue
         if repeated is not None:
-            noted.refused.append(f"{row.place}: {rows_by_id[repeated].place} has another item with this id")
+            noted.refused.append(f"{row.place}: {rows_by_id[repeated].place} has a different item with the same id")
             continue
         rows_by_id[values["memory_id"]] = rows_by_id[values.get("id") or values["memory_id"]] = row
         row.record = by_id.get(str(values.get("id"))) or by_memory_id.get(str(values["memory_id"]))
@@ -182,7 +184,7 @@ def _is_sound(target: ImportTarget, row: Row, noted: Problems) -> bool:
     _, wrong = try_write(target, values, row.draft)
     path = row.values.get("path")
     if not wrong and row.has_id and path is not None and not _is_valid_path(path, row.values["id"]):
-        wrong = [f"path: {path!r} is not the path of {row.values['id']}"]
+        wrong = [f"path: {path!r} can't be the path of {row.values['id']}"]
     noted.refused += [f"{row.place}: {message}" for message in wrong]
     return not wrong
 

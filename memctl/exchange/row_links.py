@@ -93,7 +93,9 @@ class RowLinks:
         names = list(map(one_line, names))
         if names and not self._problems.is_strict:
             add_unresolved(row.values, relation, names)
-            self._problems.notes.append(f"{row.place}: {relation}: not imported: {some(names, _NAMED)}")
+            self._problems.notes.append(
+                f"{row.place}: {relation}: links to records that do not exist are not imported: {some(names, _NAMED)}"
+            )
         else:
             self._problems.refused += [f"{row.place}: {relation}: there is no record {name}" for name in names]
 
@@ -142,7 +144,7 @@ class RowLinks:
         """Add the other end of a link; raises MemctlError if the two records can't have this link."""
         own, other = row.values["id"], self._by_id.get(target)
         if target == own:
-            raise MemctlError(f"{target} links to itself")
+            raise MemctlError(f"the record {target} links to itself")
         if relation in ("supersedes", "superseded_by"):
             if ids.kind_of(target) is not row.draft.kind:
                 raise MemctlError(f"{target} is not {indefinite(row.draft.kind.name)}")
@@ -172,7 +174,7 @@ class RowLinks:
         """
         for relation in (*_CIRCLES, "parent_memory_id"):
             while circle := next((c for c in circles_in(self._graph(relation)) if set(c) & self._new()), None):
-                self._problems.add_link(f"{relation}: {' -> '.join([*circle, circle[0]])} is a circle")
+                self._problems.add_link(f"{relation}: the links form a circle: {' -> '.join([*circle, circle[0]])}")
                 if self._problems.is_strict:
                     break
                 self._unlink(relation, circle[0], circle[1 % len(circle)])

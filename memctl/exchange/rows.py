@@ -66,7 +66,7 @@ class Problems:
         if self.is_strict:
             self.refused.append(text)
         else:
-            self.notes.append(f"{text}: left out")
+            self.notes.append(f"{text}: this is left out")
 
 
 class UnknownValues:
@@ -94,8 +94,8 @@ class UnknownValues:
     def notes(self) -> list[str]:
         """Return a message on each unknown value: its field, how many items have it, and what was used instead."""
         return [
-            f"{field} {value!r} of {quantity(count, 'item')} is unknown: "
-            + (f"{instead} was used instead" if instead else "left out")
+            f"{quantity(count, 'item')} with the unknown {field} {value!r}: "
+            + (f"{instead} was used instead" if instead else "the value was left out")
             for (field, value, instead), count in self._counts.items()
         ]
 
@@ -177,7 +177,7 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
     if isinstance(author := values.get("author"), str) and author.strip():
         values.setdefault("agent_id", one_line(author))
     if not isinstance(body, str) or not isinstance(extra, dict):
-        raise MemctlError("body must be a string, and extra an object with keys that are not memctl's")
+        raise MemctlError("body must be a string, and extra an object whose keys are not those of memctl")
     return Draft(kind=named_kind, values={**extra, **values}, content=_check_content(named_kind, content), body=body)
 
 

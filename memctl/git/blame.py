@@ -40,7 +40,7 @@ def origin(repository: Repository, path: str, line: int, revision: str = "") -> 
     except git.GitFailed as error:
         if "has only" in error.stderr:
             raise MemctlError(
-                f"{path} has no line {line}", "give the number of a line that the file has", USAGE
+                f"the file {path} has no line {line}", "give the number of a line that the file has", USAGE
             ) from None
         if repository.is_partial:
             return LineOrigin("", path, line, is_unknown=True)

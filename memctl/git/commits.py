@@ -36,7 +36,7 @@ class CommitPending(Exception):
     The files that were to be committed stay on the disk as they are.
     """
 
-    def __init__(self, why: str, hint: str = "`memctl commit` makes the commit once that is over") -> None:
+    def __init__(self, why: str, hint: str = "run `memctl commit` once that is over") -> None:
         super().__init__(why)
         self.why = why
         self.hint = hint
@@ -50,7 +50,7 @@ class BranchMoved(CommitPending):
     """Raised if the branch moved while a commit was being made; the caller tries again on the new tip."""
 
     def __init__(self) -> None:
-        super().__init__("somebody else committed at the same moment", "`memctl commit` makes the commit")
+        super().__init__("another process committed at the same moment", "run `memctl commit`")
 
 
 def commit(
@@ -152,7 +152,8 @@ def _check_commit(
     except NoIdentity:
         raise AllPending(
             "Git does not know who you are",
-            "run `git config --global user.name NAME`, the same for `user.email ADDRESS`, then `memctl commit`",
+            "run `git config --global user.name NAME` and `git config --global user.email ADDRESS`, then `memctl "
+            "commit`",
         ) from None
     _refuse_ignored(prepared)
     if hooks:
@@ -168,15 +169,15 @@ def _check_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
         edited_hooks.accept(repository, head)
     elif edited := edited_hooks.find_edited(repository, head):
         raise AllPending(
-            f"{edited}: an agent may not run an edited Git hook, and the commit would run it",
-            "the user's next `memctl commit`, or write with memctl, makes the commit",
+            f"the Git hook {edited}; the commit would run it, and an agent may not run a hook that was edited",
+            "ask the user to run `memctl commit`, which makes the commit",
         )
 
 
 def forbid_if_unsafe(repository: Repository) -> None:
     """Raise CommitPending inside the hook of another commit, and during a merge, rebase or the like."""
     if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing_process()):
-        raise AllPending("another commit is being made (this runs inside a Git hook)")
+        raise AllPending("another commit is being made: memctl was called by a Git hook")
     if operation := repository.under_way():
         raise AllPending(operation + UNDER_WAY)
 
@@ -240,7 +241,7 @@ def _refuse_ignored(prepared: Preparation) -> None:
         where, _, path = rule.rpartition("\t")
         raise CommitPending(
             f"Git ignores {path} ({where})" if path else f"Git ignores {rule}",
-            "remove the ignore rule, or write with --no-commit to keep the memory out of Git",
+            "remove the rule from the ignore file, or write with --no-commit to keep the memory out of Git",
         )
 
 

@@ -46,8 +46,8 @@ def refuse_move(repository: Repository, ref: str) -> None:
     """Raise EditedHook if moving `ref` for an agent would run an edited reference-transaction hook."""
     if edited := find_edited(repository, repository.branch()[1], _REF_HOOKS):
         raise EditedHook(
-            f"{edited}: an agent may not run an edited Git hook, and moving {ref} would run it",
-            "commit the hook, or write something with memctl yourself, which accepts the hook",
+            f"the Git hook {edited}; changing {ref} would run it, and an agent may not run a hook that was edited",
+            "commit the hook; or let the user write something with memctl, which accepts the edited hook",
         )
 
 

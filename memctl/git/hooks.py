@@ -206,7 +206,7 @@ def inspect(file: Path) -> Hook:
     except FileNotFoundError:
         return Hook(file, "nobody's")
     if stat.S_ISDIR(mode):
-        raise MemctlError(f"{file} is a folder, and Git expects a hook there", "move it away first")
+        raise MemctlError(f"{file} is a folder, but Git expects a hook with this name", f"move {file} away first")
     data = file.read_bytes() if file.is_file() else b""
     stamp = _STAMP.search(data)
     if stamp is None or not stat.S_ISREG(mode):
@@ -288,7 +288,9 @@ def _move_aside(file: Path, backup: Path) -> None:
     try:
         os.link(file, backup, follow_symlinks=False)  # a second name first, so that Git finds a hook all the while
     except FileExistsError:
-        raise MemctlError(f"{backup} exists by now: another program changes the hooks", "run this again") from None
+        raise MemctlError(
+            f"another program has just written {backup}, where memctl keeps your hook", "run the command again"
+        ) from None
     except (OSError, NotImplementedError):  # a file system without such links
         os.rename(file, backup)
 

@@ -49,5 +49,5 @@ def describe(lock: Path) -> tuple[str, str]:
     except OSError:
         age = 0.0
     what = "the index" if lock.name == "index.lock" else lock.name.removesuffix(".lock")
-    hint = f"if no git program is running any more, a killed one left the lock: rm '{lock}', then `memctl commit`"
+    hint = f"if no git program is running any more, delete the lock: `rm '{lock}'`, then run `memctl commit`"
     return f"another git process has locked {what} for {age:.0f} s ({lock})", hint

@@ -74,7 +74,7 @@ def commit_tree(
         if "ident" in error.stderr.lower() or "tell me who you are" in error.stderr:
             raise MemctlError(
                 "Git does not know who you are",
-                "run `git config --global user.name NAME`, and the same for `user.email ADDRESS`",
+                "run `git config --global user.name NAME` and `git config --global user.email ADDRESS`",
             ) from None
         raise
     return made.decode().strip()
@@ -116,8 +116,9 @@ def _wait_for_lock(repository: Repository, ref: str, deadline: float) -> None:
         return
     if time.monotonic() > deadline:
         raise MemctlError(
-            f"{ref} has been locked for {_PATIENCE:.0f} s ({_lock_file(repository, ref)})",
-            f"if a git process was killed, try again in {_STALE_AGE:.0f} s, when memctl removes the lock",
+            f"another git process has locked {ref} for {_PATIENCE:.0f} s ({_lock_file(repository, ref)})",
+            f"wait until it ends; if it was killed, run the command again in {_STALE_AGE:.0f} s: memctl removes the "
+            "lock then",
         )
     time.sleep(0.02)
 
@@ -204,8 +205,8 @@ def fetch_with(
                 return "", False
             if not any(words in error.stderr for words in (*_LOCK_MESSAGES, "cannot lock ref")):
                 raise MemctlError(
-                    f"fetching from {remote} failed:\n{error.stderr.strip()}",
-                    "nothing was changed; try `git fetch`",
+                    f"`git fetch` from {remote} failed:\n{error.stderr.strip()}",
+                    f"nothing was changed; run `git fetch {remote}` yourself to see what is wrong",
                 ) from None
             if also:
                 unlocked = [ours for _, ours in also if _removed_stale_lock(repository, ours)]

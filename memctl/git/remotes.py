@@ -79,10 +79,10 @@ def upstream(repository: Repository, branch: str, chosen: str = "") -> Upstream:
         raise MemctlError("this repository has no remote", "`git remote add NAME ADDRESS` adds one")
     if remote not in known or not ref:
         first = "origin" if "origin" in known else known[0]
-        why = f"its upstream is {ref or remote} of this clone" if remote == "." else f"remotes: {names}"
+        why = f"its upstream is {ref or remote} of this clone" if remote == "." else f"the remotes are {names}"
         raise MemctlError(
-            f"{short} has no upstream at a remote ({why})",
-            f"run `git push --set-upstream {first} {short}`, or `memctl sync {first}` if {first} has {short} already",
+            f"the branch {short} has no upstream at a remote ({why})",
+            f"run `git push --set-upstream {first} {short}`, or `memctl sync {first}` if {first} already has {short}",
         )
     return Upstream(branch, remote, ref)
 

@@ -208,7 +208,8 @@ class Repository:
         except (OSError, IndexError):
             last = "COMMIT"
         return MemctlError(
-            f"{ref} is broken: {file} names no commit", f"delete that file, then `git update-ref {ref} {last}`"
+            f"the ref {ref} is damaged: {file} names no commit",
+            f"delete {file}, then run `git update-ref {ref} {last}`",
         )
 
     def resolve(self, revision: str) -> str:
@@ -220,7 +221,7 @@ class Repository:
             return out.decode().strip()
         except git.GitFailed:
             raise MemctlError(
-                f"there is no revision {revision!r} here",
+                f"this repository has no revision {revision!r}",
                 "give a commit, a branch or a tag; `memctl log` lists commits",
             ) from None
 
@@ -379,7 +380,9 @@ def refuse_bare(start: Path) -> None:
     """Raise MemctlError in a bare repository, which has no worktree for a memory."""
     for folder in (start.resolve(), *start.resolve().parents):
         if (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir():
-            raise MemctlError(f"{folder} is a bare repository", "a memory needs a worktree: run memctl in a clone")
+            raise MemctlError(
+                f"{folder} is a bare repository, which has no worktree for a memory", "run memctl in a clone of it"
+            )
 
 
 def open_repository(start: Path) -> Repository:
@@ -393,7 +396,10 @@ def open_repository(start: Path) -> Repository:
         kind, _, target = os.fsdecode(git_dir.read_bytes()).strip().partition(": ")
         git_dir = top / target
         if kind != "gitdir" or not git_dir.is_dir():
-            raise MemctlError(f"{top / '.git'} does not lead to a Git repository", "`git worktree repair` may fix it")
+            raise MemctlError(
+                f"{top / '.git'} does not lead to a Git repository",
+                "`git worktree repair`, run in the main worktree, may repair it",
+            )
     try:
         common = git_dir / os.fsdecode((git_dir / "commondir").read_bytes()).strip()
     except FileNotFoundError:

@@ -78,7 +78,7 @@ def _listing(repository: Repository, tree: str) -> dict[str, Leaf]:
     """Return the entries of a tree, or of a commit's: files and folders by name."""
     (tree_object,) = repository.objects.read([f"{tree}^{{tree}}"])
     if tree_object is None or tree_object.data is None:
-        raise MemctlError(f"Git does not have the tree {tree}", "`git fsck` looks for what else is missing")
+        raise MemctlError(f"the repository lacks the Git tree {tree}", "`git fsck` lists everything that is missing")
     listing, position, digits = {}, 0, len(tree_object.id) // 2
     while position < len(tree_object.data):  # "MODE NAME\0" and the id in bytes, again and again
         end = tree_object.data.index(b"\0", position)
@@ -204,7 +204,8 @@ def merge(repository: Repository, before: Sequence[str], ours: str, theirs: str)
     if process.returncode not in (0, 1):
         if process.returncode == _USAGE_ERROR or b"usage:" in err:
             raise MemctlError(
-                "both sides have changed files outside of the memory, and merging these needs Git 2.38 or newer",
+                "both sides have changed files outside of the memory, and memctl can merge them only with Git 2.38 "
+                "or newer",
                 "merge them with `git pull`, then run `memctl sync` again",
             )
         raise git.GitFailed(args, process.returncode, err.decode(errors="replace"))

@@ -55,7 +55,9 @@ def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str
     contents: dict[str, bytes | None] = {}
     for name, item in zip(names, repository.objects.read(names, limit), strict=True):
         if item is None:
-            raise MemctlError(f"Git does not have the object {name}", "`git fsck` looks for what else is missing")
+            raise MemctlError(
+                f"the repository lacks the Git object {name}", "`git fsck` lists everything that is missing"
+            )
         contents[name] = item.data
     return contents
 

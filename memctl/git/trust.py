@@ -18,7 +18,7 @@ from memctl.git.repository import Repository
 TRUSTED, REFUSED, UNKNOWN = "trusted", "refused", "unknown"
 SETTING = "memctl.trusted"
 COMMAND = f"git config {SETTING} true"
-NOTICE = f"this clone is trusted from now on: hooks of agents may write here (`git config {SETTING}`)"
+NOTICE = f"this clone is trusted from now on: hooks of agents may write here (`git config {SETTING} false` forbids it)"
 _PATTERNS, _VARIABLE = "memctl.trust", "MEMCTL_TRUST"
 _OFF = ("", "false", "no", "off", "0")
 _USER_SCOPES = ("system", "global", "command")  # scopes of Git's settings that a clone can't change

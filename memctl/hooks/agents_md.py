@@ -72,5 +72,7 @@ def _place(text: str, name: str) -> tuple[int, int] | None:
         return None
     start, end = text.find(BEGIN), text.find(END)
     if begins != 1 or ends != 1 or end < start:
-        raise MemctlError(f"{name}: the marks of memctl's block are not a pair", f"correct {BEGIN} … {END} by hand")
+        raise MemctlError(
+            f"{name}: memctl's block must have one line {BEGIN} and one line {END}", "correct these two lines by hand"
+        )
     return start, end + len(END)

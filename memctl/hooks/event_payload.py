@@ -58,9 +58,11 @@ def parse(data: bytes) -> Payload:
     try:
         values = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"the event on standard input is not JSON: {error}") from None
+        raise ValueError(f"the event of the agent's program on standard input is not JSON: {error}") from None
     if not isinstance(values, dict) or not _text(values, "hook_event_name"):
-        raise ValueError("the event on standard input is not a JSON object with a `hook_event_name`")
+        raise ValueError(
+            "the event of the agent's program on standard input is not a JSON object with a `hook_event_name`"
+        )
     arguments = values.get("tool_input")
     return Payload(
         event=_text(values, "hook_event_name"),

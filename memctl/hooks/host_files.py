@@ -249,7 +249,7 @@ def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bo
     for name in (agents_md.AGENTS, agents_md.CLAUDE):
         file = folder / name
         if name == agents_md.CLAUDE and file.is_symlink() and os.path.realpath(file) == os.path.realpath(edits[0].file):
-            edits.append(Edit(name, file, b"", b"", f"it is a link to {agents_md.AGENTS}"))
+            edits.append(Edit(name, file, b"", b"", f"the file is a link to {agents_md.AGENTS}"))
         elif remove:
             edits.append(_removal(file, name, top, partial(agents_md.remove_block, name=name), originals))
         else:
@@ -273,7 +273,7 @@ def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
             originals.keep(edit.file, msgspec.structs.replace(old, offered=edit.offered, put=edit.put))
         return
     if _content(edit.file, edit.name) != edit.before:
-        raise MemctlError(f"{edit.name} was changed by another program just now", "run this again")
+        raise MemctlError(f"another program has just changed {edit.name}", "run the command again")
     try:
         if remove:
             _write(edit)
@@ -308,7 +308,7 @@ def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], st
     target = _target(file, name, top)
     before = _content(target, name)
     if before is None:
-        return Edit(name, target, None, None, "it does not exist")
+        return Edit(name, target, None, None, "the file does not exist")
     original = originals.find(target)
     if original is not None and original.after == _digest(before):
         return Edit(
@@ -317,7 +317,7 @@ def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], st
     text, has_mark = _text(before, name)
     after = change(text)
     if after == text:
-        return Edit(name, target, before, before, "it has no entries of memctl")
+        return Edit(name, target, before, before, "the file has no entries of memctl")
     if original is not None and original.before is None and original.after and after.strip() in ("", "{}"):
         return Edit(name, target, before, None)  # memctl created the file, and nothing else is in it
     return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
@@ -338,7 +338,9 @@ def _target(file: Path, name: str, top: Path | None) -> Path:
     """
     target = Path(os.path.realpath(file))
     if top is not None and not target.is_relative_to(os.path.realpath(top)):
-        raise MemctlError(f"{name} is a link to {target}, outside of the project", "replace the link with a file")
+        raise MemctlError(
+            f"{name} is a link to {target}, which is outside of the project", f"replace the link {name} with a file"
+        )
     return target
 
 
@@ -347,10 +349,10 @@ def _content(file: Path, name: str) -> bytes | None:
     try:
         status = os.stat(file)
         if not stat.S_ISREG(status.st_mode):
-            raise MemctlError(f"{name} is not a regular file", "move it away first")
+            raise MemctlError(f"{name} is not a regular file", f"move {name} away first")
         if status.st_size > _MOST_BYTES:
             raise MemctlError(
-                f"{name} has {status.st_size:,} bytes",
+                f"{name} has {status.st_size:,} bytes, which is too large for a settings file",
                 f"memctl edits settings files of at most {_MOST_BYTES:,} bytes; check whether this is one",
             )
         return file.read_bytes()
@@ -365,7 +367,7 @@ def _text(data: bytes | None, name: str) -> tuple[str, bool]:
     try:
         text = (data or b"").decode()
     except UnicodeDecodeError:
-        raise MemctlError(f"{name} is not UTF-8 text", "nothing was changed") from None
+        raise MemctlError(f"{name} is not UTF-8 text", "nothing was changed; save the file as UTF-8") from None
     return text.removeprefix(_BOM), text.startswith(_BOM)
 
 

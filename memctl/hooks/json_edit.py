@@ -45,9 +45,11 @@ def parse(text: str, name: str) -> dict[str, Any]:
         value = json.loads(_plain(text) if text.strip() else "{}", parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         where = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise MemctlError(f"{name}{where} is not JSON: {getattr(error, 'msg', error)}", "nothing was changed") from None
+        raise MemctlError(
+            f"{name}{where} is not valid JSON: {getattr(error, 'msg', error)}", "nothing was changed; correct the file"
+        ) from None
     if not isinstance(value, dict):
-        raise MemctlError(f"{name} is not a JSON object", "nothing was changed")
+        raise MemctlError(f"{name} is not a JSON object", "nothing was changed; correct the file")
     return value
 
 

@@ -162,7 +162,9 @@ def describe(host: Host, rules: Collection[str]) -> str:
     }
     parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in allowed.items() if commands]
     if not parts:
-        return "agents have to ask before they run memctl; `--allow all` (or read, or record) changes that"
+        return (
+            "agents have to ask before they run memctl; `--allow all`, `--allow record` or `--allow read` changes that"
+        )
     hooks = (
         "; each record is a commit, which runs your Git hooks; if one of them was changed, the commit waits for you"
         if allowed[RECORD]

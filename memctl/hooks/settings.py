@@ -128,13 +128,13 @@ def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
     values = json_edit.parse(text, name)
     hooks = values.get("hooks", {})
     if not isinstance(hooks, dict):
-        raise MemctlError(f"{name}: `hooks` is not an object", "nothing was changed")
+        raise MemctlError(f"{name}: `hooks` must be an object", "nothing was changed; correct the file")
     if "hooks" not in values:
         text = json_edit.insert(text, _at(text, []), {}, "hooks")
     for event, group in hook_groups(host, call).items():
         present = hooks.get(event, [])
         if not isinstance(present, list):
-            raise MemctlError(f"{name}: `hooks.{event}` is not a list", "nothing was changed")
+            raise MemctlError(f"{name}: `hooks.{event}` must be a list", "nothing was changed; correct the file")
         place = next((group_place for group_place in _places(values) if group_place[0] == event), None)
         if place is None:
             if event not in hooks:
@@ -159,10 +159,10 @@ def list_at(text: str, path: Sequence[str], name: str) -> list[Any]:
     value: Any = json_edit.parse(text, name)
     for step in path:
         if not isinstance(value, dict):
-            raise MemctlError(f"{name}: `{'.'.join(path)}` is not a list", "nothing was changed")
+            raise MemctlError(f"{name}: `{'.'.join(path)}` must be a list", "nothing was changed; correct the file")
         value = value.get(step, [] if step == path[-1] else {})
     if not isinstance(value, list):
-        raise MemctlError(f"{name}: `{'.'.join(path)}` is not a list", "nothing was changed")
+        raise MemctlError(f"{name}: `{'.'.join(path)}` must be a list", "nothing was changed; correct the file")
     return value
 
 

@@ -124,7 +124,7 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
         needed = builder.cost(tried[-1], [])
         raise MemctlError(
             f"a budget of {quantity(budget, 'token')} is too small for the format {form}",
-            f"give at least {needed}",
+            f"give a budget of at least {needed} tokens",
             USAGE,
         )
     return builder.pack(*best)

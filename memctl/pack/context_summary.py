@@ -124,7 +124,9 @@ def find_decision(text: str) -> str:
             places = ", ".join(
                 f"{name} in line {text.count(chr(10), 0, at) + 1}" for name, at in places_by_name.items()
             )
-            raise MemctlError(f"the text states several decisions: {places}", "name the valid one with --decision")
+            raise MemctlError(
+                f"the text states more than one decision: {places}", "say which one is valid with --decision"
+            )
         if places_by_name:
             return next(iter(places_by_name))
     return ""
@@ -213,7 +215,7 @@ def _units(text: str) -> list[Unit]:
     if len(cut) > _MOST:
         raise MemctlError(
             f"the text has more than {_MOST:,} sentences and blocks",
-            "ask the sub-agent for a shorter text, or give only a part of this one",
+            "ask the sub-agent for a shorter text, or give only a part of the text",
         )
     return cut
 

@@ -133,13 +133,18 @@ class HandoffReport(msgspec.Struct, frozen=True):
     @property
     def lines(self) -> list[str]:
         """The report as lines of text."""
-        there = f"{self.after:,} of them in the package: {math.floor(100 * self.reduction)}% less, aim {self.aim:.0%}"
-        lines = [f"context: {self.before:,} tokens, {there if self.after else 'none of them in the package'}"]
+        less = f"{math.floor(100 * self.reduction)}% left out, the aim is {self.aim:.0%}"
+        there = f"{self.after:,} of them in the package ({less})"
+        lines = [f"records and pages: {self.before:,} tokens, {there if self.after else 'none of them in the package'}"]
         if self.after and self.reduction < self.aim:
-            lines.append(f"the aim is not reached: below {self.least:,} tokens no open record is left out")
+            lines.append(
+                f"the aim is not reached: a package of less than {self.least:,} tokens includes all open records"
+            )
         lines += [f"left out: {number:,} {why}" for why, number in sorted(self.removed.items())]
-        lines += ["the budget is too small for everything required: the most important is included"] * self.is_chosen
-        return [*lines, *map(str, self.checks), f"package: {self.tokens:,} of {self.budget:,} tokens"]
+        lines += [
+            "the budget is too small for all that a handoff must contain: only the most important records are included"
+        ] * self.is_chosen
+        return [*lines, *map(str, self.checks), f"whole package: {self.tokens:,} of at most {self.budget:,} tokens"]
 
 
 class Package(msgspec.Struct, frozen=True):
@@ -202,7 +207,7 @@ def package(
         is_small = asked.budget < asked.rules.budget
         larger = "give a larger --budget" if is_small else "choose a --type with a larger budget"
         raise MemctlError(
-            "\n".join(["the budget is too small for what the package must contain:", *lacking]),
+            "\n".join(["the budget is too small for what the handoff must contain:", *lacking]),
             f"hand over fewer sections (--section), or {larger}",
         )
     return Package(asked, pack, groups, expertise, report)
@@ -405,12 +410,12 @@ def _validated(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
     target, most = agent_name(asked.to_agent_id), asked.rules.budget
     if source != memory.actor and asked.handoff_type != EMERGENCY:
         hint = "for an agent that failed, use --type emergency --reason WHY"
-        raise MemctlError(f"only {source} can hand over its work", hint, USAGE)
+        raise MemctlError(f"only the agent {source} can hand over its own work", hint, USAGE)
     if asked.budget > most:
-        raise MemctlError(f"a handoff of type {asked.handoff_type} has at most {most:,} tokens", exit_code=USAGE)
+        raise MemctlError(f"a handoff of the type {asked.handoff_type} has at most {most:,} tokens", exit_code=USAGE)
     if source == target and asked.handoff_type != CONTINUATION:
-        hint = "use --type continuation to go on in a fresh window"
-        raise MemctlError(f"{target} can't hand over to itself", hint, USAGE)
+        hint = "use --type continuation to continue in a new window of the same agent"
+        raise MemctlError(f"the agent {target} can't hand over work to itself", hint, USAGE)
     if ids.kind_of(asked.task.strip()) is not None:
         load.disk(memory).resolve(asked.task)
     sections = tuple(dict.fromkeys(map(ownership.section_id, asked.sections)))

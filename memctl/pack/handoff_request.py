@@ -173,7 +173,7 @@ def refuse_faults(request: HandoffRequest, whole: HandoffRequest, count: CountTo
     only the reason is required, since an agent that failed can't say more.
     """
     wrong = [
-        (name, "is missing, and the memory has nothing to fill it from")
+        (name, "is missing, and the memory has no record to take it from")
         for name in (_NEEDED[:1] if request.handoff_type == EMERGENCY else _NEEDED)
         if not any(map(is_meaningful, whole.texts[name])) and not request.texts[name]
     ]
@@ -182,10 +182,10 @@ def refuse_faults(request: HandoffRequest, whole: HandoffRequest, count: CountTo
         if len(texts) > _MOST:
             wrong.append((name, f"has {len(texts)} lines; at most {_MOST} are allowed: put the others into records"))
     if request.summary and (tokens := count(whole.summary)) > BUDGET:
-        message = f"has {tokens:,} tokens; at most {BUDGET} are allowed: `memctl context-summary` shortens it"
+        message = f"has {tokens:,} tokens; at most {BUDGET} are allowed: `memctl context-summary` shortens the text"
         wrong.append(("summary", message))
     if wrong:
-        hint = "give these options, or record the facts first"
+        hint = "give these options, or record the facts first, such as decisions and next actions"
         raise InvalidFields("the handoff lacks required fields:", wrong, hint)
 
 
@@ -194,7 +194,7 @@ def _problem(text: str, *, is_long: bool) -> str:
     if not all(c.isprintable() or c in "\n\t" for c in text):
         return "has control characters"
     if not is_meaningful(text):
-        return f"{text!r} is only a placeholder"
+        return f"{text!r} does not say anything"
     is_too_long = not is_long and len(text) > LONGEST_LINE
     limit = f"at most {LONGEST_LINE} are allowed: put the details into a record"
     return f"has {len(text):,} characters; {limit}" if is_too_long else ""

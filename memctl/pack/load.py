@@ -107,7 +107,7 @@ class Loader(msgspec.Struct, frozen=True):
         if place.level < 4 or place.path.endswith("/"):
             return items.of_place(place)
         if reason := sensitive_files.refusal(place.path, b"", place.text):
-            raise MemctlError(f"{place.path} never enters a model's context: {reason}")
+            raise MemctlError(f"memctl never gives {place.path} to a model: {reason}")
         if self.count(place.text) > LARGE:
             return self.load_summary(place.path)
         section = (("section", place.parent),) if place.parent else ()

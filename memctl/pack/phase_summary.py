@@ -152,17 +152,17 @@ def _decide(
     """Return the decision on the next phase (PROCEED, STOP or CLARIFY) and its reason."""
     critical = [record.id for record in issues if severity_rank(record) == _CRITICAL]
     if critical:
-        return STOP, f"critical and open: {', '.join(critical)}"
+        return STOP, f"critical issues are open: {', '.join(critical)}"
     if snapshot.faults:
-        return CLARIFY, "files of the memory can't be read, see `memctl status`"
+        return CLARIFY, "some files of the memory can't be read (`memctl status` lists them)"
     if issues:
-        return CLARIFY, f"high and open: {', '.join(record.id for record in issues)}"
+        return CLARIFY, f"issues of high severity are open: {', '.join(record.id for record in issues)}"
     if blockers:
-        return CLARIFY, "all agents are blocked, see `memctl coordination show`"
+        return CLARIFY, "a blocker stops all agents (`memctl coordination show` prints it)"
     blocked = [record.id for record in states if _items(snapshot, record, "blockers")]
     proposed = [record.id for record in current if record.status == PROPOSED]
     if blocked or proposed:
-        return CLARIFY, f"blocked or only proposed: {', '.join([*blocked, *proposed])}"
+        return CLARIFY, f"some states are blocked or decisions only proposed: {', '.join([*blocked, *proposed])}"
     return PROCEED, "nothing blocks the work"
 
 

@@ -20,7 +20,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.source import Catalogue, Files, Texts
 
 # From the markers of some sections, innermost first, to the reason why the reader may not read them, "" if it may. The
-# reason begins with a verb: "is read by ada only; …".
+# reason begins with a verb: "may be read by ada only; …".
 Closed = Callable[[tuple[str, ...]], str]
 
 

@@ -38,12 +38,14 @@ def governing_sections(
     exist, or if a path is outside of the repository.
     """
     if not place.strip():
-        raise MemctlError("the place is empty", "give a section such as §2.1, or a path; `.` means all files", USAGE)
+        raise MemctlError(
+            "no section or path is given", "give a section such as §2.1, or a path; `.` means all files", USAGE
+        )
     if navigate.is_marker(place):
         return [_section(snapshot, owned, place)]
     paths = possible_paths(memory.repository.top, folder, place)
     if not paths:
-        raise MemctlError(f"{place} is not in this repository", exit_code=USAGE)
+        raise MemctlError(f"the path {place} is not in this repository", exit_code=USAGE)
     names = snapshot.files.names()
     # A path that exists is the one that is meant; if none exists, each may be.
     paths = [path for path in paths if path in names or files_below(names, path)][:1] or paths

@@ -37,13 +37,13 @@ def of_record(record: Record, body: str) -> Iterator[tuple[str, str]]:
         content = content_fields.content(kind, body)
         is_given = any(content.get(name) for name in (kind.reason, *kind.reasoning))
         if not is_given and not _REASON.search(f"{record.title}\n{body}"):
-            yield NO_REASON, "no reason is given"
+            yield NO_REASON, "the decision gives no reason"
         if record.status == kind.statuses[0]:
             texts = (record.title, content.get(kind.fields[0].name), content.get(kind.reason))
             if doubt := next(filter(None, map(_doubt, texts)), ""):
-                yield DOUBT, f"it is accepted, but its text says {doubt!r}"
+                yield DOUBT, f"the decision is accepted, but its text says {doubt!r}"
     elif kind is LEARNING and _is_raw_output(content_fields.content(LEARNING, body).get("lesson") or body):
-        yield RAW_OUTPUT, "this is a program's output; a lesson is missing"
+        yield RAW_OUTPUT, "the lesson is only a program's output"
 
 
 def _doubt(text: object) -> str:

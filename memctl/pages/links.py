@@ -186,7 +186,11 @@ def refuse_missing_section(outline: Outline, marker: str) -> None:
 def missing_section(outline: Outline, marker: str) -> MemctlError:
     """Return the error for a section that does not exist."""
     known = ", ".join(page.id for page in (*outline.sections, *outline.details))
-    hint = f"sections and pages: {known}" if known else "there are none yet: `memctl section add` creates one"
+    hint = (
+        f"the sections and pages of details are {known}"
+        if known
+        else "there is no section yet: `memctl section add` adds one"
+    )
     return MemctlError(f"there is no section {marker}", hint, USAGE, "not-found")
 
 

@@ -72,14 +72,14 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
     refuse_broken(snapshot, marker)
     if marker == pages.PROJECT_ID:
         return _page(snapshot, making(), marker, None)
-    raise MemctlError(f"{marker} does not exist", _near(snapshot, marker))
+    raise MemctlError(f"there is no page or heading {marker}", _near(snapshot, marker))
 
 
 def refuse_broken(snapshot: Snapshot, marker: str) -> None:
     """Raise MemctlError if the page of a marker exists but can't be read."""
     if (fault := snapshot.outline.fault_of(marker)) is not None:
-        message = f"{marker} can't be read: {snapshot.prefix}/{fault}"
-        raise MemctlError(message, "correct the file first; `memctl check` lists all faults")
+        message = f"the page {marker} can't be read: {snapshot.prefix}/{fault}"
+        raise MemctlError(message, "correct the file first; `memctl check` lists all files that can't be read")
 
 
 def refuse_duplicate(snapshot: Snapshot, marker: str) -> None:
@@ -88,7 +88,7 @@ def refuse_duplicate(snapshot: Snapshot, marker: str) -> None:
     if len(same_id) > 1:
         names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in same_id)
         raise MemctlError(
-            f"{marker} is ambiguous: {names} have this number", "`memctl renumber` gives one of them another number"
+            f"{marker} is ambiguous: {names} have the same number", "`memctl renumber` gives one of them another number"
         )
 
 
@@ -152,13 +152,13 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
     paths = paths or list(repository_paths.resolve(names, reference))
     if not paths:
         refuse_closed_file(snapshot, reference)
-        raise MemctlError(f"{marker} matches no file of the repository", _near_files(names, reference))
+        raise MemctlError(f"no file of the repository matches {marker}", _near_files(names, reference))
     if "*" in reference and not paths[0].endswith("/"):
         return _listing(snapshot, marker, marker[3:], paths)
     if len(paths) > 1:
         more = [f"  and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
         shown = [f"  §4.{path}" for path in paths[:_SHOWN]]
-        raise MemctlError("\n".join([f"{marker} may be any of these:", *shown, *more]), "give more of the path")
+        raise MemctlError("\n".join([f"{marker} matches several files:", *shown, *more]), "give more of the path")
     path = paths[0]
     if path.endswith("/"):
         return _listing(snapshot, f"§4.{path.rstrip('/')}", path, sorted(n for n in names if n.startswith(path)))
@@ -176,7 +176,7 @@ def refuse_closed_file(snapshot: Snapshot, reference: str) -> None:
     """
     closed = snapshot.withheld.files
     for path in repository_paths.resolve(frozenset(closed), reference) if closed else ():
-        raise MemctlError(closed.get(path) or next(iter(closed.values())), "ask its owner")
+        raise MemctlError(closed.get(path) or next(iter(closed.values())), "ask the owner of the section for access")
 
 
 def _listing(snapshot: Snapshot, marker: str, path: str, files: list[str]) -> Place:
@@ -200,7 +200,7 @@ def _near(snapshot: Snapshot, marker: str) -> str:
 
     known = snapshot.outline.markers()
     near = get_close_matches(marker, known, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(near)}?" if near else "`memctl index` shows every marker"
+    return f"did you mean {' or '.join(near)}?" if near else "`memctl index` lists all markers"
 
 
 def _near_files(names: frozenset[str], reference: str) -> str:

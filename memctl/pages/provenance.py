@@ -234,8 +234,8 @@ def _refuse_no_line(memory: Memory, snapshot: Snapshot, query: FileQuery, text: 
         raise MemctlError(f"{query.path} is not text, so it has no lines", hint, USAGE)
     count = line_count(text)
     if query.line is not None and query.line > count:
-        hint = f"its last line is {count:,}" if count else "it is empty"
-        raise MemctlError(f"{query.path} has no line {query.line}", hint, USAGE)
+        hint = f"the file has {count:,} lines" if count else "the file is empty"
+        raise MemctlError(f"the file {query.path} has no line {query.line}", hint, USAGE)
 
 
 def line_count(text: str) -> int:
@@ -293,7 +293,7 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, place: str, at: str
     names = snapshot.files.names()
     for path, _ in candidates:
         if below := files_below(names, path):
-            raise MemctlError(f"{place} is a folder", f"ask for a file in it, such as {below[0]}", USAGE)
+            raise MemctlError(f"{place} is a folder", f"give a file in the folder, such as {below[0]}", USAGE)
     _refuse_submodule(memory, [path for path, _ in candidates], start)
     raise unknown_path_error(names, texts[-1][0])
 
@@ -306,7 +306,7 @@ def _refuse_submodule(memory: Memory, paths: Iterable[str], start: str) -> None:
         for folder in trees.submodules(memory.repository, start, folders) if start else ():
             inner = path[len(folder) + 1 :]
             hint = f"`git -C {folder} log{f' -- {inner}' if inner else ''}` shows its history"
-            raise MemctlError(f"{folder} is a submodule, a repository of its own", hint, USAGE)
+            raise MemctlError(f"{folder} is a submodule, whose history is in a repository of its own", hint, USAGE)
 
 
 def record_names(text: str) -> dict[str, str]:

@@ -167,7 +167,7 @@ def file_named(names: frozenset[str], top: Path, folder: Path, text: str) -> str
         return paths[0]
     if len(paths) > 1 and text.startswith("§4."):
         shown = [f"  §4.{path}" for path in paths[:_SHOWN]]
-        raise MemctlError("\n".join([f"{text} may be any of these:", *shown]), "give more of the path", USAGE)
+        raise MemctlError("\n".join([f"{text} matches several files:", *shown]), "give more of the path", USAGE)
     if paths:
         example = files_below(names, paths[0][:-1])[0]
         raise MemctlError(f"{text} is a folder", f"give a file in it, such as {example}", USAGE)
@@ -181,8 +181,8 @@ def refuse_memory(path: str) -> None:
     if FOLDER in path.split("/"):
         identifier = ids.id_in_path(path)
         raise MemctlError(
-            f"{path} belongs to the memory, and is none of the files that it explains",
-            f"`memctl log{f' {identifier}' if identifier else ''}` shows why it was changed",
+            f"{path} is a file of the memory, which explains only other files of the repository",
+            f"`memctl log{f' {identifier}' if identifier else ''}` lists its changes",
         )
 
 
@@ -199,6 +199,6 @@ def unknown_path_error(names: Iterable[str], text: str) -> MemctlError:
     alike = get_close_matches(name, by_name, n=_NEAR)
     near = get_close_matches(text, [path for name in alike for path in by_name[name]], n=_NEAR, cutoff=0)
     hint = (
-        f"did you mean {' or '.join(near)}?" if near else "give a path relative to this folder or to the worktree's top"
+        f"did you mean {' or '.join(near)}?" if near else "give a path from this folder or from the top of the worktree"
     )
     return MemctlError(f"Git knows no file {text!r}", hint, USAGE)

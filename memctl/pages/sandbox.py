@@ -106,7 +106,7 @@ class Templates:
             if self._is_trusted:
                 text = self._snapshot.read(path)
                 if len(text) > _MAX_SOURCE:
-                    why = f"it has more than {_MAX_SOURCE:,} characters"
+                    why = f"the template has more than {_MAX_SOURCE:,} characters"
                     raise BrokenTemplate(self._snapshot.prefix, path, 1, why)
                 return text, path, None
         except (FileNotFoundError, NotADirectoryError):
@@ -202,9 +202,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         weight = weigh(value)
         self._made += weight
         if weight > MAX_VALUE:
-            raise TooLarge(f"a value is larger than {MAX_VALUE:,} characters")
+            raise TooLarge(f"a value in the template has more than {MAX_VALUE:,} characters")
         if self._made > _MAX_MADE:
-            raise TooLarge(f"the values that it makes are larger than {_MAX_MADE:,} characters")
+            raise TooLarge(f"the values that the template makes have more than {_MAX_MADE:,} characters")
         return value
 
     def join(self, values: Sequence[Any]) -> str:
@@ -269,7 +269,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
             texts.append(piece)
             length += len(piece)
             if length > MAX_VALUE or len(texts) > _MAX_ITEMS:
-                raise TooLarge(f"it prints more than {MAX_VALUE:,} characters, or {_MAX_ITEMS:,} pieces")
+                raise TooLarge(
+                    f"the template prints more than {MAX_VALUE:,} characters or {_MAX_ITEMS:,} pieces of text"
+                )
         return "".join(texts)
 
 
@@ -320,7 +322,7 @@ class _Captured(list):  # type: ignore[type-arg]
     def extend(self, pieces: Iterable[str]) -> None:
         super().extend(pieces)
         if len(self) > _MAX_ITEMS:
-            raise TooLarge(f"it prints more than {_MAX_ITEMS:,} pieces")
+            raise TooLarge(f"the template prints more than {_MAX_ITEMS:,} pieces of text")
 
 
 def weigh(value: Any, known: dict[int, int] | None = None) -> int:
@@ -353,14 +355,14 @@ def _as_list(value: Any) -> Any:
         return value
     items = list(islice(value, _MAX_ITEMS + 1))
     if len(items) > _MAX_ITEMS:
-        raise TooLarge(f"it makes a list of more than {_MAX_ITEMS:,} items")
+        raise TooLarge(f"the template makes a list of more than {_MAX_ITEMS:,} items")
     return items
 
 
 def _refuse(estimate: int) -> None:
     """Raise TooLarge if the estimated weight of a result is over the limit."""
     if estimate > _MAX_ESTIMATE:
-        raise TooLarge(f"a value would be larger than {_MAX_ESTIMATE:,} characters")
+        raise TooLarge(f"a value in the template would have more than {_MAX_ESTIMATE:,} characters")
 
 
 def _binop(operator: str, left: Any, right: Any) -> int:

@@ -35,4 +35,4 @@ def copy(text: str) -> None:
     """Copy a text to the clipboard; raises MemctlError if there is no clipboard, or if its program fails."""
     command, encoding = program()
     if not programs.feed(command, text.encode(encoding, errors="replace")):
-        raise MemctlError(f"{command[0]} could not fill the clipboard", "use --out FILE")
+        raise MemctlError(f"the program {command[0]} could not write to the clipboard", "use --out FILE")

@@ -51,7 +51,7 @@ class Completions:
             )
         base = http_post.address(settings.base_url, "memctl.llm.baseUrl")
         key_name = settings.api_key_env or (OPENAI_KEY if base == OPENAI_BASE else "")
-        hint = "memctl.llm.apiKeyEnv names the environment variable with the key"
+        hint = "set the environment variable; which one has the key is set by `git config memctl.llm.apiKeyEnv NAME`"
         self._key = http_post.key(environ.get(key_name, ""), key_name, hint) if key_name else ""
         self._host = urlsplit(base).netloc
         self._url = f"{base}/chat/completions"
@@ -106,24 +106,26 @@ class Completions:
         try:
             choices = msgspec.json.decode(body, type=_Answer).choices
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            raise ProviderFailed(f"the answer of {self._host} must be a chat completion") from None
+            raise ProviderFailed(f"the answer of {self._host} is not a chat completion") from None
         if not choices or not (text := (choices[0].message.content or "").strip()):
             raise ProviderFailed(f"{self.name} gave no answer")
         if choices[0].finish_reason == "length":
             most = self._settings.max_tokens
             raise ProviderFailed(
-                f"the answer of {self.name} was cut off at {most:,} tokens", "set memctl.llm.maxTokens to more"
+                f"the answer of {self.name} was cut off at {most:,} tokens",
+                "allow more: `git config memctl.llm.maxTokens NUMBER`",
             )
         return text
 
     def _refused(self, code: int, body: bytes) -> ProviderFailed:
-        hint = "set memctl.llm.baseUrl to the address that answers" if http_post.is_redirect(code) else None
+        hint = "set the right address: `git config memctl.llm.baseUrl ADDRESS`" if http_post.is_redirect(code) else None
         return ProviderFailed(http_post.describe_refusal(self._host, code, body, self._key), hint)
 
     def _late(self) -> ProviderFailed:
         seconds = f"{self._settings.timeout_seconds:g}"
         return ProviderFailed(
-            f"{self._host} took more than {seconds} s", "`git config memctl.llm.timeoutSeconds SECONDS` allows more"
+            f"{self._host} gave no answer within {seconds} s",
+            "`git config memctl.llm.timeoutSeconds SECONDS` allows more",
         )
 
 

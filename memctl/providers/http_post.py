@@ -56,7 +56,7 @@ def address(url: str, setting: str) -> str:
     if not host or not is_safe or not is_plain or parts.username is not None or parts.query or parts.fragment:
         raise MemctlError(
             f"{setting} must be an https:// address",
-            "http:// is allowed for this machine only, as in http://localhost:8080",
+            "only for this machine is http:// allowed, as in http://localhost:8080",
             USAGE,
         )
     return base
@@ -72,8 +72,8 @@ def key(text: str, setting: str, hint: str) -> str:
     if not key_text:
         raise MemctlError(f"{setting} is not set", hint, USAGE)
     if not (key_text.isascii() and key_text.isprintable()):
-        hint = "give the key alone: letters, digits and signs of ASCII, on one line"
-        raise MemctlError(f"{setting} has characters that a key can't have", hint, USAGE)
+        hint = "give only the key: printable ASCII characters on one line"
+        raise MemctlError(f"the key in {setting} has characters that a key can't have", hint, USAGE)
     return key_text
 
 
@@ -122,7 +122,7 @@ def describe_refusal(host: str, code: int, answer: bytes, key: str) -> str:
     contains the API `key`, it is removed from it.
     """
     if is_redirect(code):
-        return f"{host} redirects to another address ({code}), which must not get the key"
+        return f"{host} redirects to another address ({code}), to which memctl does not send the key"
     try:
         found = msgspec.json.decode(answer, type=_Refusal).error
         reason = found if isinstance(found, str) else found.message

@@ -90,7 +90,7 @@ class Program:
         until = time.monotonic() + self._seconds
         out.join(max(until - time.monotonic(), 0))
         if out.is_too_long:  # it may go on for ever, and its complaints too
-            raise ProviderFailed(f"the answer of {self.name} must have fewer than {LONGEST_ANSWER:,} bytes")
+            raise ProviderFailed(f"the answer of {self.name} has {LONGEST_ANSWER:,} bytes or more, which is too long")
         err.join(max(until - time.monotonic(), 0))
         try:
             code = process.wait(max(until - time.monotonic(), 0))
@@ -98,7 +98,7 @@ class Program:
             code = None
         if code is None or out.is_alive():
             raise ProviderFailed(
-                f"{self.name} took more than {self._seconds:g} s",
+                f"{self.name} gave no answer within {self._seconds:g} s",
                 "`git config memctl.llm.timeoutSeconds SECONDS` allows more",
             )
         if code:

@@ -41,7 +41,7 @@ def json_object(answer: str, name: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(answer[start : end + 1] if 0 <= start < end else "", type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        raise ProviderFailed(f"the answer of {name} must contain a JSON object") from None
+        raise ProviderFailed(f"the answer of {name} contains no JSON object") from None
 
 
 def one_line_message(text: str, longest: int = 300) -> str:

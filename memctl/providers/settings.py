@@ -93,7 +93,7 @@ def _by_field(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str
     for short, (name, _) in values.items():
         if short not in fields:
             known = ", ".join(_IN_GIT + _camel(field) for field in fields.values())
-            raise MemctlError(f"unknown setting {name}", f"the settings are {known}", USAGE)
+            raise MemctlError(f"unknown Git setting {name}", f"the settings are {known}", USAGE)
     return {fields[short]: (name, value.strip()) for short, (name, value) in values.items()}
 
 
@@ -102,7 +102,7 @@ def _words(name: str, value: str) -> list[str]:
     try:
         return shlex.split(value)
     except ValueError as error:
-        raise MemctlError(f"{name}: {error}", "close every quotation mark", USAGE) from None
+        raise MemctlError(f"{name}: {error}", f"close every quotation mark in the value of {name}", USAGE) from None
 
 
 def _camel(field: str) -> str:

@@ -187,14 +187,14 @@ def _problems(checkpoint: Checkpoint, path: str) -> list[tuple[str, str]]:
         and number == path_version
         and says == (path_version.version, path_version.window, path_version.workflow)
     )
-    newer = f"{checkpoint.format} is the format of a newer version of memctl; this one reads up to {FORMAT}"
-    differs = "id, workflow, window, version and the file's name must agree"
+    newer = f"a newer version of memctl wrote the format {checkpoint.format}; this version reads formats up to {FORMAT}"
+    differs = "the file's name must consist of the checkpoint's workflow, window, version and id"
     wrong = [("format", newer)] if checkpoint.format > FORMAT else []
     wrong += [] if agrees else [("checkpoint_id", differs)]
     try:
         timestamps.parse(checkpoint.saved_at)
     except ValueError:
-        wrong.append(("saved_at", f"{checkpoint.saved_at!r} is not a date"))
+        wrong.append(("saved_at", f"{checkpoint.saved_at!r} is not a time"))
     # Files outside of the repository are allowed by absolute paths; a relative path that leads out is refused.
     paths = {
         "environment": [file.path for file in checkpoint.environment.dirty],
@@ -202,7 +202,10 @@ def _problems(checkpoint: Checkpoint, path: str) -> list[tuple[str, str]]:
     }
     for field, some in paths.items():
         wrong += [(field, f"{path!r} leads out of the repository") for path in some if leaves_repository(path)]
-    return wrong + [("steps", f"{item!r} has two of {', '.join(PROGRESS)}") for item in conflicting(checkpoint.steps)]
+    return wrong + [
+        ("steps", f"the step {item!r} has more than one status of {', '.join(PROGRESS)}")
+        for item in conflicting(checkpoint.steps)
+    ]
 
 
 def to_json(checkpoint: Checkpoint) -> str:

@@ -18,7 +18,8 @@ COMMITS_HINT = """write one of these lines:
   commits: batch                       (config.yaml: your next commit or `memctl commit` squashes the changes into one)
   git config memctl.commits each       (or batch; for this clone alone, and it overrides config.yaml)"""
 _HINTS = {  # by the name of the setting with the wrong value
-    "llm": "only `use: false` is allowed here; each user sets a model: `git config --global memctl.llm.provider`",
+    "llm": "only `use: false` is allowed in config.yaml; each user chooses a model: "
+    "`git config --global memctl.llm.provider`",
     "commits": COMMITS_HINT,
     "docs": """write one of these lines:
   docs: true                           (rendered documents are in Git, on every branch)
@@ -137,12 +138,12 @@ def parse(text: str, path: str) -> Config:
     values = read_yaml(text, path)
     if isinstance(values.get("format"), int) and values["format"] > FORMAT:
         raise MemctlError(
-            f"{path}: this memory has format {values['format']}; this memctl knows formats up to {FORMAT}",
-            "upgrade memctl",
+            f"{path}: this memory has format {values['format']}; this memctl reads formats up to {FORMAT}",
+            "install a newer version of memctl",
         )
     try:
         return msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
         key = field_and_message(error)[0].partition(".")[0]
-        hint = _HINTS.get(key, "docs/configuration.md has the values of each setting")
+        hint = _HINTS.get(key, "docs/configuration.md explains each setting")
         raise MemctlError(f"{path}: {describe(error)}", hint) from None

@@ -76,5 +76,5 @@ def summary(prefix: str, faults: Sequence[Fault]) -> str:
     by_path = {fault.path: fault for fault in reversed(faults)}
     words = [f"{prefix}/{by_path[path]}" for path in sorted(by_path)[:_MOST_FILES]]
     others = len(by_path) - _MOST_FILES
-    more = [f"{quantity(others, 'more file')} can't be read (`memctl check`)"] if others > 0 else []
+    more = [f"{quantity(others, 'more file')} can't be read (`memctl check` lists them)"] if others > 0 else []
     return "; ".join([*words, *more])

@@ -100,7 +100,7 @@ _REQUIRED = {
 def problems(event: WorkflowEvent) -> list[tuple[str, str]]:
     """Return the errors of an event, such as a missing field that its type requires, as pairs of field and message."""
     faults = [(name, "is required") for name in _REQUIRED[event.event_type] if not getattr(event, name)]
-    faults += [(name, f"{text!r} is only a placeholder") for name, text in event.texts() if not is_meaningful(text)]
+    faults += [(name, f"{text!r} does not say anything") for name, text in event.texts() if not is_meaningful(text)]
     if event.event_type == "compression":
         before, after = event.before_state.aws_size, event.after_state.aws_size
         if before is None or after is None:

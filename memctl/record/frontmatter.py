@@ -55,7 +55,9 @@ def split(text: str) -> tuple[str, str]:
     else:
         raise FrontMatterError(1, "", "the front matter must end with a line `---`")
     if len(head) > MAX_HEAD:
-        raise FrontMatterError(1, "", f"the front matter has {len(head):,} characters; at most {MAX_HEAD:,} are read")
+        raise FrontMatterError(
+            1, "", f"the front matter has {len(head):,} characters; memctl reads at most {MAX_HEAD:,}"
+        )
     return head, rest
 
 
@@ -94,7 +96,9 @@ def read_yaml(text: str, name: str, hint: str | None = None) -> dict[str, Any]:
     """
     text = clean_newlines(text).removeprefix("---\n").rstrip("\n") + "\n"
     if len(text) > MAX_HEAD:
-        raise MemctlError(f"{name}: the settings have {len(text):,} characters; at most {MAX_HEAD:,} are read", hint)
+        raise MemctlError(
+            f"{name}: the settings have {len(text):,} characters; memctl reads at most {MAX_HEAD:,}", hint
+        )
     text = f"---\n{text}---\n"
     try:
         values, _ = read(text, number_keys=True)
@@ -120,7 +124,16 @@ def parse_frontmatter(text: str, path: str) -> tuple[dict[str, Any], str]:
     """
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise InvalidRecord([Fault(path, line, "", "the line contains a NUL character: Git takes the file for binary")])
+        raise InvalidRecord(
+            [
+                Fault(
+                    path,
+                    line,
+                    "",
+                    "the line contains a NUL character, so Git treats the file as binary: remove the character",
+                )
+            ]
+        )
     try:
         return read(text)
     except FrontMatterError as error:
@@ -130,7 +143,9 @@ def parse_frontmatter(text: str, path: str) -> tuple[dict[str, Any], str]:
 def emit(key: str, value: Any) -> str:
     """Return a key and its value as lines of canonical front matter. Raises ValueError for an invalid key."""
     if KEY.fullmatch(key) is None or key.lower() in _RESERVED:
-        raise ValueError(f"{key!r} can't be a key: use letters, digits, `_` and `-`, a letter first")
+        raise ValueError(
+            f"{key!r} can't be a key of front matter: a key has letters, digits, `_` and `-`, and begins with a letter"
+        )
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, (str, int, float)) for item in value):
         return f"{key}:\n" + "".join(f"  - {_scalar(item)}\n" for item in value)
     try:

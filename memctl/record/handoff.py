@@ -90,7 +90,7 @@ def from_record(snapshot: Snapshot, record: Record) -> Handoff:
     """
     if record.memory_type != HANDOFF.name:
         raise MemctlError(
-            f"{record.id} must be a handoff, but is {indefinite(record.memory_type)}",
+            f"{record.id} is {indefinite(record.memory_type)}, not a handoff",
             "`memctl handoff list` lists handoffs",
             USAGE,
         )

@@ -188,9 +188,16 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         if part := [page for page in everything if wanted in page.title.casefold()]:
             return _single(name, part)
         if not everything:
-            raise MemctlError(f"there is no section {name!r}", "`memctl section add` makes one", USAGE, "not-found")
+            raise MemctlError(
+                f"there is no section {name!r}",
+                "the memory has no section yet: `memctl section add TITLE` adds one",
+                USAGE,
+                "not-found",
+            )
         known = ", ".join(f"{page.id} {page.title}" for page in everything)
-        raise MemctlError(f"there is no section {name!r}", f"the sections and details are {known}", USAGE, "not-found")
+        raise MemctlError(
+            f"there is no section {name!r}", f"the sections and pages of details are {known}", USAGE, "not-found"
+        )
 
     def fault_of(self, marker: str) -> Fault | None:
         """Return the fault of a page that can't be read, by a marker with the page's number (§3.1 or §3.1.2).
@@ -220,7 +227,7 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
 def _single(name: str, pages: Sequence[Page]) -> Page:
     if len(pages) > 1:
         matches = ", ".join(f"{page.id} {page.title}" for page in pages)
-        raise MemctlError(f"{name!r} may be any of these: {matches}", "give a page's number", USAGE, "ambiguous")
+        raise MemctlError(f"{name!r} matches several pages: {matches}", "give a page's number", USAGE, "ambiguous")
     return pages[0]
 
 
@@ -340,7 +347,7 @@ def _wrong_markers(kind: PageKind, values: dict[str, Any], path: str) -> list[tu
         return [("id", disallowed(marker, kind.id_allowed))]
     name = path.rpartition("/")[2]
     if path and kind is not PROJECT and ((match := _FILE.fullmatch(name)) is None or match[1] != marker[1:]):
-        return [("id", f"is {marker}, but the file is called {name}; its name must begin with {marker[1:]}")]
+        return [("id", f"is {marker}, so the file's name must begin with {marker[1:]}, but it is {name}")]
     parent = values.get("section")
     if kind is DETAIL and (parent is None or re.fullmatch(SECTION.id_pattern, parent) is None):
         return [("section", "is missing" if parent is None else disallowed(parent, SECTION.id_allowed))]
@@ -395,8 +402,8 @@ def refuse_line_zero(references: Iterable[str]) -> None:
     for reference in references:
         lines = code_lines(reference)
         if lines is not None and not 1 <= lines[1][0] <= lines[1][1]:
-            message = f"{reference}: lines must count from 1, and the last must not come before the first"
-            raise MemctlError(message, "for example src/auth.py:10-20", USAGE)
+            message = f"{reference}: line numbers begin at 1, and the last line must not be before the first"
+            raise MemctlError(message, "give lines as in src/auth.py:10-20", USAGE)
 
 
 def numbered_headings(page: Page) -> tuple[NumberedHeading, ...]:

@@ -147,7 +147,9 @@ def _wrong_place(record: Record, path: str) -> list[tuple[str, str]]:
     if kind is not KINDS[record.memory_type]:
         return [("id", f"is {record.id}, but the id of a {record.memory_type} must begin with {record.kind.prefix}")]
     if path and ids.id_in_path(path) != record.id:
-        return [("id", f"is {record.id}, but the file is called {path.rpartition('/')[2]}; both must agree")]
+        return [
+            ("id", f"is {record.id}, but the file's name is {path.rpartition('/')[2]}, which must begin with the id")
+        ]
     return []
 
 
@@ -157,7 +159,7 @@ def refuse_transition(record: Record, status: str) -> None:
     if status not in allowed or step is None:
         raise MemctlError(f"status: {disallowed(status, 'one of ' + ', '.join(allowed))}")
     if status != record.status and status not in step.following:
-        what = f"from {record.status} it can become {' or '.join(step.following)}"
+        what = f"a record that is {record.status} can become {' or '.join(step.following)}"
         hint = what if step.following else f"the status {record.status} is final"
         raise MemctlError(f"{record.id} is {record.status} and can't become {status}", hint)
 

@@ -71,7 +71,11 @@ def refuse_placeholder(text: str, name: str) -> None:
     The message begins with `name`, which says what the text is.
     """
     if text.strip() and not is_meaningful(text):
-        raise MemctlError(f"{name}: {text.strip()!r} is only a placeholder", "give a real text, or leave it out", USAGE)
+        raise MemctlError(
+            f"{name}: {text.strip()!r} does not say anything",
+            f"replace {text.strip()!r} with a real text, or leave it out",
+            USAGE,
+        )
 
 
 def is_meaningful(text: str) -> bool:

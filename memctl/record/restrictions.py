@@ -57,4 +57,4 @@ class Withheld(msgspec.Struct, frozen=True):
 
 def _refuse(why: str | None) -> None:
     if why:
-        raise MemctlError(why, "ask its owner for access")
+        raise MemctlError(why, "ask the owner of the section for access")

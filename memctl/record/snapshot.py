@@ -161,8 +161,8 @@ class Snapshot:
                 f"  {f'{r.memory_id}  {r.path}' if same else r.id}  {' '.join(r.title.split())}" for r in exact[:5]
             ]
             more = [f"  and {len(exact) - 5:,} more"] if len(exact) > 5 else []
-            hint = "`memctl renumber` gives them different ids" if same else "give more characters of the id"
-            raise MemctlError("\n".join([f"{reference!r} may be any of these:", *shown, *more]), hint)
+            hint = "`memctl renumber` gives them different ids" if same else "give the whole id"
+            raise MemctlError("\n".join([f"{reference!r} matches several records:", *shown, *more]), hint)
         self._refuse_broken(wanted)
         self.withheld.refuse_record(wanted)
         raise MemctlError(
@@ -184,7 +184,7 @@ class Snapshot:
         if faults:
             raise MemctlError(
                 f"{ids.id_in_path(faults[0].path)} can't be read: {faults[0]}",
-                "correct the file; `memctl status` lists all faults",
+                "correct the file; `memctl check` lists all files that can't be read",
             )
 
     def _place(self) -> str:
@@ -197,6 +197,6 @@ class Snapshot:
         is_whole = ids.kind_of(wanted) is not None
         alike = [identifier for identifier in known if identifier[:3] == wanted[:3]] if is_whole else known
         near = get_close_matches(wanted, alike, n=3, cutoff=0.75)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`memctl list` shows the ids"
-        deleted = f"if it was deleted, `memctl restore {wanted}` restores it"
+        hint = f"did you mean {' or '.join(near)}?" if near else "`memctl list` lists the records with their ids"
+        deleted = f"if {wanted} was deleted, `memctl restore {wanted}` restores it"
         return f"{hint}; {deleted}" if is_whole and self.source == "disk" else hint

@@ -45,7 +45,11 @@ def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
     """
     if match := _BREAKS.search(head):
         line = head.count("\n", 0, match.start()) + 2
-        raise FrontMatterError(line, "", f"the front matter contains an unusual line break (U+{ord(match[0]):04X})")
+        raise FrontMatterError(
+            line,
+            "",
+            f"the front matter contains the unusual line break U+{ord(match[0]):04X}: replace it with a normal one",
+        )
     if head[:1] in (" ", "\t"):
         raise FrontMatterError(2, "", _NO_LIST)
     # The library strips blank lines at both ends, which would shift line numbers and shorten a block at the end.
@@ -72,9 +76,9 @@ def _load(head: str, number_keys: bool) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = min((mark.line if mark else 0) + 2, head.count("\n") + 1)  # at most the last line
-        raise FrontMatterError(line, "", f"this is not YAML: {error.problem or error}") from None
+        raise FrontMatterError(line, "", f"this is not valid YAML: {error.problem or error}") from None
     except yaml.YAMLError as error:
-        raise FrontMatterError(1, "", f"this is not YAML: {error}") from None
+        raise FrontMatterError(1, "", f"this is not valid YAML: {error}") from None
     if root is None:
         return {}
     if not isinstance(root, yaml.MappingNode) or root.flow_style or root.value[0][0].start_mark.column:
@@ -130,4 +134,6 @@ def _scalar_value(node: Any, key: str, line: int) -> Any:
     if kind == "null" and text in ("", "~", "null"):
         return None
     meaning = {"bool": "true or false", "int": "a number in another base", "float": "a number", "null": "nothing"}
-    raise FrontMatterError(line, key, f"unquoted {text} is read by YAML as {meaning.get(kind, kind)}; put it in quotes")
+    raise FrontMatterError(
+        line, key, f"YAML reads {text} without quotes as {meaning.get(kind, kind)}: put it in quotes"
+    )

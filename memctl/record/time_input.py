@@ -26,7 +26,9 @@ def parse(text: str, now: str, *, ahead: bool = False, whole_day: bool = False) 
     span = _AGO.fullmatch(text.strip())
     if span is None and (bare := text.strip().lstrip("+-")) != text.strip() and _AGO.fullmatch(bare):
         way = "from now on" if ahead else "back from now"
-        raise MemctlError(f"{text.strip()!r} must not have a sign", f"give {bare}: a span always counts {way}", USAGE)
+        raise MemctlError(
+            f"the span {text.strip()!r} must not have a sign", f"give {bare}: spans always count {way}", USAGE
+        )
     try:
         if span is None:
             return timestamps.parse(text)

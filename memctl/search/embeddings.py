@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _PACKAGE = lazy_regex(r"[A-Za-z_]\w*")
 _SETTING = "memctl.semanticModel"
 _AT_ONCE = 1_000  # texts that the model gets in one call
-_HINT = f"`git config --global {_SETTING} NAME`: a folder of a static model (model2vec's form), or a package with one"
+_HINT = (
+    f"`git config --global {_SETTING} NAME`: NAME is the folder of a model2vec model, or an installed package with one"
+)
 
 
 class ModelError(MemctlError):
@@ -89,8 +91,8 @@ def load(name: str) -> Model:
         from tokenizers import Tokenizer
     except ImportError:
         raise ModelError(
-            f"{_SETTING} is set, but the extra `semantic` is not installed",
-            "`pip install '.[semantic]'` in a checkout of memctl",
+            f"the Git setting {_SETTING} is set, but the extra `semantic` is not installed",
+            "`pip install '.[semantic]'` in a checkout of memctl installs it",
         ) from None
     with _plain_errors(name):
         folder = _folder(name)

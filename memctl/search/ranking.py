@@ -321,10 +321,10 @@ def _meanings(snapshot: Snapshot, query: str) -> dict[str, float]:
         try:
             return embeddings.similarities(snapshot, query)
         except embeddings.ModelError as error:
-            texts.remark(f"{error}; searched by words alone ({error.hint})")
+            texts.remark(f"{error}; the search used only words, not meaning ({error.hint})")
     elif snapshot.config.semantic_model:
         texts.remark(
-            "config.yaml: semantic_model is not used, since a repository must not name a model; to use one,"
+            "config.yaml: semantic_model is not used, since a repository must not name a model; to set one, run"
             " `git config --global memctl.semanticModel NAME`"
         )
     return {}

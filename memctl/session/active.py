@@ -14,7 +14,7 @@ from memctl.store.memory import Memory
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 NO_COMMIT = "-"  # in place of a commit id, in a repository without commits
-_HINT = "use at most 100 letters, digits, dots, dashes and underscores, and begin with a letter or a digit"
+_HINT = "a name has at most 100 letters, digits, dots, dashes and underscores, and begins with a letter or a digit"
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -64,7 +64,8 @@ def start(memory: Memory, name_given: str, intent: str) -> Running:
     known = find(memory, name(name_given))
     if known is not None:
         raise MemctlError(
-            f"the session {name_given} has been running since {known.started}", f"`memctl session end {name_given}`"
+            f"the session {name_given} is already running, since {known.started}",
+            f"`memctl session end {name_given}` ends it",
         )
     branch, commit = memory.repository.branch()
     dirty = tuple(change.path for change in differences.changed_in_worktree(memory.repository))

@@ -187,7 +187,7 @@ def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> l
     state = [reply for reply in replies if reply.probe.question == STATE_OF_WORK]
     onward = [reply for reply in replies if reply.probe.question == NEXT]
     files = [reply for reply in replies if reply.probe.kind == ARTIFACT]
-    unmeasured = "the transcript says nothing about it" if whole else "needs the transcript, or stored probes"
+    unmeasured = "the transcript says nothing about it" if whole else "not measured: give the session's transcript"
     return [
         _accuracy([reply.probe for reply in replies], page) if whole else Dimension("Accuracy", None, 4.0, unmeasured),
         _share(
@@ -336,8 +336,8 @@ def replies(probe_facts: ProbeFacts, page: SessionPage) -> list[Reply]:
     """
     if not probe_facts.probes:
         raise MemctlError(
-            f"there are no facts to check the page of the session {page.id} against",
-            "give its transcript: `memctl session probe --transcript FILE`",
+            f"the page of the session {page.id} can't be graded: nothing is known about the session but the page",
+            "give the session's transcript: `memctl session probe --transcript FILE`",
         )
     return exact_replies(probe_facts.probes, page)
 

@@ -98,8 +98,8 @@ def find(snapshot: Snapshot, reference: str) -> tuple[str, str]:
             raise MemctlError(f"{snapshot.prefix}/{error}") from None
     if fitting:
         names_text = ", ".join(sorted(fitting)[:5])
-        raise MemctlError(f"{reference!r} matches several sessions: {names_text}", "give more of the name")
-    raise MemctlError(f"no summarized session is named {reference!r}", "`memctl session list` lists them")
+        raise MemctlError(f"{reference!r} matches several sessions: {names_text}", "give the whole name")
+    raise MemctlError(f"there is no page of a session named {reference!r}", "`memctl session list` lists them")
 
 
 OP = "summarize"
@@ -155,8 +155,8 @@ def replacement(memory: Memory, old: Mapping[str, str], new: FittedPage) -> tupl
     for path, text in texts.items():
         if (size := len(text.encode())) > files.MAX_BYTES:
             raise MemctlError(
-                f"{memory.tracked(path)} would have {size:,} bytes; at most {files.MAX_BYTES:,} are read",
-                "give the session's transcript in parts, each with a name of its own (--id)",
+                f"the page {memory.tracked(path)} would have {size:,} bytes; memctl reads at most {files.MAX_BYTES:,}",
+                "summarize the session's transcript in parts, each with a name of its own (--id)",
             )
     writes = [Write(path, text, old.get(path)) for path, text in texts.items()]
     return writes, [Delete(path, text) for path, text in old.items() if path not in texts]

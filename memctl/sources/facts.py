@@ -24,8 +24,8 @@ from memctl.text import sensitive_files, words
 from memctl.tokens.families import kind_of_text
 
 Progress = Callable[[int, int], None]
-LATER = "it is large and has not been read yet; the next run reads it"
-TOO_LARGE, GONE = f"larger than {MAX_BYTES:,} bytes", "it does not exist any more, or can't be read"
+LATER = "the file is large and has not been read yet; the next run of the command reads it"
+TOO_LARGE, GONE = f"the file has more than {MAX_BYTES:,} bytes", "the file does not exist any more, or can't be read"
 _LARGE = 200_000  # bytes; files that people write are smaller, and a generated file of 2 MB takes 0.6 s
 _SECONDS = 2.0  # of processor time for the large files of one run
 _AT_ONCE = 200  # files that are read before their facts are written to the cache

@@ -71,7 +71,7 @@ def read_revision(
     Raises MemctlError in a partial clone: it may lack files, and memctl fetches nothing.
     """
     if memory.repository.is_partial:
-        raise MemctlError("this partial clone may lack files of a revision", "leave out --at", USAGE)
+        raise MemctlError("in a partial clone memctl can't search files at a revision", "leave out --at", USAGE)
     files, cache = FilesInGit(memory, commit), load.open_cache(memory)
     known = source_facts.recall(cache)
     found = facts.of_revision(files, cache, known, progress)
@@ -149,5 +149,5 @@ def _without_refused(
         path for path in sorted(contents) if path not in refusals or sensitive_files.is_credential(refusals[path])
     ]
     left_out = ignore.ignored_files(readable_paths, ignore_files)
-    refusals |= {path: f"{origin} leaves it out" for path, origin in left_out.items()}
+    refusals |= {path: f"{origin} excludes the file" for path, origin in left_out.items()}
     return {path: contents[path] for path in readable_paths if path not in left_out}, refusals

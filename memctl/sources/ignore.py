@@ -35,7 +35,7 @@ def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
                 raise MemctlError(
                     f"{path} is not a regular file or is too large",
-                    "replace it with a small regular file, or remove it",
+                    f"replace {path} with a small regular file, or remove it",
                 )
             result[path] = (top / path).read_bytes().decode(errors="replace")
         except FileNotFoundError:

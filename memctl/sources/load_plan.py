@@ -16,7 +16,7 @@ from memctl.sources.score import PRELOAD_SCORE, Score
 from memctl.tokens.count import Count
 
 PRELOAD, JUST_IN_TIME, ON_DEMAND = "preload", "just-in-time", "on demand"
-NO_ROOM = "it does not fit beside the others"
+NO_ROOM = "no room is left beside the other files"
 JUST_IN_TIME_SCORE = 40
 LARGE = 10_000  # tokens above which only an outline of a file is loaded
 OUTLINE = 500  # tokens of an outline; rules.md#files-for-a-task
@@ -126,7 +126,7 @@ def choose(
         is_near = about.tokens * (1 - min(about.error, 0.9)) <= min(left, LARGE)
         tokens = count(file.path, file.content) if number < shown or (is_wanted and is_near) else about
         is_seen = number < shown or is_wanted
-        outline = f"it has more than {LARGE:,} tokens" if tokens.tokens > LARGE else ""
+        outline = f"the file has more than {LARGE:,} tokens" if tokens.tokens > LARGE else ""
         outline = outline or (generated(file.path) if is_seen else "")
         plan = Choice(
             file.path, file.content, file.score, tokens, verdict(file.score.score, outline, room), "", outline

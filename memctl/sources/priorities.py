@@ -187,7 +187,7 @@ def _active_files(
     names = frozenset(contents) | refusals.keys()
     found = {file_named(names, memory.repository.top, request.folder, text) for text in request.active}
     for path in sorted(found & refusals.keys()):
-        raise MemctlError(f"{path} never enters a model's context: {refusals[path]}")
+        raise MemctlError(f"memctl never gives {path} to a model: {refusals[path]}")
     return found
 
 
@@ -196,7 +196,7 @@ def _matching(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
     for glob in globs:
         if not is_pattern(glob):
             raise MemctlError(
-                f"{glob!r} is not a glob", "write a pattern as in .gitignore, such as `src/**/*.py`", USAGE
+                f"{glob!r} is not a pattern for files", "write a pattern as in .gitignore, such as `src/**/*.py`", USAGE
             )
     return repository_paths.matching(names, globs) if globs else names
 

@@ -25,8 +25,8 @@ from memctl.tokens.families import kind_of_text
 
 _LARGEST = 64 << 20  # bytes: a log of 5 MB takes about a second
 BUDGET = OUTLINE
-UNREAD = f"it is larger than {_LARGEST >> 20} MB, or does not exist any more"
-_HINT = "open the file itself, outside of a model's context"
+UNREAD = f"the file has more than {_LARGEST >> 20} MB, or does not exist any more"
+_HINT = "read the file yourself, outside of a model's context"
 
 
 class FileSummary(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter, *, for
     content = snapshot.files.read([path], _LARGEST).get(path)
     text = clean_newlines((content or b"").decode(errors="replace"))
     if reason := UNREAD if content is None else sensitive_files.refusal(path, content, text):
-        raise MemctlError(f"can't summarize {path}: {reason}", _HINT)
+        raise MemctlError(f"{path} can't be summarized: {reason}", _HINT)
     kind = kind_of_text(path, text)
     page = _page(path, text, len(content or b""), counter.count(text, kind), for_agent)
 

@@ -60,7 +60,10 @@ def discard_undecodable(database: sqlite3.Connection) -> Undecodable:
     file = database.execute("PRAGMA database_list").fetchone()[2]
     if file:
         discard(Path(file))
-    return Undecodable("the cache of the memory was damaged, and has been deleted", "run the command again")
+    return Undecodable(
+        "memctl's cache of the memory was damaged; it is deleted now, and the next command makes it again",
+        "run the command again",
+    )
 
 
 class CacheState(msgspec.Struct, frozen=True):

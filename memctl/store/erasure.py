@@ -125,7 +125,7 @@ def _erase_from_cache(file: Path, dry_run: bool) -> None:
         cache = Cache.open(file)
         try:
             if not cache.database.execute("PRAGMA database_list").fetchone()[2]:  # it could not be opened
-                raise MemctlError("another process is using the cache", "run the command again")
+                raise MemctlError("another process is using memctl's cache of the memory", "run the command again")
             cache_update.erase(cache)
         finally:
             cache.database.close()

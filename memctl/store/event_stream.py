@@ -41,7 +41,7 @@ def read(memory: Memory) -> Stream:
     except FileNotFoundError:
         return Stream()
     except OSError as error:
-        raise MemctlError(f"{file} can't be read: {error.strerror}") from None
+        raise MemctlError(f"the event stream {file} can't be read: {error.strerror}") from None
     events: list[WorkflowEvent] = []
     broken: list[int] = []
     for number, line in enumerate(lines, 1):
@@ -70,7 +70,7 @@ def append(memory: Memory, make: Callable[[int], WorkflowEvent]) -> Stream:
             else:
                 files.append_line(file, _line(event), is_private=True)
     except OSError as error:
-        raise MemctlError(f"{file} can't be written: {error.strerror}") from None
+        raise MemctlError(f"the event stream {file} can't be written: {error.strerror}") from None
     return stream
 
 

@@ -29,7 +29,7 @@ from memctl.text.words import STOP_WORDS, InnerWords, beginning, whole_words, wo
 Progress = Callable[[int, int], None]
 LARGEST, MOST = 256 * 1024, 200_000_000  # bytes of a file that is indexed, and of all of them
 TOO_LARGE = f"it has more than {LARGEST // 1024} KB"
-NO_ROOM = f"the smaller files have {MOST // 1_000_000} MB already"
+NO_ROOM = f"the index is full: smaller files have {MOST // 1_000_000} MB already"
 # What a word counts in the path, the text, and the parts of identifiers. Of `bench.file_ranking` hardly anything
 # changes with them: with 5, 1 and .5, or 3, 1 and 0, recall@10 is within .01.
 _WEIGHTS = "10, 1, 0.5"
@@ -109,13 +109,13 @@ def matches(
         if not isinstance(error, sqlite3.OperationalError):
             with suppress(OSError):  # a remark says so in any case
                 discard(file)
-        index = SearchIndex.in_memory(f"{file} can't be used ({error})")
+        index = SearchIndex.in_memory(f"the index {file} can't be used ({error})")
         with closing(index.database):
             file_matches = _matches(index, texts, query, progress)
     if index.remark:
-        memory.remarks.append(f"{index.remark}: the files were read for this answer alone")
+        memory.remarks.append(f"{index.remark}: memctl read the files directly, which takes longer")
     elif file_matches.is_old:
-        memory.remarks.append("another process is writing to the index: what is new in files is not found yet")
+        memory.remarks.append("another process is writing to the index: recent changes of files are not found yet")
     return file_matches
 
 

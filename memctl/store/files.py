@@ -37,7 +37,8 @@ def locate(folder: Path, path: str) -> Path:
         current = current / part
         if current.is_symlink():
             raise MemctlError(
-                f"{current} is a symbolic link", "memctl reads and writes plain files only; replace the link"
+                f"{current} is a symbolic link",
+                "memctl does not follow links in a memory: replace the link with the file or folder",
             )
     return current
 
@@ -121,12 +122,14 @@ def _parents(folder: Path, path: str) -> list[Path]:
 
 def not_regular(path: str) -> NotRegularFile:
     """Return the error for a path that is a link, folder or device instead of a regular file."""
-    return NotRegularFile([Fault(path, 1, "", "this must be a regular file; links, folders and devices are not read")])
+    return NotRegularFile(
+        [Fault(path, 1, "", "this is not a regular file, and memctl reads no links, folders or devices here")]
+    )
 
 
 def too_large(path: str, size: int) -> InvalidRecord:
     """Return the error for a file of `size` bytes, more than MAX_BYTES."""
-    return InvalidRecord([Fault(path, 1, "", f"the file has {size:,} bytes; at most {MAX_BYTES:,} are read")])
+    return InvalidRecord([Fault(path, 1, "", f"the file has {size:,} bytes; memctl reads at most {MAX_BYTES:,}")])
 
 
 def decode(data: bytes, path: str) -> str:
@@ -135,7 +138,7 @@ def decode(data: bytes, path: str) -> str:
         return clean_newlines(data.decode())
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidRecord([Fault(path, line, "", f"byte {error.start} is not UTF-8 text")]) from None
+        raise InvalidRecord([Fault(path, line, "", f"the file is not UTF-8 text (byte {error.start})")]) from None
 
 
 def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
@@ -180,7 +183,7 @@ def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: It
     except OSError as error:
         raise MemctlError(
             f"{error.filename or folder} can't be replaced: {error.strerror}",
-            "remove the cause; the next write finishes this one",
+            "fix the cause, then run `memctl commit`, which finishes this write",
         ) from None
 
 
@@ -195,7 +198,9 @@ def write_temporary(file: Path, text: str, *, is_private: bool = False) -> Path:
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
-        raise MemctlError(f"the text contains {text[error.start]!r}, which is not a character") from None
+        raise MemctlError(
+            f"the text contains {text[error.start]!r}, which is not a character", "remove it from the text"
+        ) from None
     temporary.unlink(missing_ok=True)
     # O_EXCL: a repository may contain links under these names.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)

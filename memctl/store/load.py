@@ -46,7 +46,7 @@ def sparse_note(memory: Memory) -> str:
 
     number = sum(files.is_record_path(path, BY_FOLDER) or kind_at(path) is not None for path in paths)
     what = "record or page of HEAD is" if number == 1 else "records and pages of HEAD are"
-    return f"{number:,} {what} not checked out (sparse checkout)" if number else ""
+    return f"{number:,} {what} not checked out here (sparse checkout)" if number else ""
 
 
 def _sparse_paths(memory: Memory) -> list[str]:

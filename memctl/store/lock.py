@@ -99,12 +99,15 @@ def _acquire(file: Path, patience: float) -> int:
             owner = _owner(descriptor)
             os.close(descriptor)
             raise MemctlError(
-                f"another memctl (process {owner}) has held the lock for {patience:.0f} s ({file})",
-                "wait for that process to end, or end it; the lock ends with its process",
+                f"another memctl (process {owner}) has locked the memory for {patience:.0f} s ({file})",
+                f"wait until process {owner} ends, or end it: the lock ends with its process",
             )
         if announce and not is_announced and waited > _ANNOUNCE_AFTER:
             is_announced = True
-            announce(f"waiting for another memctl (process {_owner(descriptor)}), at most {patience:.0f} s ({file})")
+            announce(
+                f"waiting at most {patience:.0f} s for another memctl (process {_owner(descriptor)}), which has "
+                f"locked {file}"
+            )
         time.sleep(pause)
         pause = min(pause * 1.5, 0.05)
     return descriptor

@@ -18,7 +18,7 @@ DOCUMENTS = "docs"  # the folder of the rendered documents
 JOBS = "undone"  # the folder of the jobs that hooks left (`store.job_queue`), beside the folders of sessions
 STEPS = "intents"  # the folder of two-phase steps (`write.ownership_transaction`)
 MOVE = "move.json"  # the file of a move of the worktree to another commit (`write.checkout_log`)
-RESTORE = f"Git has one: `git restore :/{FOLDER}`, or in a sparse checkout `git sparse-checkout add {FOLDER}`"
+RESTORE = f"Git has its files: `git restore :/{FOLDER}` or, in a sparse checkout, `git sparse-checkout add {FOLDER}`"
 _FOREIGN_FILES = ("memory.db", "config.json")
 
 
@@ -41,7 +41,7 @@ def find(start: Path) -> tuple[Path, Path]:
 
     is_in_git = index.is_tracked(top, f"{FOLDER}/{CONFIG}")
     raise MemctlError(
-        f"there is no memory in {top}", RESTORE if is_in_git else "`memctl init` makes one", kind="no-memory"
+        f"there is no memory in {top}", RESTORE if is_in_git else "`memctl init` creates one", kind="no-memory"
     )
 
 
@@ -61,7 +61,7 @@ def refuse_link(folder: Path) -> None:
     """Raise MemctlError if a `.memory/` is a symbolic link."""
     if folder.is_symlink():
         raise MemctlError(
-            f"{folder} is a symbolic link", "memctl reads and writes plain folders only; replace the link"
+            f"{folder} is a symbolic link", "memctl does not follow links: replace the link with a folder"
         )
 
 
@@ -70,6 +70,6 @@ def refuse_foreign(folder: Path) -> None:
     for name in _FOREIGN_FILES:
         if (folder / name).exists() and not (folder / CONFIG).exists():
             raise MemctlError(
-                f"{folder} belongs to another tool (it has {name})",
-                "memctl does not change it; move that tool's folder away first",
+                f"{folder} belongs to another tool, since it has the file {name}",
+                "memctl does not change the folder of another tool; move it away first",
             )

@@ -87,6 +87,8 @@ def _refuse_gits_own(file: Path) -> None:
     target = Path(os.path.realpath(file))
     for place in (target, *target.parents):
         if place.name.casefold() == ".git" or all((place / name).exists() for name in ("HEAD", "objects", "refs")):
-            raise MemctlError(f"{file} is not written: {place} belongs to Git", "give a path outside of Git's folder")
+            raise MemctlError(
+                f"{file} is not written: {place} is a folder of Git's own files", "give a path outside of Git's folder"
+            )
         if (place / ".git").exists():
             return  # a worktree, which may lie in a bare repository

@@ -181,9 +181,9 @@ def reason(memory: Memory, entry: PendingEntry) -> str:
     if entry.undone:
         return f"{WHY}; {AGAIN}"
     if entry.stage == WRITING:
-        return "interrupted; `memctl commit` finishes it"
+        return "the write was interrupted; `memctl commit` finishes it"
     if memory.repository.is_over(entry.why):
-        return "it can be committed now: `memctl commit`"
+        return "what prevented the commit is over; `memctl commit` commits it"
     return entry.why
 
 

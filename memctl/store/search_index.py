@@ -67,14 +67,14 @@ class SearchIndex:
                 try:
                     return cls(connect(file, _prepare))
                 except _Newer:
-                    return cls.in_memory(f"{file} was written by a newer version of memctl")
+                    return cls.in_memory(f"the search index {file} was written by a newer version of memctl")
                 except sqlite3.DatabaseError as error:
                     if any(word in str(error) for word in ("locked", "readonly", "unable to open")):
-                        return cls.in_memory(f"{file} can't be opened ({error})")
+                        return cls.in_memory(f"the search index {file} can't be opened ({error})")
                     discard(file)
         except OSError as error:
-            return cls.in_memory(f"{file} can't be written ({error.strerror})")
-        return cls.in_memory(f"{file} can't be opened")
+            return cls.in_memory(f"the search index {file} can't be written ({error.strerror})")
+        return cls.in_memory(f"the search index {file} can't be opened")
 
     @classmethod
     def in_memory(cls, remark: str) -> SearchIndex:

@@ -84,9 +84,11 @@ def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
             return index, _update(memory, index, source)
         except sqlite3.OperationalError as error:
             if row is not None and "locked" in str(error):
-                _remark(memory, "another process is writing to the index: searched in it as it was before")
+                _remark(memory, "another process is writing to the search index: recent changes are not found yet")
                 return index, row[0]
-            return _in_memory(memory, SearchIndex.in_memory(f"{index.file} can't be written ({error})"), source)
+            return _in_memory(
+                memory, SearchIndex.in_memory(f"the search index {index.file} can't be written ({error})"), source
+            )
     except sqlite3.OperationalError:
         return replacement_index(memory, index, source, is_damaged=False)
     except sqlite3.DatabaseError:
@@ -102,18 +104,18 @@ def replacement_index(
     """
     file = index.file
     index.database.close()
-    remark = "" if is_damaged else f"{file} is in use by another process"
+    remark = "" if is_damaged else f"the search index {file} is in use by another process"
     if is_damaged and file is not None:
         try:
             discard(file)
         except OSError as error:
-            remark = f"{file} is damaged and can't be deleted ({error.strerror})"
+            remark = f"the search index {file} is damaged and can't be deleted ({error.strerror})"
     return _in_memory(memory, SearchIndex.in_memory(remark), source)
 
 
 def _in_memory(memory: Memory, index: SearchIndex, source: SearchSource) -> tuple[SearchIndex, int]:
     if index.remark:
-        _remark(memory, f"{index.remark}; searched without it")
+        _remark(memory, f"{index.remark}; memctl read the files instead, which takes longer")
     return index, _update(memory, index, source)
 
 

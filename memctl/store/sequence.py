@@ -50,7 +50,10 @@ class Sequence:
             known = self._found_numbers[series]
         last = max(known, _highest(self._memory.folder / kind.folder / day[:7], series))
         if last + count >= ids.FIRST_DERIVED:
-            raise MemctlError(f"{series} has fewer than {count:,} numbers left", "spread the records over several days")
+            raise MemctlError(
+                f"there are fewer than {count:,} free ids that begin with {series}",
+                "give some of the records another --timestamp",
+            )
         self._counters[series] = last + count
         self._has_new = True
         return [ids.record_id(kind, day, number) for number in range(last + 1, last + count + 1)]

@@ -29,7 +29,9 @@ def _check_hook_commits(memory: Memory) -> None:
     try:
         hook_commits.mode(memory.repository)
     except hook_commits.UnknownValue as error:
-        raise MemctlError(f"agents' hooks commit nothing: {error.message}", error.hint) from None
+        raise MemctlError(
+            f"hooks of agents commit nothing, because of a setting: {error.message}", error.hint
+        ) from None
 
 
 def _check_default_branch(memory: Memory) -> None:

@@ -246,7 +246,7 @@ class StoredTexts:
             self._questions[query] = fts_query.parse(query, self._substitutes)
             if len(beginning(query, fts_query.MOST_WORDS)) < len(query):
                 self.remark(
-                    f"the text searched for is long: only its first {fts_query.MOST_WORDS} different words count"
+                    f"the search text is long: only its first {fts_query.MOST_WORDS} different words are searched for"
                 )
         return self._questions[query]
 

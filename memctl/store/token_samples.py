@@ -63,7 +63,7 @@ def add(folder: Path, model: str, samples: Iterable[TokenSample]) -> int:
         finally:
             database.close()
     except (sqlite3.DatabaseError, OSError) as error:
-        raise MemctlError(f"{folder / _FILE} can't be written: {error}", "delete it if it is damaged") from None
+        raise MemctlError(f"{folder / _FILE} can't be written: {error}", "delete the file if it is damaged") from None
 
 
 def samples_of(folder: Path, model: str) -> list[TokenSample]:
@@ -104,4 +104,4 @@ def forget(folder: Path, model: str) -> None:
         finally:
             database.close()
     except sqlite3.DatabaseError as error:
-        raise MemctlError(f"{file} can't be written: {error}", "delete it if it is damaged") from None
+        raise MemctlError(f"{file} can't be written: {error}", "delete the file if it is damaged") from None

@@ -32,7 +32,9 @@ def sync_batches(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool)
         new = _merge_ref(memory, done.upstream.branch, theirs)
         if not push or new == theirs or refs.push(repository, remote, local_ref, new, theirs):
             return done
-    raise MemctlError(f"{_TRIES} pushes of {local_ref} failed, because others pushed first")
+    raise MemctlError(
+        f"{_TRIES} pushes of {local_ref} failed, because other clones pushed first", "run `memctl sync` again"
+    )
 
 
 def _merge_ref(memory: Memory, branch: str, theirs: str) -> str:
@@ -51,5 +53,5 @@ def _merge_ref(memory: Memory, branch: str, theirs: str) -> str:
         if trailers.base and not trailers.changes:  # somebody has pushed an open batch by hand: here none is
             new = batches.join(memory, git.read(["rev-parse", f"{new}^"], repository.top).decode().strip(), new)
         if not refs.swap(repository, ref, new, ours):
-            raise MemctlError(f"{ref} keeps being moved by other processes", "try again")
+            raise MemctlError(f"{ref} is being changed by other processes all the time", "run `memctl sync` again")
         return new

@@ -106,8 +106,9 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
     known, state = (refs.read(memory.repository, commit, [name]) for commit in (bases[0], theirs))
     if known and not state:
         raise MemctlError(
-            f"{upstream.name} has no memory any more: somebody deleted {name} there",
-            f"`git log {theirs[:10]} -- {name}` shows who; `git merge {upstream.name}` accepts that",
+            f"{upstream.name} has no memory any more: a commit there deleted {name}",
+            f"`git log {theirs[:10]} -- {name}` shows the commit; `git merge {upstream.name}` deletes the memory "
+            "here, too",
         )
     if state:
         parse_config(state[name].data.decode(errors="replace"), f"{upstream.name}:{name}")
@@ -148,8 +149,8 @@ def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Lea
         if comparison.sources_stale:
             texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, documents.counter(memory).tokens_of)
     except MemctlError as error:
-        return {}, f"the documents are not rendered: {error.message}"
-    warning = "; ".join(f"some documents are not rendered: {why}" for why in comparison.faults)
+        return {}, f"the documents could not be rendered: {error.message}"
+    warning = "; ".join(f"some documents could not be rendered: {why}" for why in comparison.faults)
     blobs = tree_merge.store(memory.repository, [text.encode() for text in texts.values()])
     changes: dict[str, Leaf | None] = dict.fromkeys(comparison.orphans)
     return {**changes, **{path: Leaf("100644", blob) for path, blob in zip(texts, blobs, strict=True)}}, warning
@@ -163,7 +164,11 @@ def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
     ]
     deeds += [RecordAction("lost", item.id.replace(" ", "_"), describe(item)) for item in made.lost]
     deeds += [
-        RecordAction("kept", merge_tree.name_of(path).replace(" ", "_"), "one side deleted it, the other used it")
+        RecordAction(
+            "kept",
+            merge_tree.name_of(path).replace(" ", "_"),
+            "one side deleted it, the other side changed it or linked to it",
+        )
         for path in made.revived
     ]
     identifiers = (*merge_tree.record_ids(made.both), *(holder.now for holder in made.renamed))
@@ -196,10 +201,10 @@ def _conflict(
     then = []
     if names:
         more = " …" if len(names) > _NAMED else ""
-        then.append(f"`memctl renumber` there renumbers {', '.join(names[:_NAMED])}{more}")
+        then.append(f"during that merge, `memctl renumber` gives {', '.join(names[:_NAMED])}{more} another number")
     first = ""
     if in_memory and not remotes.setting(memory.repository, "merge.memctl-record.driver"):
-        first = "`memctl install git` makes Git merge the memory as sync does; after that "
+        first = "`memctl install git` makes Git merge the memory as `memctl sync` does; after that "
     return MemctlError(
         "\n".join([f"{upstream.name} and this branch conflict in files that only a person can merge:", *shown]),
         first

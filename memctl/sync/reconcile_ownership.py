@@ -153,4 +153,7 @@ def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[
             owner = who.to_agent_id if is_taken else who.from_agent_id
             held = state.live(section, now)
             if held and held.owner_agent_id != owner:
-                yield f"{item.record.id} is {item.record.status}, but ownership has changed since: {held.description}"
+                yield (
+                    f"{item.record.id} is {item.record.status}, but the section has another owner since: "
+                    f"{held.description}"
+                )

@@ -70,7 +70,7 @@ def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) 
     In a dry run (`dry_run`) the lines say what a sync would do. Without `push` they say that nothing was pushed.
     """
     name = done.upstream.name
-    lines = [f"fetched {count_commits(done.fetched)} of {name}"] if done.fetched else []
+    lines = [f"fetched {count_commits(done.fetched)} from {name}"] if done.fetched else []
     if (made := done.made) is not None:
         both = list(dict.fromkeys(merge_tree.name_of(path) for path in made.both))
         more = " …" if len(both) > _SHOWN else ""
@@ -82,15 +82,18 @@ def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) 
         ]
         lines += [f"{item.id} {merge_commit.describe(item)}" for item in made.lost]
         lines += [
-            f"{merge_tree.name_of(path)} is kept: one side deleted it, the other used it" for path in made.revived
+            f"{merge_tree.name_of(path)} is kept: one side deleted it, the other side changed it or linked to it"
+            for path in made.revived
         ]
     elif done.commit != done.before:
-        lines.append(f"{'would be ' if dry_run else ''}at {done.commit[:10]}, as {name} is")
+        lines.append(f"{'would be ' if dry_run else ''}at commit {done.commit[:10]}, like {name}")
     if done.pushed:
         outside = f", {done.foreign:,} of them with changes outside of the memory" if done.foreign else ""
         lines.append(f"{'would push' if dry_run else 'pushed'} {count_commits(done.pushed)} to {name}{outside}")
     elif not push and done.commit != done.theirs:
-        lines.append(f"nothing {'would be' if dry_run else 'was'} pushed; `memctl sync` pushes to {name}")
+        lines.append(
+            f"nothing {'would be' if dry_run else 'was'} pushed; `memctl sync` without --no-push pushes to {name}"
+        )
     return lines
 
 
@@ -100,19 +103,19 @@ def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
     In a dry run (`dry_run`) the lines say what a sync would change.
     """
     remote = done.upstream.remote
-    lines = [f"coordination: {line}" for line in done.gave_way]
-    lines += [f"{'ownership would follow' if dry_run else 'ownership'}: {line}" for line in done.settled]
+    lines = [f"coordination state: {line}" for line in done.gave_way]
+    lines += [f"{'ownership would change' if dry_run else 'ownership'}: {line}" for line in done.settled]
     would = "would be " if dry_run else ""
     for what, is_taken, is_given in (
-        ("coordination", done.taken, done.given),
+        ("coordination state", done.taken, done.given),
         ("pages of sessions", done.sessions_taken, done.sessions_given),
     ):
         lines += [f"{what}: {would}fetched from {remote}"] if is_taken else []
         lines += [f"{what}: {would}pushed to {remote}"] if is_given else []
     if done.sessions_redacted:
         lines.append(
-            f"pages of sessions: credentials {'would be' if dry_run else 'were'} taken out of "
-            f"{some(done.sessions_redacted, _SHOWN)} before the push; have them revoked"
+            f"pages of sessions: credentials {'would be' if dry_run else 'were'} removed from "
+            f"{some(done.sessions_redacted, _SHOWN)} before the push; revoke these credentials"
         )
     return lines
 

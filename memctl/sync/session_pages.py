@@ -23,8 +23,8 @@ from memctl.text.phrases import some
 from memctl.write import commit, redact_file
 
 _MESSAGE = "a commit's message"
-_TOO_LARGE = f"larger than {files.MAX_BYTES:,} bytes, and so not searched for credentials"
-_LOCKED = "not readable without what looks like a credential in it"
+_TOO_LARGE = f"it has more than {files.MAX_BYTES:,} bytes, so memctl can't search it for credentials"
+_LOCKED = "a text that it must have, such as a path, looks like a credential"
 
 
 class Publishable(msgspec.Struct, frozen=True):
@@ -151,7 +151,7 @@ def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -
                 sessions_redacted=redacted,
                 warning="; ".join(filter(None, (done.warning, _held_back(may)))),
             )
-    raise MemctlError(f"{_TRIES} pushes of {REF} failed, because others pushed first")
+    raise MemctlError(f"{_TRIES} pushes of {REF} failed, because other clones pushed first", "run `memctl sync` again")
 
 
 def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Publishable:
@@ -160,14 +160,14 @@ def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Pu
     if result.keep != ours and not dry_run:
         with lock.hold(memory.repository.shared / "lock"):
             if not refs.swap(memory.repository, REF, result.keep, ours):
-                raise MemctlError(f"{REF} was moved by another process", "try again")
+                raise MemctlError(f"{REF} was changed by another process", "run `memctl sync` again")
     return result
 
 
 def _held_back(result: Publishable) -> str:
     """Return the warning that names the files which are not pushed, with the reasons; "" if there are none."""
     names = [f"{path} ({why})" for path, why in sorted(result.held_back.items())]
-    return f"pages of sessions that are not pushed: {some(names, _SHOWN)}" if names else ""
+    return f"these files of session pages are not pushed: {some(names, _SHOWN)}" if names else ""
 
 
 def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:
@@ -181,7 +181,7 @@ def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> st
         goes_on = not ours or refs.contains(repository, theirs, ours)
         new = theirs if goes_on else _merge_commits(memory, remote, ours, theirs)
         if not dry_run and not refs.swap(repository, REF, new, ours):
-            raise MemctlError(f"{REF} keeps being moved by other processes", "try again")
+            raise MemctlError(f"{REF} is being changed by other processes all the time", "run `memctl sync` again")
         return new
 
 

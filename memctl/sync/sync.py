@@ -65,7 +65,7 @@ def sync(
         done = reconcile_ownership.sync_ownership(memory, done, push=push, dry_run=dry_run)
         for what, carry in (
             ("pages of sessions", session_pages.sync_pages),
-            ("changes of batches", batch_changes.sync_batches),
+            ("changes of open batches", batch_changes.sync_batches),
         ):
             try:
                 done = carry(memory, done, push=push, dry_run=dry_run)
@@ -102,7 +102,9 @@ def _try_until_pushed(
             _commit_waiting(memory, dry_run=dry_run)
             branch, ours = _head(memory)
             if branch != upstream.branch:
-                raise MemctlError("another branch was checked out meanwhile", "run `memctl sync` again")
+                raise MemctlError(
+                    "another branch was checked out while `memctl sync` was running", "run `memctl sync` again"
+                )
             planned = _plan(memory, upstream, (ours, theirs), push=push)
             if _carry_out(memory, planned, push=push, dry_run=dry_run):
                 planned = msgspec.structs.replace(planned, tries=number, has_state=has_state)
@@ -113,8 +115,9 @@ def _try_until_pushed(
         seen.append(theirs)
         if seen.count(theirs) == _TRIES:
             raise MemctlError(
-                f"{upstream.name} has refused {_TRIES} pushes, although nobody else has pushed",
-                f"nothing was changed here; a killed process may have left {upstream.ref}.lock there: delete it",
+                f"{upstream.name} has refused {_TRIES} pushes, although no other clone has pushed",
+                f"nothing was changed here; a killed process may have left the file {upstream.ref}.lock in the "
+                "remote repository: delete it",
             )
         if time.monotonic() > deadline:
             break
@@ -145,12 +148,12 @@ def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
     if dry_run:
         if move:
             memory.remarks.append(
-                f"{move.why} was interrupted: `memctl sync` finishes that first, and then does what is shown here"
+                f"{move.why} was interrupted: `memctl sync` finishes it first, and then does what is shown here"
             )
         return
     recovery.recover(memory)
     if move and move.pushed and refs.contains(memory.repository, theirs, move.new):
-        memory.remarks.append(f"{move.why} had pushed {result.count_commits(move.pushed)}")
+        memory.remarks.append(f"{move.why} was interrupted after it had pushed {result.count_commits(move.pushed)}")
 
 
 def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
@@ -162,21 +165,26 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
     if dry_run:
         waiting = [entry.change for entry in pending_state.open_entries(memory) if not (entry.held or entry.undone)]
         memory.remarks += [
-            f"{outcome.op} {outcome.title} waits for its commit: `memctl sync` makes it first" for outcome in waiting
+            f"this change is not committed yet, and `memctl sync` commits it first: {outcome.op} {outcome.title}"
+            for outcome in waiting
         ]
         if squashed := commit.squash(memory, dry_run=True):
-            memory.remarks.append(f"`memctl sync` commits this on the branch first: {squashed.change.title}")
+            memory.remarks.append(
+                f"`memctl sync` first commits these recorded changes on the branch: {squashed.change.title}"
+            )
         return
     squashed = commit.sync_batch(memory)
     for made in commit.commit_remaining(memory):
         what = f"{made.change.op} {made.change.title}"
         if made.pending:
-            raise MemctlError(f"{what} waits for its commit: {made.pending}", made.hint)
-        memory.remarks.append(f"{what} waited for its commit, and has it now: {made.commit[:10]}")
+            raise MemctlError(f"an earlier change can't be committed, {what}: {made.pending}", made.hint)
+        memory.remarks.append(f"committed an earlier change as {made.commit[:10]}: {what}")
         memory.asked = None
     squashed = squashed or commit.squash(memory)
     if squashed and squashed.pending:
-        raise MemctlError(f"{squashed.change.title}: it can't be committed: {squashed.pending}", squashed.hint)
+        raise MemctlError(
+            f"recorded changes can't be committed, {squashed.change.title}: {squashed.pending}", squashed.hint
+        )
 
 
 def _head(memory: Memory) -> tuple[str, str]:
@@ -184,12 +192,16 @@ def _head(memory: Memory) -> tuple[str, str]:
     try:
         commits.forbid_if_unsafe(memory.repository)
     except CommitPending as error:
-        raise MemctlError(f"can't sync now: {error.why}", "finish or abort that first; `git status` says how") from None
+        raise MemctlError(
+            f"`memctl sync` can't run now: {error.why}", "finish or abort that first; `git status` says how"
+        ) from None
     branch, ours = memory.repository.branch()
     if not branch:
-        raise MemctlError("HEAD is detached: there is no branch to sync", "`git switch BRANCH` first")
+        raise MemctlError("HEAD is detached: there is no branch to sync", "run `git switch BRANCH` first")
     if not ours:
-        raise MemctlError(f"{branch.removeprefix('refs/heads/')} has no commit yet", "`memctl commit` first")
+        raise MemctlError(
+            f"the branch {branch.removeprefix('refs/heads/')} has no commit yet", "run `memctl commit` first"
+        )
     return branch, ours
 
 
@@ -203,13 +215,13 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")
         name = upstream.ref.removeprefix("refs/heads/")
-        hint = f"`git push --set-upstream {upstream.remote} {short}` makes it"
+        hint = f"`git push --set-upstream {upstream.remote} {short}` creates it"
         default = remotes.default(memory.repository, upstream.remote)
         if default and default != name:
             other = quote(f"{upstream.remote}/{default}")  # a remote may name its branches as it likes
             hint += f"; if it was renamed to {default} there, run `git fetch {upstream.remote}` and then"
             hint += f" `git branch -u {other}`"
-        raise MemctlError(f"{upstream.remote} has no branch {name}: it is new, or was deleted there", hint)
+        raise MemctlError(f"{upstream.remote} has no branch {name}: it was never pushed, or was deleted there", hint)
     return theirs, has_state
 
 
@@ -241,8 +253,9 @@ def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
         git.read(["verify-commit", theirs], memory.repository.top)
     except git.GitFailed as error:
         raise MemctlError(
-            f"{upstream.name} ({theirs[:10]}) has no good signature, and merge.verifySignatures asks for one:\n"
-            + error.stderr.strip()
+            f"the commit {theirs[:10]} of {upstream.name} has no valid signature, which the setting "
+            "merge.verifySignatures "
+            "requires:\n" + error.stderr.strip()
         ) from None
 
 
@@ -262,7 +275,7 @@ def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool
     )
     goes = new != planned.before
     if goes:
-        checkout_log.refuse_if_in_the_way(memory, move, f"the merge with {upstream.name} would overwrite these")
+        checkout_log.refuse_if_in_the_way(memory, move, f"the merge with {upstream.name} would overwrite files")
     if dry_run:
         return True
     if goes:
@@ -284,8 +297,8 @@ def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool
 
 
 _RULES = ("MEM103", "MEM104", "MEM302")  # an unresolved conflict, an id twice, the number of a page twice
-_HINTS = {"MEM103": "resolve it and commit, then `memctl sync` again"}
-_RENUMBER = "`memctl renumber` gives each one of its own; then `memctl sync` again"
+_HINTS = {"MEM103": "resolve the conflict and commit, then run `memctl sync` again"}
+_RENUMBER = "`memctl renumber` gives one of them another id or number; then run `memctl sync` again"
 
 
 def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:

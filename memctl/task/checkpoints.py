@@ -144,12 +144,16 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
         return exact[0]
     if exact:
         names = ", ".join(one.checkpoint_id for one in exact[:5])
-        raise MemctlError(f"{reference!r} may be any of {names}", "give more of the id")
+        raise MemctlError(f"{reference!r} matches several checkpoints: {names}", "give the whole id")
     hint = "`memctl checkpoint list --all` lists them"
     if not reference:
         others = ", ".join(sorted({one.workflow_id for one in read(snapshot).checkpoints}))
-        hint = f"there are checkpoints of {others}: give --workflow" if others else "`memctl checkpoint save` makes one"
-    name = repr(reference) if reference else f"of {workflow}"
+        hint = (
+            f"name one of the workflows that have checkpoints with --workflow: {others}"
+            if others
+            else "`memctl checkpoint save` saves one"
+        )
+    name = repr(reference) if reference else f"of the workflow {workflow}"
     raise MemctlError(f"there is no checkpoint {name}", hint, kind="not-found")
 
 
@@ -206,7 +210,7 @@ def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -
         version = checkpoint.version_at(fault.path)
         if not reference or (version and version.id.startswith(reference.strip().lower())):
             raise MemctlError(
-                f"{snapshot.prefix}/{fault}", "restore it with Git, or delete it: a checkpoint is never changed"
+                f"{snapshot.prefix}/{fault}", "restore the file with Git, or delete it: a checkpoint can't be corrected"
             )
 
 

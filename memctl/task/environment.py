@@ -118,11 +118,11 @@ def _of_head(memory: Memory, then: str, now: str) -> Iterator[EnvironmentDrift]:
         return
     lost, new = _commits(memory, now, then, 1), _commits(memory, then, now)
     if lost is None or new is None:
-        yield EnvironmentDrift("head", f"this clone does not have {then[:10]}, which was HEAD: fetch it")
+        yield EnvironmentDrift("head", f"HEAD was {then[:10]}, a commit that this clone does not have: fetch it")
         return
     if lost:
         at = now[:10] or "no commit"
-        yield EnvironmentDrift("head", f"{then[:10]}, which was HEAD, is not in the history of HEAD ({at})")
+        yield EnvironmentDrift("head", f"HEAD was {then[:10]}, which is not in the history of the present HEAD ({at})")
     if since := [commit for commit in new if any(not _is_ours(memory, path) for path in commit.paths)]:
         number = quantity(len(since), "commit") + (" or more" if len(new) >= _MOST_COMMITS else "")
         yield EnvironmentDrift(
@@ -141,7 +141,9 @@ def _of_events(memory: Memory, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
         yield EnvironmentDrift("events", f"{quantity(len(since), 'event')} since", since)
     numbers = [event.sequence for event in stream.events]
     if stream.broken or any(later != earlier + 1 for earlier, later in pairwise(numbers)):
-        yield EnvironmentDrift("event_stream", "lines of the event stream are unreadable or missing")
+        yield EnvironmentDrift(
+            "event_stream", "some lines of the event stream (`memctl event list`) are unreadable or missing"
+        )
 
 
 def _commits(memory: Memory, after: str, until: str, most: int = _MOST_COMMITS) -> list[Commit] | None:

@@ -36,7 +36,7 @@ def workflow(memory: Memory, given: str) -> str:
     """
     if given.startswith(("/", ".", "~")) or ".." in given.split("/"):
         result = slug(given.rpartition("/")[2])
-        hint = f"`--workflow {result}` names one" if result else "use letters, digits, dots and dashes"
+        hint = f"give a name such as `--workflow {result}`" if result else "use letters, digits, dots and dashes"
         raise MemctlError(f"{given!r} is a path, not the name of a workflow", hint, USAGE)
     branch = memory.repository.branch()[0].removeprefix("refs/heads/")
     name = slug(redact(given or branch or memory.config.project, strict=False)) or ("" if given else "workflow")
@@ -100,7 +100,7 @@ def note_handoff(
     try:
         emit(memory, workflow(memory, ""), values)
     except MemctlError as error:
-        yield f"warning: no event was added for {identifier}: {error.message}"
+        yield f"warning: the event for {identifier} could not be added to the event stream: {error.message}"
 
 
 def _tidy(value: Any) -> Any:
@@ -116,11 +116,15 @@ def _checked(values: dict[str, Any]) -> WorkflowEvent:
         wrong = list(dict(reversed(problems(event))).items())[::-1]  # of each field the first fault
     if wrong:
         kind = values.get("event_type")
-        raise InvalidFields(f"this {kind} event is incomplete:", wrong, "`memctl event emit -h`")
+        raise InvalidFields(
+            f"this event of the type {kind} is incomplete:",
+            wrong,
+            "`memctl event emit -h` lists what each type requires",
+        )
     around = ((name, getattr(event, name)) for name in ("source_agent", "session", "workflow_id"))
     for field, text in (*around, *event.texts()):
         for span in find(text):
-            raise MemctlError(f"{field}: this {describe(text, span)}", "take it out")
+            raise MemctlError(f"{field}: the text {describe(text, span)}", "remove the credential")
     return event
 
 

@@ -54,13 +54,15 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
     refuse_conflicting(given.steps)
     known, gone = _by_key(before.steps), {key(text): text for text in dropped}
     if strange := [text for name, text in gone.items() if name not in known]:
-        raise MemctlError(f"{strange[0]!r} is not a step of the task", "`memctl checkpoint show` lists them", USAGE)
+        raise MemctlError(
+            f"{strange[0]!r} is not a step of the task", "`memctl checkpoint show` lists the steps", USAGE
+        )
     steps = put_steps([step for name, step in known.items() if name not in gone], given.steps)
     for step in given.steps:
         old = known.get(key(step.text))
         if old and old.status == DONE != step.status and key(step.text) not in gone:
-            hint = "give the rest of it as another step, or --drop it first"
-            raise MemctlError(f"the step {old.text!r} is done already", hint, USAGE)
+            hint = "record what is left as another step, or remove the step with --drop first"
+            raise MemctlError(f"the step {old.text!r} is already done", hint, USAGE)
     is_ahead = any(step.status != DONE for step in steps)
     if before.is_finished and not given.next_actions and is_ahead:
         values["next_actions"] = ()  # "none" was the next action, and now there is one
@@ -87,7 +89,7 @@ def refuse_conflicting(given: Iterable[Step]) -> None:
     """Raise MemctlError for a step that is given with several statuses."""
     if twice := conflicting(given):
         hint = f"give each step one status of {', '.join(PROGRESS)}"
-        raise MemctlError(f"the step {twice[0]!r} is given more than once", hint, USAGE)
+        raise MemctlError(f"the step {twice[0]!r} is given with more than one status", hint, USAGE)
 
 
 def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:

@@ -256,9 +256,11 @@ class Resumption(msgspec.Struct, frozen=True):
         """
         found = []
         if self.newer is not None and not allow_stale:
-            found.append(f"stale: {self.newer.id} is newer")
+            found.append(f"stale: the checkpoint {self.newer.id} is newer")
         if self.twins and not allow_stale:
-            found.append(f"{', '.join(self.twins)} was saved at the same time, and neither is newer")
+            found.append(
+                f"another clone saved {', '.join(self.twins)} at the same time, and neither checkpoint is newer"
+            )
         found += [f"{one.what} is missing: {one.why}" for one in self.missing if one.essential or strict]
         return found
 

@@ -40,7 +40,10 @@ def leave(state: State, agent: str, *, release: bool = False) -> Step:
     """
     name = agent_name(agent)
     if name not in state.active_agents:
-        raise MemctlError(f"{name} is not at work here", "`memctl coordination show` says who is")
+        raise MemctlError(
+            f"the agent {name} is not listed as at work on this project",
+            "`memctl coordination show` lists the agents at work",
+        )
     owned = state.section_ownership_map
     remaining = {section: held for section, held in owned.items() if not (release and held.owner_agent_id == name)}
     released = ", ".join(section for section in owned if section not in remaining)
@@ -60,7 +63,9 @@ def assign(state: State, agent: str, task: str, *, remove: bool = False) -> Step
     tasks = state.agent_task_assignments.get(name, [])
     if remove and line not in tasks:
         known = "; ".join(tasks)
-        raise MemctlError(f"{name} has no task {line!r}", f"it has: {known}" if known else "it has none")
+        raise MemctlError(
+            f"the agent {name} has no task {line!r}", f"its tasks are: {known}" if known else f"{name} has no tasks"
+        )
     after = [other for other in tasks if other != line] if remove else list(dict.fromkeys([*tasks, line]))
     title = f"{name}, no longer: {line}" if remove else f"{name}: {line}"
     return Step(state.put("agent_task_assignments", name, after or None), "assign", title)
@@ -89,8 +94,10 @@ def unblock(state: State, reference: str) -> Step:
     if len(keys) != 1:
         text = "; ".join(f"{key} {item.text}" for key, item in sorted(known.items()))
         raise MemctlError(
-            f"{reference!r} may be any of {', '.join(keys)}" if keys else f"there is no blocker {reference!r}",
-            f"there are: {text}" if text else "there is none",
+            f"{reference!r} matches several blockers: {', '.join(keys)}"
+            if keys
+            else f"there is no blocker {reference!r}",
+            f"the blockers are: {text}" if text else "no blocker is recorded",
         )
     return Step(state.put("global_blockers", keys[0], None), "unblock", f"{keys[0]} {known[keys[0]].text}")
 
@@ -103,7 +110,7 @@ def share(state: State, name: str, value: str) -> Step:
     """
     key, text = _line(name), _line(value) if value.strip() else ""
     if not text and key not in state.shared_resources:
-        raise MemctlError(f"there is no resource {key!r}", "`memctl coordination show` lists them")
+        raise MemctlError(f"there is no shared resource {key!r}", "`memctl coordination show` lists them")
     title = f"{key} = {text}" if text else f"no longer {key}"
     return Step(state.put("shared_resources", key, text or None), "share", title)
 
@@ -112,7 +119,9 @@ def _line(text: str) -> str:
     line = " ".join(text.split())
     if not line or len(line) > _TEXT or not line.isprintable():
         raise MemctlError(
-            f"{text[:60]!r} can't be recorded", f"give one line of at most {_TEXT} printable characters", USAGE
+            f"{text[:60]!r} can't be stored in the coordination state",
+            f"give one line of at most {_TEXT} printable characters",
+            USAGE,
         )
     return line
 

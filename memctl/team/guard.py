@@ -49,7 +49,7 @@ def permit(memory: Memory, change: Change, allow_owned: bool) -> Change:
         over = f"{'ask the user to ' if memory.by_agent else ''}write with --allow-owned --reason WHY"
         raise MemctlError("\n".join(lines), f"{_ask(memory, denied[0])}, or {over}")
     if not is_meaningful(change.reason):
-        raise MemctlError("--allow-owned needs --reason, which is recorded", exit_code=USAGE)
+        raise MemctlError("--allow-owned needs --reason WHY: memctl records the reason", exit_code=USAGE)
     over = ", ".join(
         dict.fromkeys(f"{item.ownership.section_id} of {item.ownership.owner_agent_id}" for item in denied)
     )
@@ -59,7 +59,7 @@ def permit(memory: Memory, change: Change, allow_owned: bool) -> Change:
 def refuse_manual_edits(memory: Memory, change: Change) -> None:
     """Raise MemctlError if a change of files that were edited by hand touches a section that another agent owns."""
     if denied := denied_files(memory, change):
-        own = f"take it with `memctl own acquire {denied[0].ownership.section_id} --force --reason WHY`"
+        own = f"take the section over with `memctl own acquire {denied[0].ownership.section_id} --force --reason WHY`"
         raise MemctlError(denied[0].ownership.description, f"{_ask(memory, denied[0])}, or {own}")
 
 
@@ -109,5 +109,5 @@ def _restricting(memory: Memory) -> State | None:
 
 def _ask(memory: Memory, item: DeniedFile) -> str:
     if item.ownership.owner_agent_id == memory.actor:  # of what is read-only
-        return f"take it for yourself with `memctl own acquire {item.ownership.section_id} --type exclusive`"
+        return f"make it writable for yourself with `memctl own acquire {item.ownership.section_id} --type exclusive`"
     return f"ask {item.ownership.owner_agent_id} to release {item.ownership.section_id}"

@@ -110,7 +110,7 @@ def offer(state: State, transfer: Transfer) -> Step:
     live = [held for section in transfer.who.sections if (held := state.live(section, transfer.now))]
     if foreign := [held for held in live if held.owner_agent_id != transfer.giver]:
         owners = ", ".join(dict.fromkeys(held.owner_agent_id for held in foreign))
-        hint = f"only {owners} can hand that over: leave it out, or ask for it"
+        hint = f"only {owners} can hand over these sections: leave them out, or ask {owners} to release them"
         raise MemctlError("\n".join(held.description for held in foreign), hint)
     unowned = {name: Ownership(section_id=name, owner_agent_id=transfer.giver) for name in transfer.who.sections}
     owned = {**unowned, **{held.section_id: held for held in live}}
@@ -127,9 +127,11 @@ def accept(state: State, transfer: Transfer, task: str, declined: Collection[str
     taker = agent_name(transfer.taker)
     owned = state.section_ownership_map
     if back := [name for name in transfer.who.sections if name in owned and transfer.is_back(owned[name])]:
-        raise _answered_elsewhere(transfer, f"{', '.join(back)} went back to {transfer.giver}")
+        raise _answered_elsewhere(
+            transfer, f"{', '.join(back)} {'is' if len(back) == 1 else 'are'} owned by {transfer.giver} again"
+        )
     if transfer.work(state):
-        raise _answered_elsewhere(transfer, f"{taker} works on it")
+        raise _answered_elsewhere(transfer, f"{taker} is listed as at work on it")
     state = agents.join(give_back_sections(state, transfer, declined), taker, transfer.now, task).state
     accepted = tuple(s for s in transfer.who.sections if (held := state.live(s, transfer.now)) and transfer.is_by(held))
     state = agents.only_working(state, accepted, taker)
@@ -147,14 +149,14 @@ def release(state: State, transfer: Transfer, op: str) -> Step:
     shows that the taker accepted in another clone or on another branch.
     """
     if transfer.work(state):
-        raise _answered_elsewhere(transfer, f"{transfer.taker} works on it")
+        raise _answered_elsewhere(transfer, f"{transfer.taker} is listed as at work on it")
     return Step(give_back_sections(state, transfer, transfer.who.sections), op, transfer.handoff)
 
 
 def _answered_elsewhere(transfer: Transfer, why: str) -> MemctlError:
     return MemctlError(
-        f"{transfer.handoff} was answered in another clone or on another branch: {why}",
-        "`memctl sync` brings the answer here, or merge the branch that has it",
+        f"the handoff {transfer.handoff} was already answered in another clone or on another branch: {why}",
+        "`memctl sync` fetches the answer; if another branch has it, merge that branch",
     )
 
 

@@ -112,7 +112,11 @@ def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record)
         is_closed = held.ownership_type != SHARED_WRITE and held.owner_agent_id != memory.actor
         return f"{held.owner_agent_id} owns {held.section_id}" if is_closed else ""
     other = record.agent_id
-    return f"{other} is at it" if is_started(record) and other != memory.actor and other in state.active_agents else ""
+    return (
+        f"{other} is working on it"
+        if is_started(record) and other != memory.actor and other in state.active_agents
+        else ""
+    )
 
 
 def _assigned(state: State, record: Record) -> list[str]:
@@ -192,8 +196,8 @@ def _choice(
         is_mine = record.agent_id == memory.actor
         because.append(f"begun by {'you' if is_mine else record.agent_id}{done}{'' if is_mine else ': ask first'}")
     because += [record.severity] if record.severity in ("critical", "high") else []
-    because += [f"unblocks {waiting[0]}{f' and {len(waiting) - 1:,} more' * (len(waiting) > 1)}"] if waiting else []
-    because += [f"goes on from {earlier.id}"] if (earlier := before.get(record.memory_id)) else []
+    because += [f"blocks {waiting[0]}{f' and {len(waiting) - 1:,} more' * (len(waiting) > 1)}"] if waiting else []
+    because += [f"continues {earlier.id}"] if (earlier := before.get(record.memory_id)) else []
     because = because or [f"importance {record.importance}"]
     actions: object = None
     with suppress(InvalidRecord, OSError):  # it changed just now

@@ -50,7 +50,11 @@ def acquire(state: State, claim: Claim) -> Step:
     """
     name = agent_name(claim.agent)
     if claim.expires_at is not None and claim.expires_at <= claim.now:
-        raise MemctlError(f"{claim.expires_at} is not in the future", "give a later time, or a span such as 4h", USAGE)
+        raise MemctlError(
+            f"the ownership would end at {claim.expires_at}, which is not in the future",
+            "give a later time, or a span such as 4h",
+            USAGE,
+        )
     refuse_no_reason(claim.force, claim.reason or "")
     if claim.reason is not None:
         claim = msgspec.structs.replace(claim, reason=_reason(claim.reason))
@@ -112,7 +116,7 @@ def transfer(
     for section in map(section_id, sections):
         held = _own(state, section, agent, now, force)
         if not held.is_live(now):  # the end stays as it is, so the other would have nothing
-            raise MemctlError(_over(held), f"take it first: `memctl own acquire {section}`")
+            raise MemctlError(_over(held), f"acquire {section} first: `memctl own acquire {section}`")
         holders.append(held.owner_agent_id)
         if held.owner_agent_id != name:
             owned[section] = held.passed(name, now, reason or held.lock_reason)
@@ -139,7 +143,7 @@ def not_available(held: Ownership) -> MemctlError:
     """Return the error for an agent that wants a section which another agent owns by the ownership `held`."""
     return MemctlError(
         held.description,
-        f"ask {held.owner_agent_id} to release it, or take it with `--force --reason WHY`, which is recorded",
+        f"ask {held.owner_agent_id} to release {held.section_id}, or take it over with `--force --reason WHY`",
     )
 
 
@@ -149,7 +153,7 @@ def section_id(text: str) -> str:
     if SECTION.fullmatch(marker) is None:
         raise MemctlError(
             f"{text!r} is not a section",
-            "give a marker such as §1.0, §2.1 or §3.2; code is owned with the section that covers it",
+            "give a marker such as §1.0, §2.1 or §3.2; whoever owns a section owns the files that it covers",
             USAGE,
         )
     return marker
@@ -159,14 +163,16 @@ def _reason(text: str) -> str:
     """Return a reason on one line; raises MemctlError if it is longer than 500 characters."""
     line = printable_line(text)
     if len(line) > _REASON:
-        raise MemctlError(f"the reason has {len(line):,} characters", f"give one of at most {_REASON}", USAGE)
+        raise MemctlError(
+            f"the reason has {len(line):,} characters", f"give a reason of at most {_REASON} characters", USAGE
+        )
     return line
 
 
 def refuse_no_reason(force: bool, reason: str) -> None:
     """Raise MemctlError if `force`, which takes a section from its owner, is given without a reason to record."""
     if force and not is_meaningful(reason):
-        raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
+        raise MemctlError("--force needs --reason WHY: memctl records the reason", exit_code=USAGE)
 
 
 def _new_ownership(claim: Claim, section: str, name: str, last: Ownership | None, held: Ownership | None) -> Ownership:
@@ -200,11 +206,11 @@ def _by_force(holders: Sequence[str], agent: str) -> str:
 def _own(state: State, section: str, agent: str, now: str, force: bool) -> Ownership:
     held = state.section_ownership_map.get(section)
     if held is None:
-        raise MemctlError(f"nobody owns {section}", "`memctl own list` shows what is owned")
+        raise MemctlError(f"no agent owns {section}", "`memctl own list` lists the sections that agents own")
     if held.owner_agent_id != agent and not force:
         raise not_available(held) if held.is_live(now) else MemctlError(_over(held))
     return held
 
 
 def _over(held: Ownership) -> str:
-    return f"{held.section_id} is no longer owned: {held.description}"
+    return f"the ownership of {held.section_id} has ended: {held.description}"

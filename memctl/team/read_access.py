@@ -46,7 +46,9 @@ def check_for(state: State, agent: str, now: str) -> ReadCheck | None:
 
     def why(markers: tuple[str, ...]) -> str:
         held = state.innermost(markers, now)
-        return "" if held is None or held.lets_read(agent) else f"is read by {held.readers} only; {held.description}"
+        return (
+            "" if held is None or held.lets_read(agent) else f"may be read by {held.readers} only: {held.description}"
+        )
 
     return why
 

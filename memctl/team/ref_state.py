@@ -124,7 +124,7 @@ def update_locked(
         outcome = try_step(memory, seen, plan, terms, prepare)
         if not outcome.commit or move(memory, outcome.commit, seen.commit, is_locked=is_locked):
             return outcome
-    raise MemctlError(f"{ref(memory)} keeps being moved by other processes", "try again")
+    raise MemctlError(f"{ref(memory)} is being changed by other processes all the time", "run the command again")
 
 
 def try_step(
@@ -174,7 +174,9 @@ def _refuse_credentials(before: State, after: State, texts: Iterable[str]) -> No
     known = set(_texts(before))
     for text in (*texts, *(text for text in _texts(after) if text not in known)):
         for span in find(text):
-            raise MemctlError(f"this {describe(text, span)}; it would stay in the history for ever", "take it out")
+            raise MemctlError(
+                f"the text {describe(text, span)}; Git's history would keep it for ever", "remove the credential"
+            )
 
 
 def _texts(state: State) -> list[str]:
@@ -218,6 +220,6 @@ def _stale(memory: Memory, seen: ReadState, expected: int) -> MemctlError:
     subject = said.partition("\n")[0].partition(": ")[2]
     last = f"; the last change was `{subject}` by {trailers.actor} at {seen.state.last_sync_timestamp}" if said else ""
     return MemctlError(
-        f"the state is at version {seen.state.sync_version}, not at {expected}{last}",
-        "look at it with `memctl coordination show`, and try again from there",
+        f"the coordination state has version {seen.state.sync_version}, not the expected version {expected}{last}",
+        "read the present state with `memctl coordination show`, then run the command with its version",
     )

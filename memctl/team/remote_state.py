@@ -103,10 +103,14 @@ def update_locked(
             return outcome
         time.sleep(_PAUSE * (number + 1))
     if len(tips) > 1:
-        raise MemctlError(f"others changed the state of {remote} {len(tips) - 1} times meanwhile", "try again")
+        raise MemctlError(
+            f"other clones changed the coordination state of {remote} {len(tips) - 1} times meanwhile",
+            "run the command again",
+        )
     raise MemctlError(
-        f"{remote} has refused {_TRIES} pushes, although nobody else has pushed",
-        f"a killed process may have left {coordination_ref.ref(memory)}.lock there; delete it",
+        f"{remote} has refused {_TRIES} pushes of the coordination state, although nobody else has pushed",
+        f"a killed process may have left the file {coordination_ref.ref(memory)}.lock in the repository {remote}; "
+        "delete it",
     )
 
 
@@ -125,14 +129,15 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
             now = _fetched(memory, remote)
         except MemctlError:
             raise Unfinished(
-                f"{remote} may have taken the change, but can't be reached now:\n{why}",
-                f"once it can be reached, `memctl own list --remote {remote}` fetches who owns what",
+                f"{remote} can't be reached, so it is not known whether it has the change of the coordination "
+                f"state:\n{why}",
+                f"once {remote} can be reached, `memctl own list --remote {remote}` fetches the coordination state",
             ) from None
         if refs.contains(memory.repository, now, commit):
             return True
     raise MemctlError(
-        f"{remote} did not accept the change, so it was not made here either:\n{why}",
-        f"without --remote it is made only here; `memctl sync {remote}` sends it there later",
+        f"{remote} did not accept the change of the coordination state, so this clone has not made it either:\n{why}",
+        f"without --remote only this clone makes the change; `memctl sync {remote}` pushes it later",
     )
 
 
@@ -143,7 +148,7 @@ def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
             fetch_and_merge_locked(memory, remote)
     except MemctlError as error:
         raise Unfinished(
-            f"{remote} has the change, but this clone does not have it yet:\n{error.message}",
+            f"{remote} has the change of the coordination state, but this clone does not have it yet:\n{error.message}",
             f"`memctl own list --remote {remote}` fetches who owns what",
         ) from None
 
@@ -178,7 +183,7 @@ def fetch_and_merge_locked(
             new, lost = _merge(memory, remote, ref_state.at(memory, base).state if base else State(), ours, new)
         if dry_run or ref_state.move(memory, new.commit, ours.commit):
             return MergedState(new, theirs, lost)
-    raise MemctlError(f"{ref} keeps being moved by other processes", "try again")
+    raise MemctlError(f"{ref} is being changed by other processes all the time", "run the command again")
 
 
 def _fetched(memory: Memory, remote: str) -> str:
@@ -192,7 +197,7 @@ def _merge(
 ) -> tuple[ReadState, tuple[str, ...]]:
     """Return the merge commit of two states as read, and what of ours was replaced."""
     state, lost = merge_states(base, ours.state, theirs.state)
-    step = Step(state, "merge", f"the state of {remote}")
+    step = Step(state, "merge", f"the coordination state of {remote}")
     commit = ref_state.commit_step(memory, ours, step, "; ".join(lost), theirs.commit)
     return ref_state.at(memory, commit), lost
 
@@ -241,7 +246,7 @@ def _each(
         before, our, other = base.get(key), ours.get(key), theirs.get(key)
         kept = our if other == before else other
         if kept != our and our != before:
-            given_up = _show(our) if our is not None else "its removal here"
+            given_up = _show(our) if our is not None else "the removal in this clone"
             lost.append(f"{what} {key}: {given_up} was replaced by {_show(other)}")
         if kept is not None:
             merged[key] = kept
@@ -251,4 +256,10 @@ def _each(
 def _show(value: object) -> str:
     if isinstance(value, Ownership):
         return f"`{value.description}`"
-    return "its removal there" if value is None else f"`{value}`" if isinstance(value, str) else "another entry"
+    return (
+        "the removal in the other clone"
+        if value is None
+        else f"`{value}`"
+        if isinstance(value, str)
+        else "another entry"
+    )

@@ -99,14 +99,18 @@ def agent_name(text: str) -> str:
     if name.startswith("-"):
         raise MemctlError(
             f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent",
-            "give a name that does not begin with a dash",
+            "a name must not begin with a dash",
             USAGE,
         )
     if ids.kind_of(name) is not None:
-        raise MemctlError(f"{name!r} is a record's id, not the name of an agent", "give the agent's name", USAGE)
+        raise MemctlError(
+            f"{name!r} is the id of a record, not the name of an agent",
+            "give the name of an agent, such as codex",
+            USAGE,
+        )
     if {".", ".."} & set(re.split(r"[/\\]", name)) or name.startswith(("/", "~")):
         raise MemctlError(
-            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "give a name, not a path", USAGE
+            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "give a name that is no path", USAGE
         )
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise MemctlError(
@@ -248,8 +252,8 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
         head = msgspec.json.decode(files[_HEAD], type=_Head)
         if head.format > FORMAT:
             raise MemctlError(
-                f"{where}: this state has format {head.format}; this memctl knows formats up to {FORMAT}",
-                "upgrade memctl",
+                f"{where}: the coordination state has format {head.format}; this memctl reads formats up to {FORMAT}",
+                "install a newer version of memctl",
             )
         if _OWNERSHIP not in files:
             raise _lacking(_OWNERSHIP, where)
@@ -262,7 +266,7 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
     except (msgspec.DecodeError, ValueError) as error:
         raise MemctlError(
             f"{where}:{name} can't be read: {error}",
-            f"`git log -p {where}` shows who wrote it; `git update-ref` moves it back",
+            f"`git log -p {where}` shows who wrote it; `git update-ref {where} COMMIT` goes back to an earlier commit",
         ) from None
     return State(
         project_id=head.project_id,
@@ -275,7 +279,7 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
 def _lacking(name: str, where: str) -> MemctlError:
     return MemctlError(
         f"{where} can't be read: it has no {name}, so memctl did not write it",
-        f"`git log -p {where}` shows what it is; `git update-ref` moves it back",
+        f"`git log -p {where}` shows its commits; `git update-ref {where} COMMIT` goes back to an earlier one",
     )
 
 
@@ -288,6 +292,6 @@ def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
             if time is not None and timestamps.CANONICAL.fullmatch(time) is None:
                 raise ValueError(f"{section}: {time!r} is not a time")
         if not ownership.owner_agent_id.isprintable():  # refusals contain it, and agents read them
-            raise ValueError(f"{section}: {ownership.owner_agent_id!r} is not a name")
+            raise ValueError(f"{section}: {ownership.owner_agent_id!r} is not the name of an agent")
         if ownership.section_id != section:
-            raise ValueError(f"{section}: is about {ownership.section_id}")
+            raise ValueError(f"the entry of {section} is for {ownership.section_id}")

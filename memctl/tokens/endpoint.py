@@ -45,11 +45,15 @@ class Endpoint:
         """Read the key, and perhaps another base address, from `environ`; raises MemctlError if they can't be used."""
         if model.strip().lower() in FAMILIES or not family_of(model).name.startswith("claude"):
             raise MemctlError(
-                f"{model!r} is not the name of a Claude model", "give one as --model claude-sonnet-4-5", USAGE
+                f"{model!r} is not the name of a Claude model",
+                "give the name of a Claude model, such as --model claude-sonnet-4-5",
+                USAGE,
             )
         self.model = model.strip()
         self._key = http_post.key(
-            environ.get("ANTHROPIC_API_KEY", ""), "ANTHROPIC_API_KEY", f"set it to a key of yours; {_HINT}"
+            environ.get("ANTHROPIC_API_KEY", ""),
+            "ANTHROPIC_API_KEY",
+            f"set the environment variable to your key; {_HINT}",
         )
         base = environ.get("ANTHROPIC_BASE_URL", "").strip() or _BASE
         self._url = f"{http_post.address(base, 'ANTHROPIC_BASE_URL')}/v1/messages/count_tokens"
@@ -95,5 +99,5 @@ def _refuse_secrets(text: str) -> None:
     for line in lines(text, spans):
         raise MemctlError(
             f"line {line} {describe(text, spans[0])}; the text would leave this machine",
-            "take it out, or let it pass with --allow-secret",
+            "remove the credential, or send the text with --allow-secret if it is none",
         )

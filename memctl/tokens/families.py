@@ -97,7 +97,9 @@ def family_of(model: str) -> Family:
     if re.match(r"(?:openai/)?(?:gpt-(?:4o|4\.1|4\.5|5)|chatgpt|o[1-9]|codex|o200k)", name):
         return FAMILIES["gpt"]
     known = "; ".join(f"{family.name}: {family.help}" for family in FAMILIES.values())
-    raise MemctlError(f"no tokenizer is known for {model!r}", f"families are {known}", USAGE)
+    raise MemctlError(
+        f"no tokenizer is known for {model!r}", f"give a model's name, or one of these families: {known}", USAGE
+    )
 
 
 def claude_version(name: str) -> tuple[int, int]:

@@ -90,7 +90,7 @@ def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int 
     number, least = _number(environ, _SETTING), _LEAST if has_host else 0
     if number <= least:
         hint = f"give a number of tokens above {least:,} and below {10**_DIGITS:,}"
-        raise MemctlError(f"{_SETTING} is {value[:40]!r}", hint, USAGE)
+        raise MemctlError(f"{_SETTING} is {value[:40]!r}, which is not a valid size of a window", hint, USAGE)
     return number
 
 

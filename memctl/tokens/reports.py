@@ -80,7 +80,7 @@ class GrowthReader:
     def _growth(self, line: Line) -> Growth:
         parts, fault = self._parts, ""
         if parts.images:
-            fault = "has images, whose tokens are estimated"
+            fault = "the request has images, whose tokens are only estimated"
         elif parts.uncounted:
             fault = f"has {', '.join(parts.uncounted)}, which is not text"
         elif line.model != self._model:
@@ -144,7 +144,7 @@ def observe(text: str, read_file: ReadFile) -> Observations:
         line = reader.read(raw)
         try:
             if line is None and reader.broken > broken:
-                raise _Unfit("no JSON object")
+                raise _Unfit("this is no JSON object")
             if line is not None:
                 _take_line(line, growths, read_file, observed)
         except _Unfit as unfit:
@@ -166,14 +166,14 @@ def _take_line(line: Line, growths: GrowthReader, read_file: ReadFile, observed:
 def _take(report: TokenReport, observed: Observations) -> None:
     family = family_of(report.model)
     if family.error == 0:
-        raise _Unfit(f"{family.name} is counted exactly, there is nothing to learn")
+        raise _Unfit(f"tokens of the family {family.name} are counted exactly, so there is nothing to learn")
     counter = Counter(family)
     estimate = sum(counter.tokens(part.text, part.kind) for part in report.parts)
     reported = report.reported - report.overhead
     if estimate < SHORTEST:
-        raise _Unfit(f"fewer than {SHORTEST} tokens")
+        raise _Unfit(f"the text has fewer than {SHORTEST} tokens")
     if reported <= 0:
-        raise _Unfit("nothing was reported beyond what a request has beside its text")
+        raise _Unfit("the reported tokens are no more than a request has beside its text")
     name = name_of(report.model)
     texts = [part.text for part in report.parts]
     key = texts[0] if report.is_one_text else msgspec.json.encode([texts, report.reported]).decode()
@@ -186,16 +186,16 @@ def _report(line: dict[str, Any], read_file: ReadFile) -> TokenReport:
     response = line["response"] if isinstance(line.get("response"), dict) else line
     model = response.get("model") or request.get("model")
     if not isinstance(model, str):
-        raise _Unfit("names no model")
+        raise _Unfit("the line names no model")
     reported = line.get("input_tokens") or context_tokens(response.get("usage") or line.get("usage"))
     if not isinstance(reported, int) or reported <= 0:
-        raise _Unfit("has no count of input tokens")
+        raise _Unfit("the line has no count of input tokens")
     if isinstance(request.get("text"), str) or isinstance(request.get("file"), str):
         part, overhead = _text(request, read_file), messages.PER_REQUEST + messages.PER_MESSAGE
         return TokenReport(model, [part], overhead, reported, is_one_text=True)
     conversation = messages.parse(request)
     if conversation is None:
-        raise _Unfit("has no text, file or messages")
+        raise _Unfit("the line has no text, file or messages")
     if conversation.uncounted:
         raise _Unfit(f"has {', '.join(conversation.uncounted)}, which is not text")
     return TokenReport(model, conversation.parts, conversation.overhead, reported)
@@ -206,5 +206,5 @@ def _text(line: dict[str, Any], read_file: ReadFile) -> Part:
     text = line["text"] if isinstance(line.get("text"), str) else read_file(name)
     kind = line.get("kind") or kind_of_text(name, text)
     if kind not in KINDS:
-        raise _Unfit(f"its kind is not one of {', '.join(KINDS)}")
+        raise _Unfit(f"the kind is not one of {', '.join(KINDS)}")
     return Part(1, "user", "text", kind, text)

@@ -234,7 +234,9 @@ def newest_transcript(folder: Path, own: Path) -> Path:
         if result:
             return max(result)[2]
     raise MemctlError(
-        f"there is no transcript of Claude Code for {folder}", f"name a FILE; the search was below {own}", USAGE
+        f"there is no transcript of Claude Code for {folder}",
+        f"give the FILE of a transcript; memctl searched below {own}",
+        USAGE,
     )
 
 

@@ -80,7 +80,7 @@ class AuditSink:
             made = msgspec.convert(_clean(msgspec.to_builtins(fields, enc_hook=str, str_keys=True)), Decision)
         except (msgspec.ValidationError, RecursionError) as error:
             why = describe(error) if isinstance(error, msgspec.ValidationError) else "its values are nested too deep"
-            raise MemctlError(f"this is not a decision: {why}", exit_code=USAGE) from None
+            raise MemctlError(f"this is not a decision for the audit log: {why}", exit_code=USAGE) from None
         self._take(made)
         return made
 
@@ -119,7 +119,9 @@ class AuditLog(AuditSink):
     def _append(self, made: Decision) -> None:
         line = msgspec.json.encode(made) + b"\n"
         if len(line) > self._most_bytes:
-            raise MemctlError(f"a decision of {len(line):,} bytes is larger than the audit log, {self._most_bytes:,}")
+            raise MemctlError(
+                f"the decision has {len(line):,} bytes, but the audit log may have only {self._most_bytes:,}"
+            )
         try:
             with lock.hold(self.file.with_name(self.file.name + ".lock"), _PATIENCE):
                 if self.file.exists() and self.file.stat().st_size + len(line) + 1 > self._most_bytes:
@@ -177,8 +179,8 @@ def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
         return AuditSink(lambda made: logger.info("%s", msgspec.json.encode(made).decode()), now)
     if callable(given):
         return AuditSink(given, now)
-    hint = "give the path of a file, a function of a Decision, or a logging.Logger"
-    raise MemctlError(f"audit is {type(given).__name__}, which can't take decisions", hint, USAGE)
+    hint = "give the path of a file, a function that takes a Decision, or a logging.Logger"
+    raise MemctlError(f"audit is {type(given).__name__}, to which decisions can't be written", hint, USAGE)
 
 
 def _clean(value: Any, name: str = "") -> Any:

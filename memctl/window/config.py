@@ -95,7 +95,7 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if self.notes_file:
             _inside(self.notes_file)
         if not all(0 < key <= 1 for key in self.cascade):
-            raise ValueError("the keys of the cascade must be utilisations, above 0 and up to 1")
+            raise ValueError("the keys of the cascade must be shares of the window, above 0 and up to 1")
 
 
 _DEFAULT = profile(DEFAULT).allocations
@@ -157,7 +157,7 @@ class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         for path in filter(None, (self.state_file, self.progress_file)):
             _inside(path)
         if self.state_file and self.state_file == self.progress_file:
-            raise ValueError(f"state_file and progress_file are both {self.state_file!r}")
+            raise ValueError(f"state_file and progress_file must be different files, but both are {self.state_file!r}")
 
 
 class HealthMonitoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -172,7 +172,7 @@ class HealthMonitoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     def __post_init__(self) -> None:
         for name in self.metrics:
             if name not in METRICS:
-                raise ValueError(f"there is no metric {name!r}; there are {', '.join(METRICS)}")
+                raise ValueError(f"there is no health metric {name!r}; the metrics are {', '.join(METRICS)}")
 
 
 class WindowConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -221,7 +221,7 @@ def _choices(complaint: str) -> str | None:
     """Return the values of which one is wanted, where a complaint of msgspec is that it is none of them."""
     if not complaint.startswith("Invalid enum value"):
         return None
-    return next((f"it takes {', '.join(values)}" for key, values in _VALUES.items() if key in complaint), None)
+    return next((f"the values are {', '.join(values)}" for key, values in _VALUES.items() if key in complaint), None)
 
 
 def _without_empty(values: Any) -> Any:
@@ -236,8 +236,8 @@ def _refuse_unknown(values: Mapping[Any, Any], section: type[msgspec.Struct], na
     for key, value in values.items():
         if key not in fields:
             near = nearest(str(key), fields)
-            hint = f"did you mean {near[0]}?" if near else f"keys there are {', '.join(fields)}"
-            raise MemctlError(f"{name}: there is no key `{above}{key}`", hint)
+            hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(fields)}"
+            raise MemctlError(f"{name}: there is no setting `{above}{key}`", hint)
         below = fields[key]
         if isinstance(below, type) and issubclass(below, msgspec.Struct) and isinstance(value, Mapping):
             _refuse_unknown(value, below, name, f"{above}{key}.")

@@ -259,11 +259,11 @@ def _plain(text: str) -> str:
 
 def _by_facts(question: Question, original: _Searched, compressed: _Searched) -> GradedQuestion:
     if not question.facts and not question.said:
-        return GradedQuestion(question, None, "it has no facts, so it needs a judge")
+        return GradedQuestion(question, None, "the question has no facts to look for, so it needs a judge")
     present = [fact for fact in question.facts if original.has(fact)]
     is_said = bool(question.said) and original.says(question.said)
     if not present and not is_said:
-        return GradedQuestion(question, None, "the original text does not answer it either")
+        return GradedQuestion(question, None, "the original text does not answer the question either")
     lost = tuple(fact for fact in present if not compressed.has(fact))
     if is_said and not compressed.says(question.said):
         lost = (*lost, question.said)
@@ -281,10 +281,12 @@ class _Panel:
     def judge(self, question: Question, original: str, compressed: str) -> GradedQuestion:
         first = self._answer(question, original)
         if not first:
-            return GradedQuestion(question, None, "the original does not answer it")
+            return GradedQuestion(question, None, "the original text does not answer the question")
         second = self._answer(question, compressed)
         if not second:
-            return GradedQuestion(question, False, "nothing in the compressed context answers it", original=first)
+            return GradedQuestion(
+                question, False, "the compressed context does not answer the question", original=first
+            )
         verdict = self._compare(question, first, second)
         note = "" if verdict else "the judge answered neither yes nor no" if verdict is None else "the answers differ"
         return GradedQuestion(question, bool(verdict), note, original=first, compressed=second)
@@ -351,7 +353,7 @@ def _question(entry: object, name: str) -> Question:
         near = nearest(str(unknown), fields)
         raise MemctlError(
             f"{name} has an unknown key `{unknown}`",
-            f"did you mean {near[0]}?" if near else f"its keys are {', '.join(fields)}",
+            f"did you mean {near[0]}?" if near else f"the keys of a question are {', '.join(fields)}",
         )
     try:
         return msgspec.convert(values, Question)

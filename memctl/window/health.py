@@ -290,7 +290,9 @@ class ContextHealthMonitor:
     ) -> None:
         self.thresholds = thresholds or AlertThresholds()
         if unknown := [name for name in metrics if name not in METRICS]:
-            raise MemctlError(f"there is no metric {unknown[0]!r}", f"metrics are {', '.join(METRICS)}", USAGE)
+            raise MemctlError(
+                f"there is no health metric {unknown[0]!r}", f"the metrics are {', '.join(METRICS)}", USAGE
+            )
         self.metrics = tuple(metrics)
         self.questions = tuple(questions)
         self.on_alert = on_alert

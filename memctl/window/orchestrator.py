@@ -170,12 +170,18 @@ class ContextWindowManager:
         made = plan.make_plan(conversation, reading, thresholds, self.budget_manager, self.compression_engine, least)
         again_at = self._fruitless_at + int(AGAIN * self.config.max_context_tokens)
         if made is not None and not made.is_emergency and self._fruitless_at and conversation.tokens < again_at:
-            why = f"the last try gained less than {LEAST_GAIN:.0%}; the next is made at {again_at:,} tokens"
+            why = (
+                f"the last try freed less than {LEAST_GAIN:.0%} of the tokens; the next is made at {again_at:,} tokens"
+            )
             start, made = msgspec.structs.replace(start, reason=why), None
         is_above = before >= self.config.cross_window.auto_save_threshold
         saved = self._succession.save_once(conversation.blocks, is_above=is_above or made is not None)
         if saved is not None:
-            why = "the threshold for a safety save is reached" if is_above else "tokens are to be freed"
+            why = (
+                "the threshold for a safety save is reached"
+                if is_above
+                else "tokens are about to be removed from the window"
+            )
             decision = "refused" if saved.why_not else "saved"
             self._log("checkpoint", decision, reason=saved.why_not or why, details={"checkpoint": saved.id})
         if made is not None:
@@ -225,7 +231,7 @@ class ContextWindowManager:
         verdict = budget.check_before_add(BudgetComponent.TOOL_RESULTS, tokens)
         is_refused = budget.enforce_components and not verdict.allowed
         if self._room.holds(tokens, is_again=key in self._outlined) and not is_refused:
-            late = "older results make room for it at the start of the next turn"
+            late = "the result does not fit; at the start of the next turn older results are removed to make room"
             shown = ToolResult(result, tokens, tokens, note=verdict.warning if verdict.allowed else late)
         else:
             whole = plan.range_hint(tool_name, arguments, result, tokens, self._room.free)
@@ -276,7 +282,9 @@ class ContextWindowManager:
         archive = getattr(self._keeper, "archive", None)
         if saved.id and archive is not None:
             archive()
-        why_not = saved.why_not or ("" if saved.id else "no state is stored: give a memory, or name a state_file")
+        why_not = saved.why_not or (
+            "" if saved.id else "there is no place for the task's state: give a memory, or name a state_file"
+        )
         snapshot, trends = self._snapshot(), self.health_monitor.trend_report()
         details = {"checkpoint": saved.id}
         self._log("task", "ended", reason=why_not, after=msgspec.to_builtins(snapshot), details=details)
@@ -335,7 +343,7 @@ class ContextWindowManager:
         if not made.is_emergency and cleared < least:
             self._remember(conversation, start.utilization_before)
             self._fruitless_at = conversation.tokens
-            why = f"it would free {cleared:,} tokens, fewer than clear_at_least, {least:,}"
+            why = f"the eviction would free {cleared:,} tokens, fewer than the {least:,} of clear_at_least"
             return msgspec.structs.replace(start, reason=why)
         is_hard = made.is_emergency and (start.utilization_before >= ORANGE_AT or done.is_compacted)
         action = Action.EMERGENCY_COMPACTION if is_hard else Action.MANAGE
@@ -421,7 +429,7 @@ class ContextWindowManager:
 
         def spike(step: float, baseline: float, reading: PressureReading) -> None:
             numbers = {"step": round(step), "baseline": round(baseline), "tokens": reading.current_tokens}
-            self._log("pressure", "spike", reason="more than 3 times the usual step", after=numbers)
+            self._log("pressure", "spike", reason="the window grew by more than 3 times its usual step", after=numbers)
 
         def limit(kind: str, part: BudgetComponent, own: Any, projected: int) -> None:
             if exceeded.get(part) != kind:

@@ -82,12 +82,15 @@ def make_plan(
     steps: tuple[str, ...]
     if is_emergency:
         short = "fewer than 4,000 tokens are left for the answer"
-        reason = f"{EMERGENCY:.0%} are filled" if utilization >= EMERGENCY else short
+        reason = f"{EMERGENCY:.0%} of the window is filled" if utilization >= EMERGENCY else short
         steps = (*ALL, SUB_AGENT)
     elif reading.zone in (PressureZone.ORANGE, PressureZone.RED):
         reason, steps = f"{reading.zone.value} zone", tuple(engine.steps_at(conversation.tokens / max(managed, 1)))
     elif reading.zone is PressureZone.YELLOW and turns < SOON:
-        reason, steps = f"red in {turns:.1f} turns at {velocity:,.0f} tokens a turn", (RESULTS, EVICTION)
+        reason, steps = (
+            f"the window reaches the red zone in {turns:.1f} turns at {velocity:,.0f} tokens a turn",
+            (RESULTS, EVICTION),
+        )
         room = (red_at - SOON * velocity) * conversation.tokens / max(reading.current_tokens, 1)
         target = max(min(int(TARGET * managed), int(room)), int(YELLOW_AT * managed))
     else:

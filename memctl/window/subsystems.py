@@ -54,7 +54,9 @@ def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -
     MemctlError for an unknown model, and for an object that can't count tokens.
     """
     if given is not None and not isinstance(given, str):
-        argument_checks.instance(given, TokenCounter, "counter", "the name of a model, or has a method `tokens`")
+        argument_checks.instance(
+            given, TokenCounter, "counter", "the name of a model, or an object with a method `tokens`"
+        )
         return given
     from memctl.tokens.count import Counter
     from memctl.tokens.families import family_of
@@ -149,8 +151,8 @@ def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
     if given is None:
         return configuration.from_values(memory.config.window if memory else {}, "config.yaml, window")
     if not isinstance(given, str | PathLike) or "\n" in str(given):
-        what = "its text" if isinstance(given, str) else type(given).__name__
-        raise MemctlError(f"settings are a mapping, or the name of a file, not {what}", exit_code=USAGE)
+        what = "the text of a file" if isinstance(given, str) else type(given).__name__
+        raise MemctlError(f"the settings must be a mapping or the name of a file, not {what}", exit_code=USAGE)
     try:
         text = Path(given).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:

@@ -18,7 +18,7 @@ from memctl.store import batches, commit_message, files, pending_state
 from memctl.store.batches import Batch
 from memctl.store.memory import Memory
 from memctl.store.memory_root import DOCUMENTS
-from memctl.text.phrases import quantity, some
+from memctl.text.phrases import some
 from memctl.write import merge
 
 _SHOWN = 3  # files that a remark names
@@ -79,7 +79,7 @@ def close(memory: Memory, batch: Batch, squash: str) -> None:
         text = commit_message.compose_join(batch.base, batch.tip, commit)
         new = batches.join(memory, repository.branch()[1], batch.tip, text)
     if not refs.swap(repository, batch.ref, new, batch.tip):
-        raise MemctlError(f"{batch.ref} was moved by another process", "try again")
+        raise MemctlError(f"{batch.ref} was changed by another process", "run the command again")
     if batches.branch_here(memory) == batch.branch:
         batches.set_branch_here(memory, "")
 
@@ -121,12 +121,13 @@ def restore_files(memory: Memory, batch: Batch) -> None:
     if done := [*(write.path for write in writes), *deletes]:
         names = some([memory.tracked(path) for path in done], _SHOWN)
         memory.remarks.append(
-            f"{names}: Git had reverted recorded changes; they are restored (`memctl undo` reverts them)"
+            f"Git had reverted changes that memctl recorded in {names}: memctl has restored them; to revert one, "
+            "`memctl undo`"
         )
     if stuck:
         memory.remarks.append(
-            f"warning: {some(stuck, _SHOWN)}: HEAD and {quantity(len(stuck), 'change')} recorded before it can't be "
-            f"merged; `git diff HEAD {batch.tip[:10]} -- PATH` shows both"
+            f"warning: {some(stuck, _SHOWN)}: the text in HEAD and the text that memctl recorded can't be "
+            f"merged; `git diff HEAD {batch.tip[:10]} -- PATH` shows how the two differ"
         )
 
 
@@ -213,7 +214,8 @@ def _squash_on_branch(memory: Memory, batch: Batch) -> None:
     name = batch.branch.removeprefix("refs/heads/")
     if repository.tip(batch.branch) != batch.base or _is_checked_out(repository, batch.branch):
         memory.remarks.append(
-            f"changes recorded on {name} are not committed there: `git switch {name}`, then `memctl commit`"
+            f"the changes that memctl recorded on the branch {name} are not committed there yet: "
+            f"run `git switch {name}`, then `memctl commit`"
         )
         return
     ours = tree_merge.tree_at(repository, batch.tip, memory.prefix)
@@ -224,7 +226,9 @@ def _squash_on_branch(memory: Memory, batch: Batch) -> None:
     commit = refs.commit_tree(repository, tree, [batch.base], text, memory.commit_moment, signed=signed)
     if refs.swap(repository, batch.branch, commit, batch.base):
         close(memory, batch, commit)
-        memory.remarks.append(f"the open batch of the branch {name} is now a commit of that branch: {commit[:10]}")
+        memory.remarks.append(
+            f"the changes that memctl recorded on the branch {name} are now the commit {commit[:10]} there"
+        )
 
 
 def _reset_files(memory: Memory, batch: Batch) -> None:

@@ -68,7 +68,7 @@ def finish(memory: Memory) -> None:
         if lock := locks.existing(repository.git_dir, repository.common_dir, move.branch):
             raise MemctlError(*locks.describe(lock[0]))
         if operation := repository.under_way():
-            raise MemctlError(f"{move.why} was interrupted, and {operation} is under way", "finish that one first")
+            raise MemctlError(f"{move.why} was interrupted, and {operation} is under way", f"finish {operation} first")
         checkout.finish_interrupted(repository, move.old, move.new)
         refuse_if_in_the_way(memory, move, f"{move.why} was interrupted and can't be finished")
         carry_out(memory, move)
@@ -77,7 +77,10 @@ def finish(memory: Memory) -> None:
     memory.asked = None  # what Git was asked before is about another commit
     branch, commit = repository.branch()
     if move.report and branch == move.branch and refs.contains(repository, commit, move.new):
-        memory.remarks += [f"{move.why} was interrupted, and is finished now:", *(f"  {line}" for line in move.report)]
+        memory.remarks += [
+            f"{move.why} was interrupted earlier; memctl has finished it now:",
+            *(f"  {line}" for line in move.report),
+        ]
     drop(memory)
 
 
@@ -87,7 +90,11 @@ def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
     `what` is the beginning of the error's message.
     """
     if conflicts := index.conflicting_paths(memory.repository):
-        _refuse(f"{what}: these files are in conflict", conflicts, "`git add` those that are resolved, and commit them")
+        _refuse(
+            f"{what}: these files have merge conflicts",
+            conflicts,
+            "resolve the conflicts, `git add` the files and commit",
+        )
     try:
         blocking = checkout.blocking_files(memory.repository, move.old, move.new)
     except git.GitFailed as error:
@@ -96,7 +103,7 @@ def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
         _refuse(
             f"{what}: these files have uncommitted changes",
             blocking,
-            "`memctl commit` commits those of the memory; commit or `git stash` the others",
+            "`memctl commit` commits the files of the memory; commit or `git stash` the other files",
         )
 
 

@@ -22,8 +22,8 @@ from memctl.store.memory_root import CONFIG
 from memctl.write import credentials, documents, manual_edits, recovery
 
 _DETACHED = (
-    "warning: HEAD is detached: the commit is on no branch, and hard to find once you switch to one; "
-    "`git switch -c NAME` makes a branch for it"
+    "warning: HEAD is detached: the commit is on no branch, and hard to find once you switch to a branch; "
+    "`git switch -c NAME` makes a branch for the commit"
 )
 _TRIES = 4  # of a commit: once, and 3 times on a branch that somebody else has moved meanwhile
 
@@ -61,8 +61,8 @@ class Outcome(msgspec.Struct, frozen=True):
         """A line for a person who pressed Ctrl-C too late: it says which change was written, and in which commit."""
         change = f"{self.change.op} {self.change.title}"
         if self.commit:
-            return f"it was written already, in commit {self.commit[:10]}: {change}"
-        return f"it was written already, and waits for its commit (`memctl commit`): {change}"
+            return f"the change is already written, in commit {self.commit[:10]}: {change}"
+        return f"the change is already written, and not committed yet (`memctl commit` commits it): {change}"
 
 
 def commit_all(
@@ -226,7 +226,7 @@ def _commit_group(
             hint = "; ".join(filter(None, (error.hint, _way_on(memory, change))))
             return _postpone(group, Outcome(change, pending=error.why, hint=hint, all_pending=for_all))
         except git.GitFailed as error:  # the files are written; a second try must not write them again
-            return Outcome(change, pending=error.message, hint="`memctl commit` tries again")
+            return Outcome(change, pending=error.message, hint="fix the cause, then run `memctl commit`")
         for entry in group:
             journal.drop(entry)
         return Outcome(change, commit=name, documents=rendered) if name else None
@@ -421,7 +421,9 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
     except commits.CommitPending as error:
         outcome = msgspec.structs.replace(outcome, pending=error.why, hint=error.hint)
     except git.GitFailed as error:
-        outcome = msgspec.structs.replace(outcome, pending=error.message, hint="`memctl commit` tries again")
+        outcome = msgspec.structs.replace(
+            outcome, pending=error.message, hint="fix the cause, then run `memctl commit`"
+        )
     finally:
         memory.asked = None
     if outcome.pending:
@@ -476,8 +478,8 @@ def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
     for path, option in pending_state.hidden(memory, paths).items():
         name = memory.tracked(path)
         raise commits.CommitPending(
-            f"Git is told to treat {name} as unchanged ({option.replace('--no-', '--')})",
-            f"`git update-index {option} -- {shlex.quote(name)}`, then `memctl commit`",
+            f"Git was told to ignore changes of {name} (`git update-index {option.replace('--no-', '--')}`)",
+            f"run `git update-index {option} -- {shlex.quote(name)}`, then `memctl commit`",
         )
 
 
@@ -526,4 +528,6 @@ def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     except commits.CommitPending as error:
         return Outcome(change, pending=error.why, hint=error.hint, by_hand=tuple(paths))
     except git.GitFailed as error:
-        return Outcome(change, pending=error.message, hint="`memctl commit` tries again", by_hand=tuple(paths))
+        return Outcome(
+            change, pending=error.message, hint="fix the cause, then run `memctl commit`", by_hand=tuple(paths)
+        )

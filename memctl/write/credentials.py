@@ -22,8 +22,8 @@ def refuse(change: Change, before: Callable[[Write], str | None] = lambda write:
     """
     for field, text, span in _credentials_in(change, before):
         raise CredentialFound(
-            f"{field}: line {next(lines(text, [span]))} {describe(text, span)}; it would stay in the history for ever",
-            "take it out",
+            f"{field}: line {next(lines(text, [span]))} {describe(text, span)}; Git's history would keep it for ever",
+            "remove the credential",
         )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memctl.tokens.count import Counter
 
 IGNORE_ALL = "# `docs: false` keeps the rendered documents out of Git.\n*\n"
-TRUST_HINT = f"if you trust who wrote them: `{trust.COMMAND}`, or MEMCTL_TRUST=1 for one command"
+TRUST_HINT = f"if you trust the authors of the templates: `{trust.COMMAND}`, or MEMCTL_TRUST=1 for one command"
 
 
 class RenderedDocuments(msgspec.Struct, frozen=True):
@@ -70,8 +70,8 @@ def missing_branch(memory: Memory) -> str:
     if memory.config.docs != DEFAULT_BRANCH or memory.default_branch:
         return ""
     return (
-        "the documents are rendered on no branch, because no default branch is known: set `default_branch: NAME` in "
-        f"{memory.tracked(CONFIG)}, or run `git remote set-head origin --auto`"
+        "the documents are rendered on no branch, because the default branch is not known: set `default_branch: "
+        f"NAME` in {memory.tracked(CONFIG)}, or run `git remote set-head origin --auto`"
     )
 
 
@@ -108,7 +108,7 @@ def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Compa
     trusted, since its templates are then not run.
     """
     if why := unused_templates(memory, snapshot):
-        raise MemctlError(f"the documents can't be compared: {why}", TRUST_HINT)
+        raise MemctlError(f"memctl can't tell whether the documents are up to date: {why}", TRUST_HINT)
     comparison = documents.compare(renderer(memory, snapshot), force=force)
     if belong_here(memory, snapshot.config):
         return comparison
@@ -167,7 +167,7 @@ def unused_templates(memory: Memory, snapshot: Snapshot) -> str:
     """Return the reason why the project's own templates are not used; "" if they are used or if there are none."""
     if memory.is_trusted or not any(path.endswith(".j2") for path in snapshot.names("templates")):
         return ""
-    return "this clone is not trusted, and the project's own templates are not used"
+    return "this clone is not trusted, so memctl does not use the project's own templates"
 
 
 def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
@@ -230,7 +230,7 @@ def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], comparis
         is_one = len(comparison.by_hand) == 1
         left = "was edited by hand, and is left as it is" if is_one else "were edited by hand, and are left as they are"
         words.append(f"{names} {left}; `memctl render --force` overwrites the edits")
-    words += [f"some documents are not rendered: {why}" for why in comparison.faults]
+    words += [f"some documents could not be rendered: {why}" for why in comparison.faults]
     return "; ".join(words)
 
 
@@ -243,7 +243,7 @@ def unreadable_remarks(memory: Memory, snapshot: Snapshot, comparison: Compariso
     words = [errors.summary(memory.prefix, faults)] if faults else []
     if comparison.showing_unreadable:
         names = ", ".join(memory.tracked(path) for path in comparison.showing_unreadable)
-        words.append(f"these documents are not rendered until that is fixed, since they show it: {names}")
+        words.append(f"these documents show an unreadable file, and are not rendered until it is corrected: {names}")
     return words
 
 
@@ -331,9 +331,9 @@ def refresh(
         documents = affected_by(memory, changes, written, instead or {})
         write_documents(memory, documents.texts)
     except MemctlError as error:
-        return (), f"the documents are not rendered: {error.message}"
+        return (), f"the documents could not be rendered: {error.message}"
     except OSError as error:
-        return (), f"the documents are not rendered: {error.filename}: {error.strerror}"
+        return (), f"the documents could not be rendered: {error.filename}: {error.strerror}"
     if kept_out:
         return (), documents.warning
     remove_ignore_rule(memory)

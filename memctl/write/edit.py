@@ -23,12 +23,12 @@ from memctl.text.phrases import indefinite
 
 _NUMBERS = ("importance", "completion_percentage")
 _ELSEWHERE = {
-    "is_archived": "`memctl archive` and `memctl unarchive` do that",
+    "is_archived": "`memctl archive` and `memctl unarchive` change it",
     "archived_at": "`memctl archive` sets it",
-    **dict.fromkeys(("access_count", "last_accessed"), "memctl counts retrievals itself"),
-    "parent_memory_id": "`memctl link CHILD PARENT --as parent` does that",
-    **dict.fromkeys(("supersedes", "superseded_by"), "`memctl supersede OLD NEW` does that"),
-    **dict.fromkeys(("relates_to", "blocks", "blocked_by"), "`memctl link` does that, at both ends"),
+    **dict.fromkeys(("access_count", "last_accessed"), "memctl sets it itself when the record is shown or found"),
+    "parent_memory_id": "`memctl link CHILD PARENT --as parent` sets it",
+    **dict.fromkeys(("supersedes", "superseded_by"), "`memctl supersede OLD NEW` sets both links"),
+    **dict.fromkeys(("relates_to", "blocks", "blocked_by"), "`memctl link` sets the links in both records"),
 }
 
 
@@ -95,10 +95,14 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
     try:
         new, body = parse(text, record.path)
     except InvalidRecord as error:
-        raise MemctlError("this is not a valid record:\n" + "\n".join(map(str, error.faults))) from None
+        raise MemctlError(
+            f"the new text of {record.id} is not a valid record:\n" + "\n".join(map(str, error.faults))
+        ) from None
     for name in FIXED:
         if getattr(new, name) != getattr(record, name):
-            raise MemctlError(f"{name} can't be changed", f"set it back to {getattr(record, name)!r}")
+            raise MemctlError(
+                f"the field {name} of a record can't be changed", f"set it back to {getattr(record, name)!r}"
+            )
     refuse_transition(record, new.status)
     if new.section and new.section != record.section:
         refuse_missing_section(snapshot.outline, new.section)
@@ -147,18 +151,20 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
         if not status:
             raise MemctlError(
                 f"{record.id} is {indefinite(record.memory_type)}, which can't be resolved",
-                "`memctl supersede OLD NEW`, or `memctl edit ID --status …`",
+                f"`memctl supersede {record.id} NEW` replaces it; `memctl edit {record.id} --status …` changes its "
+                "status",
             )
         refuse_transition(record, status)
         known = content_fields.content(record.kind, parse(snapshot.read(record.path), record.path)[1])
         if resolution and record.status == status and known.get("resolution"):
             raise MemctlError(
-                f"{record.id} is resolved already, with the resolution: {one_line(str(known['resolution']))}",
-                f"change that with `memctl edit {record.id} --resolution …`",
+                f"{record.id} is already resolved, with the resolution: {one_line(str(known['resolution']))}",
+                f"`memctl edit {record.id} --resolution …` changes the resolution",
             )
         if resolution and not _content_field(record, "resolution"):
             raise MemctlError(
-                f"{record.id} is {indefinite(record.memory_type)}, which has no resolution",
+                f"{record.id} is {indefinite(record.memory_type)}, and {indefinite(record.memory_type)} has no "
+                "resolution",
                 f"`memctl resolve {record.id}` closes it, and `memctl edit {record.id} --done …` says what was done",
                 USAGE,
             )
@@ -180,7 +186,7 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
         if not record.kind.resolved:
             raise MemctlError(
                 f"{record.id} is {indefinite(record.memory_type)}, which can't be reopened",
-                "`memctl edit ID --status …`",
+                f"`memctl edit {record.id} --status …` changes its status",
             )
         refuse_transition(record, record.kind.statuses[0])
     writes = []
@@ -227,7 +233,9 @@ def _change_of_all(op: str, records: Sequence[Record], writes: Sequence[Write], 
     """Return the Change of one write per record; raises MemctlError if a record is named twice."""
     unique = {record.id: record for record in records}
     if len(unique) < len(records):
-        raise MemctlError("the same record is named twice")
+        raise MemctlError(
+            f"the same record is named twice: {', '.join(record.id for record in records)}", "name each record once"
+        )
     names = ", ".join(unique)
     title = f"{names} {records[0].title}" if len(records) == 1 else names
     return Change(op=op, title=title, ids=tuple(unique), writes=tuple(writes))
@@ -246,8 +254,10 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
                 sections = handoff.from_record(snapshot, record).parties.sections
             if sections:
                 raise MemctlError(
-                    f"{record.id} still offers {', '.join(sections)}, and nobody could answer it after this change",
-                    f"end the offer first: `memctl handoff withdraw {record.id}`, or as its receiver `decline`",
+                    f"{record.id} still offers {', '.join(sections)}, and no agent could accept or decline it after "
+                    "this change",
+                    f"end the offer first: `memctl handoff withdraw {record.id}`; its receiver runs `memctl handoff "
+                    f"decline {record.id}`",
                 )
 
 
@@ -256,12 +266,13 @@ def _protect(record: Record, allowed: bool) -> None:
     if record.memory_type == "handoff" and not allowed:
         raise MemctlError(
             f"{record.id} was given to another agent: its text can't be changed",
-            "hand over again, or correct a slip with --allow-accepted",
+            "make another handoff, or correct a typing error with --allow-accepted",
         )
     if record.memory_type == "decision" and record.status != "proposed" and not allowed:
         raise MemctlError(
-            f"{record.id} is {record.status}: its text can't be changed any more",
-            f"supersede it (`memctl decide … --supersedes {record.id}`), or correct a slip with --allow-accepted",
+            f"the decision {record.id} is {record.status}: its text can't be changed any more",
+            f"supersede it (`memctl decide … --supersedes {record.id}`), or correct a typing error with "
+            "--allow-accepted",
         )
 
 
@@ -277,19 +288,21 @@ def _apply(
         return
     name = name.replace("-", "_")
     if name in _ELSEWHERE:
-        raise MemctlError(f"`edit` can't change {name}", _ELSEWHERE[name], USAGE)
+        raise MemctlError(f"`memctl edit` can't change the field {name}", _ELSEWHERE[name], USAGE)
     if name not in ORDER or name in FIXED:
         known = [n for n in ORDER if n not in FIXED and n not in _ELSEWHERE] + [f.name for f in record.kind.fields]
         from memctl.text.words import nearest
 
         near = nearest(name, known)
-        hint = f"did you mean {near[0]}?" if near else "fields are " + ", ".join(known)
+        hint = f"did you mean {near[0]}?" if near else "the fields are " + ", ".join(known)
         raise MemctlError(f"unknown field {name!r}", hint, USAGE)
     if name in LISTS:
         current = values.get(name, getattr(record, name))
         values[name] = _change_list(current, action, value.split(",") if action == "set" else [value])
     elif action != "set":
-        raise MemctlError(f"{name} is not a list", f"use --set {name}=…", USAGE)
+        raise MemctlError(
+            f"the field {name} is not a list, so nothing can be added or removed", f"use --set {name}=…", USAGE
+        )
     else:
         values[name] = scalar(record, name, value, now)
 
@@ -308,7 +321,11 @@ def _change_content(field: Field, current: Any, action: str, value: str) -> str 
     if field.is_list:
         return _change_list(current or [], action, content_fields.parse_items(value) if action == "set" else [value])
     if action != "set":
-        raise MemctlError(f"{field.name} is not a list", f"use --set {field.name}=…", USAGE)
+        raise MemctlError(
+            f"the field {field.name} is not a list, so nothing can be added or removed",
+            f"use --set {field.name}=…",
+            USAGE,
+        )
     return value.strip("\n")
 
 
@@ -320,7 +337,10 @@ def _change_list(current: Sequence[str], action: str, items: Sequence[str]) -> l
         return [*current, *(item for item in items if item not in current)]
     missing = [item for item in items if item not in current]
     if missing:
-        raise MemctlError(f"{missing[0]!r} is not in the list", "it has: " + (", ".join(current) or "nothing"))
+        raise MemctlError(
+            f"{missing[0]!r} is not in the list",
+            f"the list has: {', '.join(current)}" if current else "the list is empty",
+        )
     return [item for item in current if item not in items]
 
 
@@ -333,7 +353,8 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
         if record.memory_type == "handoff" and value != record.status:
             raise MemctlError(
                 f"the status of the handoff {record.id} can't be edited, since the owner of its sections depends on it",
-                "`memctl handoff accept`, `decline` or `withdraw` changes both",
+                "`memctl handoff accept`, `memctl handoff decline` and `memctl handoff withdraw` change status and "
+                "owner",
             )
         refuse_transition(record, value)
     if value == "":

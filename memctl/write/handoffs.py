@@ -136,20 +136,24 @@ def _refuse(
     allowed = who.from_agent_id if status == WITHDRAWN else who.to_agent_id
     if memory.actor != allowed and not force:
         raise MemctlError(
-            f"{item.record.id} is for {allowed} to {_OPS[status]}, not for you ({memory.actor})",
-            f"set MEMCTL_AGENT if you are {allowed}, or act for {allowed} with --force --reason WHY",
+            f"only {allowed} can {_OPS[status]} the handoff {item.record.id}, and you are {memory.actor}",
+            f"set MEMCTL_AGENT={allowed} if you are {allowed}, or act for {allowed} with --force --reason WHY",
         )
     if memory.actor != allowed and not is_meaningful(options.reason):
-        raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
+        raise MemctlError("--force needs --reason WHY: memctl records the reason", exit_code=USAGE)
     if strange := [section for section in declined if section not in who.sections]:
         known = ", ".join(who.sections) or "no section"
-        raise MemctlError(f"{item.record.id} does not hand over {', '.join(strange)}", f"it hands over {known}", USAGE)
+        raise MemctlError(
+            f"the handoff {item.record.id} does not hand over {', '.join(strange)}", f"it hands over {known}", USAGE
+        )
 
 
 def _refuse_answered(item: Handoff) -> None:
     name, who = item.record.id, item.parties
     if item.record.status != OFFERED:
         by = f" by {who.answered_by}, {who.answered_at}" if who.answered_by else ""
-        raise MemctlError(f"{name} is {item.record.status}{by}", f"`memctl handoff show {name}`")
+        raise MemctlError(
+            f"the handoff {name} is already {item.record.status}{by}", f"`memctl handoff show {name}` prints it"
+        )
     if not item.is_offered:
-        raise MemctlError(f"{name} is archived", f"`memctl unarchive {name}` brings it back")
+        raise MemctlError(f"the handoff {name} is archived", f"`memctl unarchive {name}` brings it back")

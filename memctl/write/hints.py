@@ -59,29 +59,36 @@ def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]
     except InvalidRecord:
         return
     if record.timestamp > memory.now:
-        yield f"its timestamp {record.timestamp} is in the future", f"`memctl edit {record.id} --timestamp …`"
+        yield (
+            f"the timestamp of {record.id}, {record.timestamp}, is in the future",
+            f"`memctl edit {record.id} --timestamp TIME`",
+        )
     elif record.timestamp < _EARLIEST:
-        yield f"its timestamp {record.timestamp} is before 1970", f"`memctl edit {record.id} --timestamp …`"
+        yield (
+            f"the timestamp of {record.id}, {record.timestamp}, is before 1970",
+            f"`memctl edit {record.id} --timestamp TIME`",
+        )
     if not record.is_open:
         return
     if record.expires_at and record.expires_at <= memory.now:
-        yield f"it expired at {record.expires_at}, so packs leave it out", f"`memctl edit {record.id} --expires …`"
+        fault = f"{record.id} expired at {record.expires_at}, so packs leave it out"
+        yield fault, f"`memctl edit {record.id} --expires TIME`"
     if (tokens := _tokens(memory, text)) > hints.MAX_TOKENS:
-        limit = f"it has {tokens:,} tokens; the limit is {hints.MAX_TOKENS:,}"
+        limit = f"{record.id} has {tokens:,} tokens; the limit is {hints.MAX_TOKENS:,}"
         yield limit, "move the long part to a file or a page of details, and link to it"
     is_fixed = record.kind.reason and record.status != "proposed"
     edit = f"`memctl edit {record.id}{' --allow-accepted' if is_fixed else ''}"
     advice = {
         hints.NO_REASON: f"{edit} --rationale …`",
-        hints.DOUBT: "`--status proposed` is for what is not decided yet",
-        hints.RAW_OUTPUT: f"{edit} --lesson …` in words that hold elsewhere too",
+        hints.DOUBT: "record a decision that is still open with `--status proposed`",
+        hints.RAW_OUTPUT: f"{edit} --lesson …` says in words what to do next time",
     }
     yield from ((what, advice[name]) for name, what in hints.of_record(record, body))
     yield from missing_paths(memory, record.code_refs)
     yield from _dangling(memory, record, body)
     yield from _same_title(memory, record)
     if record.memory_type == STATE.name and record.completion_percentage == 100:
-        yield "it is 100 % done and still active", f"`memctl resolve {record.id}` closes it"
+        yield f"{record.id} is 100 % done and still active", f"`memctl resolve {record.id}` closes it"
 
 
 def _same_title(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
@@ -102,7 +109,7 @@ def _same_title(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
         command = f"supersede {other.id} {record.id}"
         if "superseded" not in record.kind.statuses:
             command = f"resolve {record.id} --resolution 'duplicate of {other.id}'"
-        yield f"{other.id} has that title, too", f"`memctl {command}` if it {same}"
+        yield f"{other.id} has the same title", f"`memctl {command}` if it {same}"
 
 
 def _is_same_task(one: Record, other: Record) -> bool:

@@ -141,14 +141,16 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
         steps = [_manual_step(repository, place, name, where, _why_foreign(repository, place)) for name in hooks.HOOKS]
         return [*steps, *_set_drivers(repository, program)]
     if os.path.lexists(place) and not place.is_dir():
-        raise MemctlError(f"{place} is not a folder, and Git looks for hooks in it", "move it away first")
+        raise MemctlError(f"Git looks for hooks in {place}, which is not a folder", f"move {place} away first")
     files = [_hook_to_replace(place, name) for name in hooks.HOOKS]
     made = not place.exists() or any(hook.made_its_folder for hook in files)
     steps = []
     for name, hook in zip(hooks.HOOKS, files, strict=True):
         text = hooks.script(name, sorted({where, *hook.memories}), program, made)
         if hook.whose == "the user's" and hook.asks_for_its_name:
-            why = "the existing hook depends on the name of its file, so it can't be kept under another name"
+            why = (
+                "the existing hook reads the name of its own file, so memctl can't rename it and put its own hook there"
+            )
             steps.append(_manual_step(repository, place, name, where, why))
         else:
             steps.append(_install_step(hook, place / (name + hooks.BACKUP), f"hook {name}", text))
@@ -166,7 +168,7 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     for name in hooks.HOOKS if elsewhere else ():
         file = hooks.editable_folder(configured) / name
         if hooks.calls_memctl(file):
-            note = f"{_display_path(repository, file)} calls memctl: remove the lines by hand"
+            note = f"{_display_path(repository, file)} calls memctl: remove these lines by hand"
             steps.append(InstallStep(f"hook {name}", "left", note, fault=True))
     return [*steps, *_unset_drivers(repository)]
 
@@ -180,7 +182,7 @@ def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
         except OSError as error:
             raise MemctlError(
                 f"{error.filename2 or error.filename} can't be changed: {error.strerror}",
-                "fix that, then run this again: it continues where it stopped",
+                "fix the cause, then run the same command again: it continues where it stopped",
             ) from None
         for key, value in step.settings:
             change = ["--unset-all", key] if value is None else ["--replace-all", key, value]
@@ -201,10 +203,15 @@ def _hook_to_replace(place: Path, name: str) -> Hook:
 
 def _install_step(hook: Hook, backup: Path, part: str, text: str) -> InstallStep:
     """Return the step that installs the script `text` in a hook's place, and keeps the user's hook as `backup`."""
-    note = "the pre-commit framework runs it before its own" if hook.file.name.endswith(_LEGACY) else ""
+    note = (
+        "the pre-commit framework runs memctl's hook before its own hooks" if hook.file.name.endswith(_LEGACY) else ""
+    )
     if hook.whose == "ours, changed":
         return InstallStep(
-            part, "left", f"{hook.file} was changed since memctl wrote it: delete it, then run this again", fault=True
+            part,
+            "left",
+            f"{hook.file} was changed since memctl wrote it: delete it, then run the command again",
+            fault=True,
         )
     if hook.whose == "ours":
         old = os.fsdecode(hook.data)
@@ -218,7 +225,10 @@ def _install_step(hook: Hook, backup: Path, part: str, text: str) -> InstallStep
         return InstallStep(part, "installed", note, files=HookChange(hook.file, keep=backup, text=text))
     if hooks.equal(backup, hook.file):
         return InstallStep(part, "installed", note, files=HookChange(hook.file, text=text))
-    why = f"another tool replaced memctl's hook, and {backup} has the original: delete one of them, then run this again"
+    why = (
+        f"another tool replaced memctl's hook {hook.file}, and {backup} has the hook from before memctl: delete one of "
+        "the two files, then run the command again"
+    )
     return InstallStep(part, "left", why, fault=True)
 
 
@@ -240,18 +250,18 @@ def _removal_step(place: Path, name: str) -> InstallStep:
     target = hook.file if hook.whose != "the user's" else legacy if legacy in ours else None
     if has_kept and target:
         gone = tuple(file for file in ours if file != target)
-        note = f"the hook kept as {backup.name} is restored as {target.name}"
+        note = f"your earlier hook, kept as {backup.name}, is {target.name} again"
         return InstallStep(part, "removed", note, files=HookChange(target, back=backup, deletes=gone, prune=prune))
     deletes = list(ours)
     if hook.whose == "the user's":
-        note = f"{hook.file} is not memctl's and stays"
+        note = f"memctl did not write {hook.file}, and leaves it as it is"
         if has_kept and hooks.equal(backup, hook.file):
             deletes.append(backup)
         elif has_kept:
-            note += f", and so does {backup.name}, the original hook"
+            note += f"; {backup.name}, the hook from before memctl, stays, too"
     if deletes:
         return InstallStep(part, "removed", note, files=HookChange(hook.file, deletes=tuple(deletes), prune=prune))
-    return InstallStep(part, "left" if has_kept else "unchanged", note or "it is not installed")
+    return InstallStep(part, "left" if has_kept else "unchanged", note or "this hook is not installed")
 
 
 def _manual_step(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:
@@ -259,7 +269,7 @@ def _manual_step(repository: Repository, place: Path, name: str, memory: str, wh
     file = hooks.editable_folder(place) / name
     shown = _display_path(repository, file)
     if hooks.calls_memctl(file):
-        return InstallStep(f"hook {name}", "unchanged", f"{shown} calls memctl")
+        return InstallStep(f"hook {name}", "unchanged", f"{shown} already calls memctl")
     lines = hooks.manual_lines(name, memory) if file.exists() else f"#!/bin/sh\n{hooks.manual_lines(name, memory)}"
     return InstallStep(f"hook {name}", "by hand", why, fault=True, add_to=shown, lines=lines)
 
@@ -267,7 +277,7 @@ def _manual_step(repository: Repository, place: Path, name: str, memory: str, wh
 def _why_foreign(repository: Repository, place: Path) -> str:
     """Return the reason why a folder of hooks is not memctl's to write."""
     inside = Path(os.path.realpath(place)).is_relative_to(repository.top)
-    owner = "which is among the project's files" if inside else "which other clones may use, too"
+    owner = "which Git tracks" if inside else "which other clones may use, too"
     return f"Git takes its hooks from {_display_path(repository, place)}, {owner}"
 
 
@@ -282,7 +292,9 @@ def _refuse_unwritable(repository: Repository, steps: Sequence[InstallStep]) -> 
             parent = step.files.file.parent
             place = parent if parent.exists() else repository.common_dir
             if not os.access(place, os.W_OK | os.X_OK):
-                raise MemctlError(f"{place} can't be written: permission denied", "nothing was changed")
+                raise MemctlError(
+                    f"{place} can't be written: permission denied", f"make {place} writable; nothing was changed"
+                )
 
 
 def _set_drivers(repository: Repository, program: str) -> list[InstallStep]:
@@ -298,7 +310,9 @@ def _set_drivers(repository: Repository, program: str) -> list[InstallStep]:
         wanted = {f"{section}.name": title, f"{section}.driver": driver}
         settings = tuple((key, value) for key, value in wanted.items() if present.get(key) != value)
         if not _is_ours(present, what):
-            steps.append(InstallStep(part, "left", f"{section}.driver in Git's settings is not memctl's", fault=True))
+            steps.append(
+                InstallStep(part, "left", f"another program has set {section}.driver in Git's settings", fault=True)
+            )
         elif settings:
             steps.append(InstallStep(part, "refreshed" if present else "installed", settings=settings))
         else:
@@ -316,9 +330,15 @@ def _unset_drivers(repository: Repository) -> list[InstallStep]:
         )
         ours = {f"{section}.name", f"{section}.driver"}
         if not present:
-            steps.append(InstallStep(part, "unchanged", "it is not installed"))
+            steps.append(InstallStep(part, "unchanged", "this merge driver is not installed"))
         elif not _is_ours(present, what):
-            steps.append(InstallStep(part, "left", f"{section}.driver in Git's settings is not memctl's and stays"))
+            steps.append(
+                InstallStep(
+                    part,
+                    "left",
+                    f"another program has set {section}.driver in Git's settings; memctl leaves it as it is",
+                )
+            )
         elif set(present) <= ours:
             steps.append(InstallStep(part, "removed", section=section))
         else:  # the user has added settings there

@@ -29,7 +29,7 @@ def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove:
     """
     one, other = snapshot.resolve(source), snapshot.resolve(target)
     if one.id == other.id:
-        raise MemctlError(f"{one.id} can't be linked to itself")
+        raise MemctlError(f"a record can't be linked to itself: {one.id} is given twice", "give the ids of two records")
     if not remove and relation in ("blocks", "blocked_by", PARENT):
         _refuse_circle(snapshot, one, other, relation)
     writes: tuple[Write, ...]
@@ -53,7 +53,7 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
     """
     before, after = snapshot.resolve(old), snapshot.resolve(new)
     if before.id == after.id:
-        raise MemctlError(f"{before.id} can't supersede itself")
+        raise MemctlError(f"a record can't supersede itself: {before.id} is given twice", "give the ids of two records")
     if before.memory_type != after.memory_type:
         raise MemctlError(
             f"{after.id} can't supersede {before.id}: their types are {after.memory_type} and {before.memory_type}",
@@ -62,7 +62,8 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
     _refuse_circle(snapshot, before, after, "superseded_by")
     if after.status == "proposed":
         raise MemctlError(
-            f"{after.id} is only proposed", f"accept it first: `memctl edit {after.id} --status accepted`"
+            f"{after.id} is still proposed, so it can't supersede {before.id}",
+            f"accept it first: `memctl edit {after.id} --status accepted`",
         )
     writes = (
         rewrite(snapshot, before, end(before, "superseded_by", after.id)),
@@ -98,7 +99,9 @@ def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:
             other = snapshot.resolve(identifier)
             if other_end == "superseded_by" and other.memory_type != record.memory_type:
                 raise MemctlError(
-                    f"{indefinite(record.memory_type)} can't supersede {other.id}, {indefinite(other.memory_type)}"
+                    f"{indefinite(record.memory_type)} can't supersede {other.id}, which is "
+                    f"{indefinite(other.memory_type)}",
+                    "only records of one type supersede each other; `memctl link` relates any two",
                 )
             targets.setdefault(other.id, {}).update(end(other, other_end, record.id))
     return tuple(rewrite(snapshot, snapshot.resolve(identifier), values) for identifier, values in targets.items())
@@ -153,7 +156,9 @@ def _refuse_circle(snapshot: Snapshot, one: Record, other: Record, relation: str
         record = front.pop()
         if record.id == one.id:
             word = relation.replace("_", " ")
-            raise MemctlError(f"that would be a circle: {other.id} leads back to {one.id} by the relation {word!r}")
+            raise MemctlError(
+                f"the link would close a circle: {other.id} already leads to {one.id} by links of the type {word!r}"
+            )
         if record.id not in seen:
             seen.add(record.id)
             further = [record.parent_memory_id or ""] if relation == PARENT else getattr(record, relation)

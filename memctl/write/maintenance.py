@@ -44,7 +44,7 @@ from memctl.write.edit import rewrite
 
 Action = Literal["archive", "delete", "date"]
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
-_UNCOMMITTED = "it has uncommitted changes"
+_UNCOMMITTED = "its file has uncommitted changes"
 _GIVES_WAY = "supersedes"  # the link that does not prevent deletion
 _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
@@ -100,7 +100,7 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
     if folding.counts and not options.dry_run:
         retrieval_folding.finish(memory.repository.shared, folding.totals)
     if outcome.change.is_empty and _has_pending_change(memory):
-        outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` makes it")
+        outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` commits it")
     return MaintenanceResult(
         outcome, judged, len(folding.counts), tuple(checkpoint for checkpoint in old if checkpoint.kept)
     )
@@ -166,7 +166,13 @@ def _unlink(snapshot: Snapshot, deleted: list[Record], values: Values) -> list[R
             linked = {name for field in changed if field != "parent_memory_id" for name in getattr(record, field)}
             linked |= {memory_ids[record.parent_memory_id or ""]} if "parent_memory_id" in changed else set()
             targets = sorted(linked & (names | set(memory_ids.values())))
-            deeds.append(RecordAction("unlink", record.id, f"{', '.join(targets)} deleted"))
+            deeds.append(
+                RecordAction(
+                    "unlink",
+                    record.id,
+                    f"{', '.join(targets)} was deleted" if len(targets) == 1 else f"{', '.join(targets)} were deleted",
+                )
+            )
     return deeds
 
 
@@ -216,7 +222,9 @@ def _refuse_if_unsafe(memory: Memory) -> None:
     try:
         commits.forbid_if_unsafe(memory.repository)
     except commits.CommitPending as error:
-        raise MemctlError(f"maintenance can't commit now: {error.why}", "run it again once that is over") from None
+        raise MemctlError(
+            f"`memctl maintain` can't commit now: {error.why}", error.hint or "run `memctl maintain` again later"
+        ) from None
 
 
 def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:
@@ -301,7 +309,7 @@ def verdict_of(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict |
     if not record.is_archived and (reason := _archive_reason(record, rules, now)):
         return RetentionVerdict(record, "archive", reason)
     if record.is_archived and record.archived_at is None and _counts_since_archived(record, rules):
-        return RetentionVerdict(record, "date", "archived, and no date says since when")
+        return RetentionVerdict(record, "date", "archived without a date")
     return None
 
 

@@ -21,7 +21,9 @@ from memctl.team import guard
 from memctl.write import credentials
 
 _ID = re.compile(r"""^id:[ \t]*["']?([^\s"'#]+)""", re.MULTILINE)
-SECRET_HINT = "remove it, or allow it with `memctl commit --allow-secret`"  # the hint for a file with a credential
+SECRET_HINT = (
+    "remove the credential, or commit it with `memctl commit --allow-secret`"  # the hint for a file with a credential
+)
 
 
 def is_ours(path: str, code: str) -> bool:
@@ -51,10 +53,13 @@ def objection(
     - if it is in a section of another agent's
     - if `strict` is True and `memctl check` would find a new fault in it (`advice`)
     """
-    why, hint = "", "fix the file first"
+    why, hint = "", f"correct {memory.tracked(path)} first"
     try:
         if path.endswith("/"):
-            why, hint = f"{memory.tracked(path)} is a repository of its own", "move it out of the memory"
+            why, hint = (
+                f"{memory.tracked(path)} is a Git repository of its own",
+                f"move {memory.tracked(path)} out of the memory",
+            )
         elif (memory.folder / path).exists() or (memory.folder / path).is_symlink():
             files.locate(memory.folder, path)
             text = files.read(memory.folder, path)
@@ -62,8 +67,11 @@ def objection(
             if files.is_record_path(path, BY_FOLDER):
                 parse(text, path)
                 if not allow_accepted and before is not None and rewords(before, text, path):
-                    why = f"{memory.tracked(path)} is accepted: its text can't be changed any more"
-                    hint = "`git restore` it and supersede it, or correct a slip with --allow-accepted"
+                    why = f"the decision in {memory.tracked(path)} is accepted: its text can't be changed any more"
+                    hint = (
+                        f"`git restore {memory.tracked(path)}` and supersede the decision, or correct a typing error "
+                        "with --allow-accepted"
+                    )
             else:
                 _refuse_broken(text, path, before)
             change = Change(op="commit", title="", writes=(Write(path, text, before),))
@@ -71,7 +79,7 @@ def objection(
                 credentials.refuse(change)
             guard.refuse_manual_edits(memory, change)
             if strict and (lack := advice(memory, path)):
-                why, hint = f"{memory.tracked(path)}: {lack}", "correct that, or commit without --strict"
+                why, hint = f"{memory.tracked(path)}: {lack}", "correct the record, or commit without --strict"
         elif (before := text_in_head(memory, path)) is not None:
             guard.refuse_manual_edits(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
     except InvalidRecord as error:
@@ -103,8 +111,8 @@ def misnamed(memory: Memory, gone: Iterable[str], others: Iterable[str]) -> dict
         identifier = _id_of(text_in_head(memory, path) or "")
         if other := by_id.get(identifier) if identifier else None:
             old, new = memory.tracked(path), memory.tracked(other)
-            why = f"{old} is gone, but {new} has its id {identifier} and can't be committed under this name"
-            hint = f"`mv {shlex.quote(new)} {shlex.quote(old)}`, or delete {new}, too, to delete {identifier}"
+            why = f"{old} was renamed to {new}, but a record's file must keep its name"
+            hint = f"`mv {shlex.quote(new)} {shlex.quote(old)}`; to delete {identifier}, delete {new}, too"
             found[path] = (why, hint)
     return found
 
@@ -141,7 +149,7 @@ def _refuse_broken(text: str, path: str, before: str | None) -> None:
     """Raise MemctlError for a session's page or checkpoint that nobody can read, and for an edited document."""
     if _is_edited_document(path, text, before):
         raise MemctlError(
-            "this is a rendered document, and the next rendering would lose what was edited in it",
+            "this is a rendered document: the next rendering would lose the edit",
             "make the edit in the record or page that it shows, then `memctl render --force`",
         )
     from memctl.record import checkpoint, session_page

@@ -23,7 +23,7 @@ from memctl.text import headings, timestamps
 
 WHOLE = "the text"  # the name of a conflict in versions that can't be parsed
 
-_APART = ("these are two records: `memctl renumber` gives one a new id",)
+_APART = ("the two sides are different records with one id: `memctl renumber` gives one of them a new id",)
 
 
 class MergeResult(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
     conflicts = (*in_head, *in_body)
     if (prefer or not conflicts) and _side(text) is None:
         return _merge_as_lines(base_text, ours_text, theirs_text, prefer)
-    notes = tuple(f"{value.key} is {value.kept}, no longer {value.lost}" for value in by_order)
+    notes = tuple(f"{value.key} is now {value.kept}, and no longer {value.lost}" for value in by_order)
     if prefer:
         return MergeResult(text, (), notes, (*by_order, *conflicts))
     return MergeResult(text, tuple(key.key for key in conflicts), notes, tuple(by_order))

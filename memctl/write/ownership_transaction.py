@@ -87,7 +87,10 @@ def carry_out(
             try:
                 agreed = remote_state.update_locked(memory, remote or None, plan, terms, prepare)
             except remote_state.Unfinished as error:  # the note stays, since the remote has the step or may have it
-                hint = f"`memctl handoff recover` asks {remote}, and finishes or undoes it"
+                hint = (
+                    f"`memctl handoff recover` asks {remote} whether it has the change, and finishes or undoes the "
+                    "handoff"
+                )
                 raise remote_state.Unfinished(error.message, hint) from None
             except MemctlError:
                 _forget(noted)
@@ -117,7 +120,7 @@ def interrupted_steps(memory: Memory) -> list[str]:
     """Return a line for the user for each interrupted step of this worktree."""
     lines = []
     for _, step in unfinished_steps(memory):
-        how = f"`memctl handoff recover` asks {step.remote}" if step.remote else "the next write finishes it"
+        how = "`memctl handoff recover` finishes or undoes it" if step.remote else "the next write finishes it"
         lines.append(f"{step.change.op} {step.change.title} (interrupted, {how})")
     return lines
 
@@ -145,7 +148,7 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
         if change.op == HANDOFF.verb:
             taken = sequence.take(HANDOFF, change.ids[0][4:14])
             if taken != [change.ids[0]]:
-                raise MemctlError(f"{change.ids[0]} was taken by another process meanwhile", "try again")
+                raise MemctlError(f"another process has just used the id {change.ids[0]}", "run the command again")
         return _rebase(memory, change)
 
     try:
@@ -160,7 +163,8 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
     _undo_step(memory, back)
     file.unlink(missing_ok=True)
     raise MemctlError(
-        f"no section was handed over, because the record can't be committed: {why}", hint or "fix that, then try again"
+        f"no section was handed over, because the record can't be committed: {why}",
+        hint or "fix the cause, then run the command again",
     )
 
 
@@ -175,7 +179,7 @@ def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
         is_done = not intent.back and _finish(memory, write, intent)
         file.unlink(missing_ok=True)
         step = f"{intent.change.op} {intent.change.title}"
-        lines.append(f"finished: {step}" if is_done else f"undone: {step}; nothing has changed hands")
+        lines.append(f"finished: {step}" if is_done else f"undone: {step}; no section has changed its owner")
     return lines
 
 
@@ -265,4 +269,6 @@ def _refuse_unsafe(memory: Memory) -> None:
     try:
         commits.forbid_if_unsafe(memory.repository)
     except commits.CommitPending as error:
-        raise MemctlError(f"sections can't be handed over now: {error.why}", "try again once that is over") from None
+        raise MemctlError(
+            f"sections can't be handed over now: {error.why}", "run the command again once that is over"
+        ) from None

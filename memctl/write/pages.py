@@ -72,7 +72,7 @@ def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, form
     title = str(text.values.get("title", "")).strip()
     if not title:
         raise MemctlError(
-            "a title is missing", f"`memctl {kind.name} add TITLE …`, or a text that begins with `# TITLE`"
+            "the new page has no title", f"give `memctl {kind.name} add TITLE …`, or a text that begins with `# TITLE`"
         )
     used = _used_numbers(snapshot, kind)
     free = id_collisions.free_numbers(kind, (*used, *map(pages.number_at, former)))
@@ -111,14 +111,14 @@ def remove(snapshot: Snapshot, marker: str, kind: PageKind) -> Change:
     page = find(snapshot, marker, kind)
     if details := snapshot.outline.details_of(page.id):
         raise MemctlError(
-            f"{page.id} has details: {', '.join(detail.id for detail in details)}",
-            f"`memctl detail edit {details[0].id} --section §2.…` gives them to another section",
+            f"{page.id} can't be removed: it has pages of details, {', '.join(detail.id for detail in details)}",
+            f"move each to another section: `memctl detail edit {details[0].id} --section §2.…`",
         )
     below = [record.id for record in snapshot.records if _is_below(record.section, page.id)]
     if below:
         raise MemctlError(
-            f"records belong to {page.id}: {some(below, 3)}",
-            f"`memctl edit {below[0]} --set section=§2.…` moves one",
+            f"{page.id} can't be removed: records belong to it, {some(below, 3)}",
+            f"move each to another section: `memctl edit {below[0]} --set section=§2.…`",
         )
     delete = Delete(page.path, snapshot.read(page.path))
     return Change(op=f"remove-{kind.name}", title=f"{page.id} {page.title}", ids=(page.id,), deletes=(delete,))
@@ -135,8 +135,9 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
         broken = [ref.reference for ref in freshness.references(snapshot, page) if ref.state != freshness.FOUND]
         if broken:
             raise MemctlError(
-                f"{page.id} refers to missing or ambiguous files: {', '.join(broken[:5])}",
-                f"fix {snapshot.prefix}/{page.path} first; `memctl impact --all` names candidates",
+                f"{page.id} can't be marked as reviewed: it refers to missing or ambiguous files, "
+                f"{', '.join(broken[:5])}",
+                f"correct {snapshot.prefix}/{page.path} first; `memctl impact --all` suggests paths",
             )
         values: dict[str, Any] = {"reviewed": freshness.stamps(snapshot, page)}
         is_overview = page.kind is PROJECT and page.timestamp != author.now  # the project's page refers to no file
@@ -162,11 +163,7 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
     if kind is None or wanted.startswith(f"§{kind.level}."):
         refuse_broken(snapshot, wanted)
     names = ", ".join(page.id for page in pages_of_kind)
-    hint = (
-        f"there {'is' if len(pages_of_kind) == 1 else 'are'} {names}"
-        if pages_of_kind
-        else f"`memctl {what if kind else 'section'} add TITLE` makes one"
-    )
+    hint = f"the memory has {names}" if pages_of_kind else f"`memctl {what if kind else 'section'} add TITLE` adds one"
     raise MemctlError(f"there is no {what} {wanted}", hint)
 
 
@@ -198,9 +195,11 @@ def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:
     """Raise MemctlError if `marker` is empty or not that of a section."""
     if marker in (None, "", "§"):
         if not snapshot.outline.sections:
-            raise MemctlError("there is no section yet", "`memctl section add TITLE` makes one")
+            raise MemctlError("the memory has no section yet", "`memctl section add TITLE` adds one")
         first = snapshot.outline.sections[0].id
-        raise MemctlError("a section is missing", f"`--section {first}` names the section that the details belong to")
+        raise MemctlError(
+            "a page of details must belong to a section", f"name one with --section, such as `--section {first}`"
+        )
     find(snapshot, str(marker), SECTION)
 
 
@@ -240,7 +239,7 @@ def _parse_page(snapshot: Snapshot, text: str, path: str) -> Page:
         return pages.parse(text, path)
     except InvalidRecord as error:
         faults = (f"{snapshot.prefix}/{fault}" for fault in error.faults)
-        raise MemctlError("\n".join(["this is not a valid page:", *faults])) from None
+        raise MemctlError("\n".join(["the new text is not a valid page:", *faults])) from None
 
 
 def _with_body(text: str, body: str) -> str:

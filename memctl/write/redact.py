@@ -124,14 +124,18 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
     if any(
         redact_file.redact_text(text, plan.secrets) != text for text in (options.reason, memory.actor, memory.session)
     ):
-        raise MemctlError("the reason, the agent's name or the session's name contains the text to redact")
+        raise MemctlError(
+            "the reason, the agent's name or the session's name contains the text that is to be redacted",
+            "give another --reason, or set MEMCTL_AGENT to another name",
+        )
     for path, old in texts.items():
         text = redact_file.redact(path, old, plan.secrets)
         if text == old:
             continue
         if redact_file.is_readable(path, old) and not redact_file.is_readable(path, text):
             raise MemctlError(
-                f"{memory.tracked(path)} would be unreadable without the text to redact", "remove it in an editor"
+                f"{memory.tracked(path)} would not be valid without the text that is to be redacted",
+                f"remove the text from {memory.tracked(path)} in an editor",
             )
         is_loose = codes.get(path) == "!!" or not manual_edits.is_ours(path, codes.get(path, ""))
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
@@ -167,7 +171,7 @@ def paths_of(memory: Memory, snapshot: Snapshot, reference: str, start: Path) ->
         paths = _paths(memory, snapshot, known, wanted, start)
     if not paths:
         hint = "give the id of a record, checkpoint or session, a § marker, or the path of a file below .memory/"
-        raise MemctlError(f"there is nothing called {reference!r} in the memory", hint, USAGE)
+        raise MemctlError(f"the memory has nothing called {reference!r}", hint, USAGE)
     return paths
 
 
@@ -278,13 +282,13 @@ def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions
         redacted = {
             name: redact_file.redact_text(data.decode(), secrets).encode() for name, data in encode(state).items()
         }
-        return Step(decode(redacted, ref(memory)), REDACT, "the state that agents share")
+        return Step(decode(redacted, ref(memory)), REDACT, "the coordination state")
 
     try:
         outcome = ref_state.update(memory, step, Terms(options.reason, options.dry_run or options.no_commit))
         if options.no_commit and outcome.is_changed:
-            why = f"the text is still there, since each change of {ref(memory)} is a commit"
-            return "", f"{why}; redact it again without --no-commit"
+            why = f"the coordination state still has the text, since each change of {ref(memory)} is a commit"
+            return "", f"{why}; run the command again without --no-commit"
     except MemctlError as error:
         return "", redact_file.redact_text(error.message, secrets)
     return outcome.commit or ("would be made" if outcome.is_changed else ""), ""

@@ -166,8 +166,9 @@ def _without_credentials(write: Write) -> str:
     if left := _new_secrets(write, text):
         rules = ", ".join(sorted(set(left.values())))
         raise MemctlError(
-            f"{write.path} is not written: a text that it can't do without looks like a credential ({rules})",
-            "remove the credential from what the page is made from",
+            f"{write.path} is not written: a text that it must have, such as an id or a path, looks like a credential "
+            f"({rules})",
+            "rename the file, branch or session with that name",
         )
     return text
 

@@ -35,7 +35,9 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
     """
     records = [snapshot.resolve(reference) for reference in references]
     if len({record.id for record in records}) < len(records):
-        raise MemctlError("the same record is named twice")
+        raise MemctlError(
+            f"the same record is named twice: {', '.join(record.id for record in records)}", "name each record once"
+        )
     refuse_offered(snapshot, records)
     gone = {record.path for record in records}
     packages = {package_path(record.path) for record in records if record.memory_type == HANDOFF.name}
@@ -45,12 +47,15 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
         users = [user for user in links.linked_from(snapshot, record) if user.path not in gone]
         if users and not unlink:
             raise MemctlError(
-                f"{record.id} is referred to by {', '.join(user.id for user in users)}",
-                "archive it instead, or remove those links in the same commit with --unlink",
+                f"{record.id} can't be deleted: {', '.join(user.id for user in users)} "
+                f"{'link' if len(users) > 1 else 'links'} to it",
+                f"`memctl archive {record.id}` instead, or remove the links in the same commit with --unlink",
             )
         for user in users:
             if user.path in writes:
-                raise MemctlError(f"{user.id} refers to more than one of these records", "delete them one by one")
+                raise MemctlError(
+                    f"{user.id} links to more than one of the records to be deleted", "delete the records one by one"
+                )
             values = links.without_links(user, {record.id}, {record.memory_id})
             writes[user.path] = rewrite(snapshot, user, values)
     title = f"{records[0].id} {records[0].title}" if len(records) == 1 else ", ".join(record.id for record in records)
@@ -83,8 +88,8 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
         return _restore_checkpoint(memory, version, revision)
     if checkpoint.is_id_prefix(reference.strip()):
         raise MemctlError(
-            f"{reference!r} is only the beginning of a checkpoint's id",
-            "`memctl checkpoint list --all` names the deleted ones too: give the whole id",
+            f"{reference!r} is only a part of a checkpoint's id",
+            "give the whole id; `memctl checkpoint list --all` lists deleted checkpoints, too",
         )
     path = path_of(memory, snapshot, reference)
     identifier = ids.id_in_path(path) or reference
@@ -96,9 +101,10 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
         current = ""  # invalid on disk; the restored text replaces it
     if revision is None and current is not None:
         name = reference.strip().upper()
-        state = f"{name} is {identifier} now, and" if ids.kind_of(name) and name != identifier else identifier
+        state = f"{name}, whose id is {identifier} now," if ids.kind_of(name) and name != identifier else identifier
         raise MemctlError(
-            f"{state} still exists", "give --at REV to restore an earlier version; `memctl log ID` lists them"
+            f"{state} is not deleted",
+            f"to restore an earlier version, give --at REV; `memctl log {identifier}` lists revisions",
         )
     text = text_at(memory, path, revision)
     record, _ = parse(text, path)
@@ -112,12 +118,14 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
 def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) -> Change:
     """Return the Change that restores a deleted checkpoint, with its page if it had one; it has only one version."""
     if sessions_ref.has(memory, version.path):
-        raise MemctlError(f"{version.id} still exists", "a checkpoint is never changed")
+        raise MemctlError(
+            f"{version.id} is not deleted", "a checkpoint has one version, so there is no earlier one to restore"
+        )
     text = _file_at(memory, version.path, revision)
     try:
         restored = checkpoint.parse(text, version.path)
     except InvalidRecord as error:
-        raise MemctlError("that version is not a valid checkpoint:\n" + str(error)) from None
+        raise MemctlError(f"the version to restore of {version.id} is not a valid checkpoint:\n" + str(error)) from None
     writes = [Write(version.path, text)]
     with suppress(MemctlError):
         writes.append(Write(version.page, _file_at(memory, version.page, revision)))
@@ -155,7 +163,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     except MemctlError as error:
         if error.kind != "not-found":
             raise
-    hint = "`memctl log` lists the commits of the memory"
+    hint = "`memctl log` lists all commits of the memory"
     raise MemctlError(f"there is no record {reference!r}, and no commit deleted one", hint, kind="not-found")
 
 
@@ -168,7 +176,7 @@ def _deleted_path(memory: Memory, snapshot: Snapshot, beginning: str) -> str:
     paths = {name: path for path in gone[::-1] if (name := ids.id_in_path(path) or "").startswith(beginning)}
     if len(paths) > 1:
         lines = "".join(f"\n  {name}" for name in sorted(paths)[:_CANDIDATES])
-        raise MemctlError(f"{beginning!r} may be any of these deleted records:{lines}", "give more of the id")
+        raise MemctlError(f"{beginning!r} matches several deleted records:{lines}", "give the whole id")
     for name, path in paths.items():
         snapshot.withheld.refuse_record(name)
         return path[len(memory.prefix) + 1 :]
@@ -192,7 +200,9 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
     try:
         parse(text, path)
     except InvalidRecord as error:
-        raise MemctlError("that version is not a valid record:\n" + str(error)) from None
+        raise MemctlError(
+            f"the version to restore of {memory.tracked(path)} is not a valid record:\n" + str(error)
+        ) from None
     return text
 
 
@@ -213,7 +223,7 @@ def _file_at(memory: Memory, path: str, revision: str | None) -> str:
     if revision is None:
         version = history.last_version(memory.repository, tracked, _other_commit(memory, path))
         if version is None:
-            raise MemctlError(f"Git never had {tracked}", "it was deleted before it was committed")
+            raise MemctlError(f"{tracked} can't be restored: it was deleted before it was committed")
         blob = version[1]
     else:
         commits = [memory.repository.resolve(revision), _other_commit(memory, path, revision)]
@@ -222,15 +232,16 @@ def _file_at(memory: Memory, path: str, revision: str | None) -> str:
         blob = next((entry.blob for entry in entries if entry.path == tracked), "")
         if not blob:
             raise MemctlError(
-                f"there is no {ids.id_in_path(path) or tracked} at {revision}", "`memctl log ID` lists its commits"
+                f"the revision {revision} has no {ids.id_in_path(path) or tracked}",
+                f"`memctl log {ids.id_in_path(path) or tracked}` lists the revisions that have it",
             )
     content = trees.blobs(memory.repository, [blob], files.MAX_BYTES)[blob]
     if content is None:
-        raise MemctlError(f"{path} is too large at that revision")
+        raise MemctlError(f"the version to restore of {path} has more than {files.MAX_BYTES:,} bytes")
     try:
         return files.decode(content, path)
     except InvalidRecord as error:
-        raise MemctlError("that version is not text:\n" + str(error)) from None
+        raise MemctlError(f"the version to restore of {path} is not text:\n" + str(error)) from None
 
 
 _CANDIDATES = 5  # deleted records that a message names
@@ -278,7 +289,7 @@ def _select_undone(memory: Memory, record_ids: Sequence[str], *, dry_run: bool) 
     for identifier in record_ids:
         if not any(_concerns(entry, identifier) for entry in undone):
             raise MemctlError(
-                f"no change of {identifier} was undone outside memctl", "`memctl status` lists those that were"
+                f"no change of {identifier} was undone outside memctl", "`memctl status` lists the changes that were"
             )
     return [
         entry for entry in undone if not record_ids or any(_concerns(entry, identifier) for identifier in record_ids)

@@ -34,7 +34,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         raise MemctlError(
             documents.missing_branch(memory)
             or f"the documents are rendered on {memory.default_branch} alone (`docs: default-branch` in config.yaml)",
-            f"`git switch {memory.default_branch}` and `memctl render`, or set `docs: true`",
+            f"run `git switch {memory.default_branch}` and `memctl render`, or set `docs: true` in config.yaml",
         )
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
@@ -63,15 +63,17 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         waiting = [path for path in documents.up_to_date((*making.names(), SOURCES), result) if path in dirty]
         paths = tuple(dict.fromkeys((*changed, *waiting)))
         if no_commit and paths:
-            why = "no commit was asked for"
-            return Outcome(change, pending=why, hint="`memctl commit` makes it", documents=paths), result
+            why = "--no-commit was given"
+            return Outcome(change, pending=why, hint="`memctl commit` commits it", documents=paths), result
         ours = [path for path, code in dirty.items() if manual_edits.is_ours(path, code) and path != _ATTRIBUTES]
         if operation := memory.repository.under_way():
             hint = f"`git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then go on with the {operation[2:]}"
             return Outcome(change, pending=f"{operation} is under way", hint=hint, documents=paths), result
         if any(not path.startswith(f"{FOLDER}/") for path in ours):
             why = "the documents show edits that are not committed"
-            return Outcome(change, pending=why, hint="`memctl commit` commits the edits, too", documents=paths), result
+            return Outcome(
+                change, pending=why, hint="`memctl commit` commits the edits and the documents", documents=paths
+            ), result
         return _commit_documents(memory, change, paths), result
 
 
@@ -95,7 +97,9 @@ def _commit_documents(memory: Memory, change: Change, paths: Sequence[str]) -> O
     except commits.CommitPending as error:
         return Outcome(change, pending=error.why, hint=error.hint, documents=tuple(paths))
     except git.GitFailed as error:
-        return Outcome(change, pending=error.message, hint="`memctl commit` tries again", documents=tuple(paths))
+        return Outcome(
+            change, pending=error.message, hint="fix the cause, then run `memctl commit`", documents=tuple(paths)
+        )
 
 
 def _untrack_documents(memory: Memory, change: Change, making: Renderer, *, force: bool) -> Outcome:

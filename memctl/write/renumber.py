@@ -325,7 +325,7 @@ def _render(memory: Memory) -> str:
         documents.render_index(memory)
         return ""
     except MemctlError as error:
-        return f"the documents are not rendered: {error.message}"
+        return f"the documents could not be rendered: {error.message}"
 
 
 class RenumberingResult(msgspec.Struct, frozen=True):
@@ -364,4 +364,4 @@ def _settle_ownership(memory: Memory, renumbering: Renumbering) -> list[str]:
     try:
         return [f"ownership: {line}" for line in handoffs.settle(memory).lines]
     except MemctlError as error:
-        return [f"warning: ownership still has the old ids: {error.message}"]
+        return [f"warning: the owners of sections are still listed under the old markers: {error.message}"]

@@ -67,4 +67,4 @@ def commit(memory: Memory, change: Change) -> str:
         made = refs.commit_tree(repository, tree, [parent] if parent else [], text, memory.commit_moment)
         if refs.swap(repository, REF, made, parent):
             return made
-    raise MemctlError(f"{REF} keeps being moved by other processes", "try again")
+    raise MemctlError(f"{REF} is being changed by other processes all the time", "run the command again")

@@ -44,7 +44,7 @@ def plan(
     refuse_link(folder)
     refuse_foreign(folder)
     if (folder / CONFIG).exists():
-        raise MemctlError(f"this repository already has a memory: {folder}", "`memctl status` shows it")
+        raise MemctlError(f"this repository already has a memory: {folder}", "`memctl status` shows what it has")
     _refuse_absent(repository, folder)
     name = project or parent.name or "project"
     text = _config_text(name) + (_documents_lines(repository, docs) if docs else "")
@@ -107,17 +107,17 @@ def _attributes(folder: Path) -> tuple[Write, ...]:
 
 def _config_text(project: str) -> str:
     return (
-        "# The settings of this memory; `memctl` works with the defaults for whatever is not said here.\n"
+        "# The settings of this memory. A setting that is missing has its default value.\n"
         + frontmatter.emit("format", configuration.FORMAT)
         + frontmatter.emit("project", project)
-        + "# description: one sentence that opens every rehydration\n"
+        + "# description: one sentence about the project, shown first in every pack\n"
         + "# model: whose tokens budgets count, such as claude (the default), claude-4.5 or gpt-5\n"
-        + "# rehydrate_budget: 20000\n"
+        + "# rehydrate_budget: 20000 (the tokens of `memctl rehydrate` without --budget)\n"
         + "# search_weights: {title: 15, content: 25, importance: 25, recency: 20, access: 15}\n"
-        + "# agents: {codex: {role: You mend payment code., skills: [python, payments]}}, for prompts and handoffs\n"
-        + "# scs_threshold: 2000\n"
-        + "# lifecycle: {archive_issue_days: 30, delete: false}, for `memctl maintain`, whose help has all of it\n"
-        + "# window: {max_context_tokens: 150000}, for `memctl window`; `memctl window status -h` says which keys\n"
+        + "# agents: {codex: {role: You fix payment code., skills: [python, payments]}}, for prompts and handoffs\n"
+        + "# scs_threshold: 2000 (the tokens that agents who work at once may share)\n"
+        + "# lifecycle: {archive_issue_days: 30, delete: false}, for `memctl maintain`, whose help lists the keys\n"
+        + "# window: {max_context_tokens: 150000}, for `memctl window`; `memctl window status -h` lists the keys\n"
         + "# docs: false keeps the rendered documents out of Git, default-branch renders them on that branch alone\n"
     )
 
@@ -160,7 +160,9 @@ def build_example(folder: Path) -> None:
 def refuse_used_folder(folder: Path) -> None:
     """Raise MemctlError if a folder is not empty."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise MemctlError(f"{folder} already exists", "name a new folder, such as `memctl demo lantern`")
+        raise MemctlError(
+            f"{folder} already exists and is not an empty folder", "name a new folder, such as `memctl demo lantern`"
+        )
 
 
 def _commit(folder: Path, moment: str, subject: str, paths: tuple[str, ...]) -> None:

@@ -55,8 +55,10 @@ from memctl.write.commit import Outcome
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
 _ALIKE = 2  # words that a record's title shares with a task or a step
 _MOST_EVENTS = 20  # lines on events in a checkpoint
-_UNFIT = "this can't be stored in a checkpoint:"
-_FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a record or a file, and name that"
+_UNFIT = "the checkpoint can't be saved: some texts are empty or too long:"
+_FITTING = (
+    f"a text has 1 to {LONGEST_LINE} characters: put the long part into a record or a file, and name the id or path"
+)
 
 
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,10 +103,12 @@ def change(memory: Memory, snapshot: Snapshot, new: TaskState, options: SaveOpti
     before = last if last and (not new.goal or new.goal == last.goal) else None  # else it is another task
     goal = new.goal or (last.goal if last else "")
     if not is_meaningful(goal):
-        missing = "is missing: the first checkpoint of a workflow needs it"
-        wrong = f"{goal!r} is only a placeholder" if goal else missing
-        hint, other = "say what the task is", checkpoints.workflow_to_resume(memory, snapshot)
-        hint += f", or continue that of {other} with `--workflow {other}`" if not goal and other != workflow else ""
+        missing = "is missing: the first checkpoint of a workflow must say what the task is"
+        wrong = f"{goal!r} does not say anything" if goal else missing
+        hint, other = "give the task with --task", checkpoints.workflow_to_resume(memory, snapshot)
+        hint += (
+            f", or continue the workflow {other} with `--workflow {other}`" if not goal and other != workflow else ""
+        )
         raise InvalidFields("this checkpoint is incomplete:", [("goal", wrong)], hint, USAGE)
     number = _number(memory, snapshot, workflow, options, last, saved.checkpoints)
     events = task_events.since_checkpoint(event_stream.read(memory).events, workflow)
@@ -131,7 +135,11 @@ def update(
     """
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:
-        raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
+        raise MemctlError(
+            f"{record.id} is a {record.memory_type}, not a state",
+            f"`memctl edit {record.id}` changes it",
+            USAGE,
+        )
     progress.refuse_conflicting(state_record.stated_steps(values))
     before, given = task_state_of(snapshot, record), state_record.of_values(values)
     if saved is not None:
@@ -182,8 +190,8 @@ def _last(memory: Memory, snapshot: Snapshot, workflow: str, saved: Checkpoints,
     wanted = next((candidate for candidate in saved.checkpoints if candidate.checkpoint_id == base), None)
     if wanted is None and saved.twins:
         raise MemctlError(
-            f"{' and '.join(saved.twins)} were saved at the same time",
-            "name the one to continue with --base ID, and add what the other has",
+            f"two checkpoints were saved at the same time, and neither is newer: {' and '.join(saved.twins)}",
+            "choose the one to continue with --base ID, and add by hand what only the other has",
         )
     last = wanted or next(iter(saved.checkpoints), None)
     if base and (last is None or base not in (last.checkpoint_id, str(last.version))):
@@ -203,21 +211,25 @@ def _number(
     """Return the next version of a workflow; raises MemctlError if the base is unknown or not the newest."""
     base = int(options.base) if options.base.isdecimal() else last.version if last else 0
     if options.base and not options.base.isdecimal() and (last is None or last.checkpoint_id != options.base):
-        raise MemctlError(f"{workflow} has no checkpoint {options.base!r}", "`memctl checkpoint list`", USAGE)
+        raise MemctlError(
+            f"the workflow {workflow} has no checkpoint {options.base!r}", "`memctl checkpoint list` lists them", USAGE
+        )
     window = _window(memory, options, here)
     known = checkpoints.all_versions(memory, snapshot, workflow)
     newest = max(filter(Version(base, window).is_behind, known), default=None)
     if newest is not None:
         own = next((candidate for candidate in here if candidate.checkpoint_id == newest.id), None)
-        where = f" by {own.saved_by}, {own.saved_at}" if own else ", which another branch or remote has"
-        mine = f"this goes on from version {base} in window {window}"
-        mine = mine if newest.version > base else f"window {window} is over"
+        where = f" by {own.saved_by}, {own.saved_at}" if own else " (on another branch or remote)"
+        mine = f"this checkpoint would follow version {base} in window {window}"
+        mine = mine if newest.version > base else f"window {window} has ended"
         how = f"then save with --base {newest.version} --window {newest.window}"
-        hint = f"read it with `memctl checkpoint show {newest.id}`, {how}"
-        raise MemctlError(f"stale: {mine}: {newest.id} is newer{where}", hint)
+        hint = f"read the newer one with `memctl checkpoint show {newest.id}`, {how}"
+        raise MemctlError(f"stale: {mine}, but {newest.id} is newer{where}", hint)
     highest = max((version.version for version in known), default=0)
     if base > highest:
-        raise MemctlError(f"there is no version {base} of {workflow}", f"the newest is {highest}", USAGE)
+        raise MemctlError(
+            f"the workflow {workflow} has no checkpoint with version {base}", f"the newest version is {highest}", USAGE
+        )
     return Version(base + 1, window, workflow=workflow)
 
 
@@ -360,6 +372,6 @@ def save(memory: Memory, state: TaskState, how: SaveOptions, options: WriteOptio
         try:
             note(memory, made)
         except MemctlError as error:  # the checkpoint is saved all the same
-            why = f"its event could not be added: {error.message}"
+            why = f"the checkpoint is saved, but the event for it could not be: {error.message}"
             outcome = msgspec.structs.replace(outcome, warning="; ".join(filter(None, (outcome.warning, why))))
     return made, outcome

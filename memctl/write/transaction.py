@@ -113,7 +113,7 @@ def _settle(memory: Memory) -> None:
     settled = commit.sync_batch(memory)
     if settled and settled.pending:
         memory.remarks += [
-            f"warning: earlier changes wait for their commit: {settled.pending}",
+            f"warning: earlier changes are not committed yet: {settled.pending}",
             f"hint: {settled.hint}",
         ]
 
@@ -123,8 +123,8 @@ def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOption
     if not options.no_commit:
         return commit.commit_waiting(memory, waiting, waiting[-1], variables)
     _, warning = documents.refresh(memory, [waiting[-1].change])
-    hint = "`memctl commit` makes it"
-    return Outcome(waiting[-1].change, pending="no commit was asked for", hint=hint, warning=warning)
+    hint = "`memctl commit` commits it"
+    return Outcome(waiting[-1].change, pending="--no-commit was given", hint=hint, warning=warning)
 
 
 def check(memory: Memory, change: Change, options: WriteOptions) -> None:
@@ -139,7 +139,7 @@ def check(memory: Memory, change: Change, options: WriteOptions) -> None:
         if len(write.text.encode(errors="surrogatepass")) > files.MAX_BYTES and change.op != REDACT:
             raise MemctlError(
                 f"{write.path} would have more than {files.MAX_BYTES:,} bytes",
-                "move the long part to another file and link to it",
+                "move the long part to another file and refer to that file",
             )
         if (
             files.is_record_path(write.path, BY_FOLDER) and change.op != REDACT
@@ -147,7 +147,9 @@ def check(memory: Memory, change: Change, options: WriteOptions) -> None:
             try:
                 parse(write.text, write.path)
             except InvalidRecord as error:
-                raise MemctlError("this is not a valid record:\n" + "\n".join(map(str, error.faults))) from None
+                raise MemctlError(
+                    f"the new text of {write.path} is not a valid record:\n" + "\n".join(map(str, error.faults))
+                ) from None
     _refuse_controls(change)
     if not options.allow_secret:
         # Uncommitted edits by hand would become part of this commit.
@@ -164,7 +166,7 @@ def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str,
 
     all_hints = hints.hints_for(memory, change, with_advice=not options.strict)
     if all_hints and options.strict:
-        raise MemctlError("\n".join(all_hints), "nothing was written; correct that, or leave out --strict")
+        raise MemctlError("\n".join(all_hints), "nothing was written; correct the record, or leave out --strict")
     return all_hints
 
 
@@ -177,7 +179,7 @@ def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
     if unsaved:
         raise MemctlError(
             f"{memory.tracked(sorted(unsaved)[0])} has uncommitted changes, which would be lost",
-            "`memctl commit` first, or discard them with --discard",
+            "`memctl commit` commits them; --discard discards them",
         )
 
 
@@ -196,6 +198,6 @@ def _refuse_controls(change: Change) -> None:
         for field, line in credentials.added_lines(write):
             if character := characters.first_control_character(line):
                 raise MemctlError(
-                    f"{write.path}: {field}: a line has the control character {character!r}",
-                    "take it out; most programs print without colours if NO_COLOR is set",
+                    f"{write.path}: {field}: a line contains the control character {character!r}",
+                    "remove it; if it is a colour of a program's output, set NO_COLOR and run the program again",
                 )

@@ -16,16 +16,16 @@ from memctl.write import merge
 
 UNDO, SYNC = "undo", "sync"
 # Operations that an undo of files would not revert: a credential would come back, ownership would not change.
-_HANDS = "sections may have changed hands with it"
+_HANDS = "sections may have changed their owner with it"
 _ELSEWHERE = {
     REDACT: "it removed a credential",
-    SYNC: "it is the merge of a sync",
+    SYNC: "it is a merge made by `memctl sync`",
     **dict.fromkeys(("handoff", "accept", "decline", "withdraw"), _HANDS),
 }
 _RENDERED = "docs/"
 _SHORT = 10  # digits of the commit id by which an undo names it
 _FEW = 20  # commits that are searched first for the latest one not undone
-_OTHER = "`memctl undo COMMIT` undoes another that `memctl log` lists"
+_OTHER = "`memctl undo COMMIT` undoes another change; `memctl log` lists them"
 
 
 def undo(memory: Memory, revision: str | None) -> Change:
@@ -37,7 +37,9 @@ def undo(memory: Memory, revision: str | None) -> Change:
     """
     if waiting := [entry for entry in pending_state.open_entries(memory) if not entry.undone]:
         name = pending_state.describe(waiting[-1])
-        raise MemctlError(f"{name} waits for its commit", "`memctl commit` makes it, then it can be undone")
+        raise MemctlError(
+            f"{name} is not committed yet, so it can't be undone", "run `memctl commit`, then `memctl undo`"
+        )
     commit = _resolve_commit(memory, revision) if revision else _latest_change(memory)
     _refuse_irreversible(memory, commit)
     before = trees.blob_ids(memory.repository, f"{commit.commit}^", commit.paths)
@@ -69,7 +71,9 @@ def _resolve_commit(memory: Memory, revision: str) -> Commit:
     full = memory.repository.resolve(revision)
     commits = history.commits(memory.repository, [memory.prefix], full, limit=1)
     if not commits or commits[0].commit != full:
-        raise MemctlError(f"{revision} changes nothing of the memory", "`memctl log` lists the commits that do")
+        raise MemctlError(
+            f"the commit {revision} changes nothing in the memory", "`memctl log` lists the commits that do"
+        )
     return commits[0]
 
 
@@ -86,7 +90,7 @@ def _latest_change(memory: Memory) -> Commit:
             if UNDO not in commit.trailers.ops:
                 return commit
             undone.add(commit.subject.partition(f"{UNDO} ")[2][:_SHORT])
-    raise MemctlError("there is no change to undo", "`memctl log` lists the changes")
+    raise MemctlError("there is no change to undo", "`memctl log` lists all changes")
 
 
 def _refuse_irreversible(memory: Memory, commit: Commit) -> None:
@@ -94,14 +98,17 @@ def _refuse_irreversible(memory: Memory, commit: Commit) -> None:
     short = commit.commit[:_SHORT]
     if not commit.trailers.ops:
         raise MemctlError(
-            f"{short} ({commit.subject}) was not made by memctl",
+            f"memctl did not make the commit {short} ({commit.subject})",
             f"`git revert {short}` undoes it; {_OTHER}",
         )
     for op in commit.trailers.ops:
         if op in _ELSEWHERE:
-            raise MemctlError(f"{short} ({commit.subject}) can't be undone: {_ELSEWHERE[op]}", _OTHER)
+            raise MemctlError(f"the commit {short} ({commit.subject}) can't be undone: {_ELSEWHERE[op]}", _OTHER)
     if memory.tracked(CONFIG) in commit.paths and "init" in commit.trailers.ops:
-        raise MemctlError(f"{short} created the memory", f"`git revert {short}` removes the whole memory")
+        raise MemctlError(
+            f"the commit {short} created the memory, so `memctl undo` does not undo it",
+            f"`git revert {short}` removes the whole memory",
+        )
 
 
 def _current_id(memory: Memory, path: str, text: str) -> str:
@@ -147,7 +154,8 @@ def _without_change(memory: Memory, path: str, old: str | None, new: str | None)
     name = ids.id_in_path(path) or memory.tracked(path)
     if now is None and new is not None and (renamed := _current_id(memory, path, new)):
         hint = f"`memctl delete {renamed}` deletes it" if old is None else f"`memctl log {renamed}` lists its changes"
-        raise MemctlError(f"{name} is {renamed} now, since two clones gave out the same id", hint)
+        raise MemctlError(f"{name} has the id {renamed} now, since two clones had used the same id", hint)
     raise MemctlError(
-        f"{name} was changed since, in the same places", f"`memctl log {name}` lists the later changes; undo them first"
+        f"{name} was changed again later, in the same lines",
+        f"undo the later changes first; `memctl log {name}` lists them",
     )

@@ -63,9 +63,11 @@ def test_text_has_a_line_for_each_finding_and_the_counts(hand: Hand, memctl: Mem
     result = memctl("check", *SPOILT, code=1)
     decision = ".memory/decisions/2025-10/DEC-2025-10-02-001-sign-tokens.md"
     assert result.out.split("\n") == [
-        f"{decision}:15: error MEM107 relates_to: ISS-2025-10-03-001 does not have DEC-2025-10-02-001 under relates_to",
-        "    hint: `memctl check --fix` adds it",
-        ".memory/project.md:3: warning MEM305 the page says 20 %, but the mean of the sections is 45 %",
+        f"{decision}:15: error MEM107 relates_to: the link to ISS-2025-10-03-001 is one-sided: "
+        "ISS-2025-10-03-001 lacks DEC-2025-10-02-001 under relates_to",
+        "    hint: `memctl check --fix` adds the other side of the link",
+        ".memory/project.md:3: warning MEM305 the project's page says 20 % complete, but the mean of the sections is "
+        "45 %",
         f".memory/{AUTH}:1: info MEM307 §2.1 has {_number(result.out)} tokens; level 2 should have 200 or more",
         "",
     ]

@@ -572,7 +572,7 @@ def test_rules_are_chosen_by_code_beginning_and_name(
 @pytest.mark.parametrize("name", ["MEM999", "nonsense", "101"])
 def test_a_rule_that_is_not_there_is_wrong_usage(memctl: Memctl, option: str, name: str) -> None:
     failed = memctl("check", option, name, code=2)
-    assert failed.err.startswith(f"error: there is no rule '{name}'\nhint: ")
+    assert failed.err.startswith(f"error: `memctl check` has no rule '{name}'\nhint: ")
     assert failed.out == ""
 
 

@@ -139,7 +139,10 @@ def test_two_agents_on_one_branch_share_a_workflow_only_by_option(
 
 
 def test_a_step_given_for_two_lists_is_refused(memctl: Memctl) -> None:
-    assert "given more than once" in memctl(*SAVE, "--task", "x", "--done", "A  b", "--planned", "a B", code=USAGE).err
+    assert (
+        "given with more than one status"
+        in memctl(*SAVE, "--task", "x", "--done", "A  b", "--planned", "a B", code=USAGE).err
+    )
     memctl(*FIRST)
     assert "is not a step" in memctl(*SAVE, "--drop", "Unheard of", code=USAGE).err
 
@@ -167,7 +170,7 @@ def test_a_checkpoint_behind_the_newest_is_refused_when_it_is_saved(repo: Path, 
     assert "--base 2 --window 2" in err
     assert "stale" in memctl(*SAVE, "--window", "1", code=1).err
     assert "stale" in memctl(*SAVE, "--base", shown(memctl, "main-w1")["checkpoint_id"], code=1).err
-    assert "no version 9" in memctl(*SAVE, "--base", "9", code=USAGE).err
+    assert "no checkpoint with version 9" in memctl(*SAVE, "--base", "9", code=USAGE).err
     assert "has no checkpoint" in memctl(*SAVE, "--base", "other-w1-v1-000000", code=USAGE).err
     assert commits(repo) == before
     assert "main-w2-v3-" in memctl(*SAVE, "--base", second, "--window", "2").out
@@ -189,7 +192,7 @@ def test_a_checkpoint_behind_the_newest_is_refused_when_it_is_resumed(memctl: Me
     first, second = memctl(*FIRST).id, memctl(*SAVE, "--done", "POST").id
     result = memctl("checkpoint", "resume", first, code=1)
     assert result.out == ""
-    assert f"stale: {second} is newer" in result.err
+    assert f"stale: the checkpoint {second} is newer" in result.err
     assert "TASK: Refunds by card" in memctl("checkpoint", "resume", first, "--allow-stale").out
     data = memctl("checkpoint", "resume", first, "--json", code=1).data
     assert (data["resumable"], data["newer"]) == (False, second)
@@ -201,9 +204,9 @@ def test_newer_checkpoint_on_another_branch_makes_one_stale(repo: Path, memctl: 
     git(repo, "switch", "-qc", "elsewhere")
     newer = memctl(*SAVE, "--workflow", "main", "--done", "POST").id
     git(repo, "switch", "-q", "main")
-    assert f"stale: {newer} is newer" in memctl("checkpoint", "resume", code=1).err
+    assert f"stale: the checkpoint {newer} is newer" in memctl("checkpoint", "resume", code=1).err
     err = memctl(*SAVE, "--doing", "Old", code=1).err
-    assert "which another branch or remote has" in err
+    assert "(on another branch or remote)" in err
     assert f"`memctl checkpoint show {newer}`" in err
     assert having(memctl("checkpoint", "show", newer, "--json").data, "done") == ["GET", "POST"]
     tried = memctl(*SAVE, "--base", "2", "--dry-run").out
@@ -268,7 +271,7 @@ def test_resume_reports_a_commit_that_was_rewritten_or_is_missing(repo: Path, me
     assert "is not in the history of HEAD (no commit)" in text
     git(repo, "commit", "-qm", "all anew")
     git(repo, "branch", "-M", "main")
-    assert "is not in the history of HEAD" in memctl("checkpoint", "resume").out
+    assert "is not in the history of the present HEAD" in memctl("checkpoint", "resume").out
     unknown = saved(1, 2, environment=Environment("main", "0" * 40), next_actions=("Go on",))
     (repo / ".memory/checkpoints/main/w1-v2-0a0a0a.json").write_text(unknown)
     assert "this clone does not have 0000000000" in memctl("checkpoint", "resume").out
@@ -336,7 +339,7 @@ def test_save_into_an_earlier_window_is_refused_as_stale(memctl: Memctl) -> None
     memctl(*SAVE, "--task", "Refunds", "--next", "Test", "--window", "3")
     newest = memctl("checkpoint", "list", "--json").data["checkpoints"][0]["checkpoint_id"]
     refused = memctl(*SAVE, "--doing", "Late", "--window", "2", code=1).err
-    assert f"stale: window 2 is over: {newest} is newer by claude" in refused
+    assert f"stale: window 2 has ended, but {newest} is newer by claude" in refused
 
 
 def test_without_a_next_step_or_a_task_nothing_can_be_resumed(repo: Path, memctl: Memctl) -> None:
@@ -361,16 +364,16 @@ def test_a_broken_newest_checkpoint_is_not_passed_over(repo: Path, memctl: Memct
 
 
 def test_a_branch_without_a_checkpoint_names_other_workflows(repo: Path, memctl: Memctl) -> None:
-    assert "`memctl checkpoint save` makes one" in memctl("checkpoint", "resume", code=1).err
+    assert "`memctl checkpoint save` saves one" in memctl("checkpoint", "resume", code=1).err
     memctl(*FIRST)
     git(repo, "switch", "-qc", "feature/Search")
     assert "TASK: Refunds by card" in memctl("checkpoint", "resume").out  # the branch was made from that work
-    assert "there are checkpoints of main" in memctl("checkpoint", "resume", "--workflow", "search", code=1).err
+    assert "with --workflow: main" in memctl("checkpoint", "resume", "--workflow", "search", code=1).err
     assert "there is no checkpoint 'x'" in memctl("checkpoint", "show", "x", code=1).err
     assert memctl(*FIRST).id.startswith("feature-search-w1-v1-")
     assert memctl("checkpoint", "list", "--workflow", "main", "--json").data["total"] == 1
     memctl(*SAVE)
-    assert "may be any of" in memctl("checkpoint", "show", "feature", code=1).err
+    assert "matches several" in memctl("checkpoint", "show", "feature", code=1).err
 
 
 def test_hostile_task_text_is_escaped_in_every_form(repo: Path, memctl: Memctl) -> None:
@@ -537,7 +540,7 @@ def test_unwritable_event_stream_does_not_stop_a_checkpoint(repo: Path, memctl: 
     stream.unlink()
     stream.mkdir()
     result = memctl(*SAVE, "--done", "POST")
-    assert "warning: its event could not be added" in result.err
+    assert "but the event for it could not be" in result.err
     assert shown(memctl)["version"] == 2
 
 

@@ -39,7 +39,7 @@ def test_a_text_without_a_decision_is_refused(memctl: Memctl) -> None:
 
 def test_a_text_with_two_decisions_needs_the_option(memctl: Memctl) -> None:
     text = f"Decision: STOP\n{GOOD}\nDecision: PROCEED"
-    assert "several decisions" in memctl("context-summary", "-", stdin=text, code=1).err
+    assert "more than one decision" in memctl("context-summary", "-", stdin=text, code=1).err
     assert memctl("context-summary", "-", "--decision", "STOP", stdin=text).out == f"STOP\n\n{GOOD}\n"
 
 

@@ -61,8 +61,8 @@ def test_blockers_remain_until_unblocked(memctl: Memctl) -> None:
     assert "nothing to change" in memctl("coordination", "block", "Staging  is down").err
     shown = memctl("coordination", "show").out
     assert "Staging is down (claude, 2025-11-04T14:32:00Z)" in shown
-    assert "there are: " in memctl("coordination", "unblock", "Nothing", code=1).err
-    assert "may be any of" in memctl("coordination", "unblock", "B-", code=1).err
+    assert "the blockers are: " in memctl("coordination", "unblock", "Nothing", code=1).err
+    assert "matches several" in memctl("coordination", "unblock", "B-", code=1).err
     memctl("coordination", "unblock", "No key yet")
     (left,) = state(memctl)["global_blockers"]  # type: ignore[misc]
     memctl("coordination", "unblock", left)
@@ -102,7 +102,11 @@ def test_exactly_one_of_concurrent_writes_with_a_version_succeeds(memctl: Memctl
     writing = [process(repo, *args, f"task {n}", "--expect-version", "1") for n in range(4)]
     ended = [(one.communicate()[1], one.returncode) for one in writing]
     assert sorted(code for _, code in ended) == [0, 1, 1, 1]
-    assert all("the state is at version 2, not at 1; the last change was `assign" in err for err, code in ended if code)
+    assert all(
+        "the coordination state has version 2, not the expected version 1; the last change was `assign" in err
+        for err, code in ended
+        if code
+    )
     memctl(*args, "again", "--expect-version", "2")
 
 

@@ -43,7 +43,7 @@ def test_a_record_is_put_only_where_there_is_a_section(repo: Path, memctl: Memct
     ]
     for told in refused:
         assert f"there is no section §{marker.removeprefix('§')}" in told
-        assert "sections and pages: §2.1, §3.1" in told
+        assert "the sections and pages of details are §2.1, §3.1" in told
     assert commits(repo) == before
     memctl("check")
 
@@ -88,8 +88,8 @@ def test_placeholders_are_refused(repo: Path, memctl: Memctl, text: str) -> None
         ("section", "add", "--file", "-"),
         ("section", "edit", "2.1", "--title", text),
     ):
-        assert "only a placeholder" in memctl(*args, stdin=f"# {text}\n\nBody.\n", code=USAGE).err, args
-    assert "only a placeholder" in memctl("edit", issue, "--file", "-", stdin=whole, code=USAGE).err
+        assert "does not say anything" in memctl(*args, stdin=f"# {text}\n\nBody.\n", code=USAGE).err, args
+    assert "does not say anything" in memctl("edit", issue, "--file", "-", stdin=whole, code=USAGE).err
     assert commits(repo) == before
     memctl("decide", "Sound", "--rationale", "", "--alternative", "none")
     memctl("resolve", issue)

@@ -176,7 +176,7 @@ def test_writes_report_as_json(memctl: Memctl) -> None:
     assert data["ids"] == ["DEC-2025-11-04-001"]
     assert data["paths"] == [".memory/decisions/2025-11/DEC-2025-11-04-001-machine.md"]
     assert len(data["commit"]) == 40
-    assert memctl("archive", "DEC", "--json", "--no-commit").data["pending"] == "no commit was asked for"
+    assert memctl("archive", "DEC", "--json", "--no-commit").data["pending"] == "--no-commit was given"
     assert "writes" in memctl("learn", "Dry", "--json", "--dry-run").data
 
 

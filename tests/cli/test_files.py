@@ -78,7 +78,7 @@ def test_active_files_may_be_named_in_any_way(shop: Path, memctl: Memctl) -> Non
     assert memctl("files", "--json", "--active", "card.py", where=shop / "src/shop").data["active"]
     assert "did you mean src/shop/card.py" in memctl("files", "--active", "card.px", code=2).err
     assert "is a folder" in memctl("files", "--active", "src", code=2).err
-    assert "belongs to the memory" in memctl("files", "--active", ".memory/config.yaml", code=1).err
+    assert "is a file of the memory" in memctl("files", "--active", ".memory/config.yaml", code=1).err
 
 
 def test_records_relate_a_task_to_files(shop: Path, memctl: Memctl) -> None:
@@ -119,8 +119,8 @@ def test_ignored_binary_and_secret_files_are_never_listed(shop: Path, memctl: Me
     data = memctl("files", "--json", "--limit", "0").data
     refused = {item["path"]: item["reason"] for item in data["refused"]}
     assert refused == {
-        "docs/stock.md": ".memctlignore leaves it out",
-        "src/shop/stock.py": "src/.memctlignore leaves it out",
+        "docs/stock.md": ".memctlignore excludes the file",
+        "src/shop/stock.py": "src/.memctlignore excludes the file",
         ".env": "its name is typical of files with secrets",
         "keys.py": "it looks like it contains a credential (AWS access key)",
         "logo.png": "binary",
@@ -128,7 +128,7 @@ def test_ignored_binary_and_secret_files_are_never_listed(shop: Path, memctl: Me
     paths = {file["path"] for file in data["files"]}
     assert paths & {*refused, "out/made.py"} == {"keys.py"}, "it may be named"
     assert {file["path"]: file["left_out"] for file in data["files"]}["keys.py"] == refused["keys.py"]
-    assert "never enters a model's context" in memctl("files", "--active", "keys.py", code=1).err
+    assert "memctl never gives " in memctl("files", "--active", "keys.py", code=1).err
     told = memctl("files", "--explain").err
     assert "never loaded: keys.py: it looks like it contains a credential (AWS access key)" in told
     assert KEY not in told
@@ -148,7 +148,7 @@ def test_glob_narrows_the_ranked_files(shop: Path, memctl: Memctl) -> None:
         "docs/stock.md",
         "tests/test_checkout.py",
     }
-    assert "is not a glob" in memctl("files", "--path", "!", code=2).err
+    assert "is not a pattern for files" in memctl("files", "--path", "!", code=2).err
 
 
 def test_crowded_window_loads_no_files_ahead(shop: Path, memctl: Memctl) -> None:
@@ -161,10 +161,10 @@ def test_large_file_is_loaded_just_in_time(shop: Path, memctl: Memctl) -> None:
     (shop / "src/shop/config.py").write_text("VALUE = 1\n" * 6_000)
     file = ranked(memctl, "--task", "config.py", "--model", "gpt")["src/shop/config.py"]
     assert (file["verdict"], file["loaded"]) == ("just-in-time", True)
-    assert file["outline"] == "it has more than 10,000 tokens"
+    assert file["outline"] == "the file has more than 10,000 tokens"
     assert (file["score"] >= 70, file["left_out"]) == (True, None)
     pack = memctl("files", "--task", "config.py", "--model", "gpt", "--pack").out
-    assert "outline it has more than 10,000 tokens" in pack
+    assert "outline the file has more than 10,000 tokens" in pack
     assert pack.count("VALUE = 1\n") < 100
 
 
@@ -281,7 +281,7 @@ def test_summary_at_a_revision_uses_the_text_of_that_revision(shop: Path, memctl
 
 
 def test_several_files_may_be_meant_by_a_marker(shop: Path, memctl: Memctl) -> None:
-    assert "may be any of these" in memctl("summarize", "§4.stock", code=2).err
+    assert "matches several files" in memctl("summarize", "§4.stock", code=2).err
 
 
 def test_active_file_and_its_imports_are_loaded_ahead(

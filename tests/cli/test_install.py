@@ -555,9 +555,9 @@ def test_hook_of_another_tool_in_our_place_is_kept(repo: Path, memctl: Memctl) -
     put(repo, "pre-commit", "#!/bin/sh\n# old\n")
     memctl("install", "git")
     file = put(repo, "pre-commit", "#!/bin/sh\n# other tool\n")
-    assert "delete one of them" in memctl("install", "git", code=1).out
+    assert "delete one of the two files" in memctl("install", "git", code=1).out
     gone = memctl("install", "git", "--uninstall")
-    assert "is not memctl's and stays" in gone.out
+    assert "and leaves it as it is" in gone.out
     assert file.read_text() == "#!/bin/sh\n# other tool\n"
     assert [f.name for f in sorted(file.parent.iterdir())] == ["pre-commit", "pre-commit.before-memctl"]
     assert "memctl-" not in git(repo, "config", "--list", "--local")
@@ -660,7 +660,7 @@ def test_obstructing_path_is_an_error_before_anything_is_written(repo: Path, mem
     else:
         (repo / ".git" / name).mkdir(parents=True)
     before = picture(repo)
-    assert "move it away first" in memctl("install", "git", code=1).err
+    assert "away first" in memctl("install", "git", code=1).err
     assert picture(repo) == before
 
 
@@ -685,7 +685,7 @@ def test_user_git_settings_beside_ours_are_kept(repo: Path, memctl: Memctl) -> N
     git(repo, "config", "merge.memctl-record.recursive", "text")
     git(repo, "config", "merge.memctl-docs.driver", "mine %A")
     result = memctl("install", "git", code=1)
-    assert "merge.memctl-docs.driver in Git's settings is not memctl's" in result.out
+    assert "another program has set merge.memctl-docs.driver in Git's settings" in result.out
     memctl("install", "git", "--uninstall")
     assert git(repo, "config", "--get-regexp", "memctl-").splitlines() == [
         "merge.memctl-record.recursive text",

@@ -472,7 +472,7 @@ def test_claude_md_that_is_a_link_is_kept(memctl: Memctl, repo: Path) -> None:
 
 def test_unpaired_marks_are_refused(memctl: Memctl, repo: Path) -> None:
     (repo / "AGENTS.md").write_text(f"{agents_md.BEGIN}\nhalf\n")
-    assert "not a pair" in memctl("install", "agents-md", "--yes", code=1).err
+    assert "block must have one line" in memctl("install", "agents-md", "--yes", code=1).err
     assert (repo / "AGENTS.md").read_text() == f"{agents_md.BEGIN}\nhalf\n"
 
 

@@ -100,7 +100,8 @@ def test_further_status_wins_and_git_shows_the_lost_one(driven: Path, memctl: Me
         (driven / name).write_text(text)
     files = [str(driven / name) for name in "oab"]
     assert (
-        memctl("merge-file", "record", *files, "x.md").err == "note: x.md: status is resolved, no longer in-progress\n"
+        memctl("merge-file", "record", *files, "x.md").err
+        == "note: x.md: status is now resolved, and no longer in-progress\n"
     )
     git(driven, "merge", "-q", "side", "-m", "both")
     assert (driven / made.out.split()[1]).read_text() == (driven / "a").read_text()

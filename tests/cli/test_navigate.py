@@ -108,11 +108,11 @@ def test_tokens_are_printed_on_standard_error_and_in_json(shop: Path, memctl: Me
 
 def test_unknown_marker_is_refused_with_near_ones(shop: Path, memctl: Memctl) -> None:
     for marker, said in (
-        ("§2.2", "§2.2 does not exist\nhint: did you mean §2.1"),
-        ("3.1.9", "§3.1.9 does not exist\nhint: did you mean §3.1"),
-        ("§9", "§9 does not exist\nhint: `memctl index` shows every marker"),
-        ("§4.db", "§4.db may be any of these:\n  §4.lib/db.py\n  §4.src/db.py\nhint: give more of the path"),
-        ("§4.auth.jwtt", "matches no file of the repository\nhint: did you mean §4.src/auth/jwt.py?"),
+        ("§2.2", "there is no page or heading §2.2\nhint: did you mean §2.1"),
+        ("3.1.9", "there is no page or heading §3.1.9\nhint: did you mean §3.1"),
+        ("§9", "there is no page or heading §9\nhint: `memctl index` lists all markers"),
+        ("§4.db", "§4.db matches several files:\n  §4.lib/db.py\n  §4.src/db.py\nhint: give more of the path"),
+        ("§4.auth.jwtt", "no file of the repository matches §4.auth.jwtt\nhint: did you mean §4.src/auth/jwt.py?"),
         ("§4..memory/config.yaml", "matches no file"),
         ("§4.../../etc/passwd", "matches no file"),
         ("§4./etc/passwd", "matches no file"),
@@ -162,7 +162,7 @@ def test_show_at_a_revision_gives_the_state_of_that_revision(shop: Path, memctl:
     assert "Use PostgreSQL" in memctl("show", "2.1", "--at", "v1").out
     assert "Use PostgreSQL" not in memctl("show", "2.1").out
     assert "Tables" in memctl("show", "3.1.1", "--at", "v1").out
-    assert "§3.1.2 does not exist" in memctl("show", "3.1.2", code=1).err
+    assert "there is no page or heading §3.1.2" in memctl("show", "3.1.2", code=1).err
     assert memctl("show", "§4.auth.jwt", "--at", "v1").out == "import jwt\n"
     assert memctl("show", "§4.src", "--at", "v1").out == "src/auth/jwt.py\nsrc/db.py\n"
     assert "matches no file" in memctl("show", "§4.new.py", "--at", "v1", code=1).err
@@ -241,8 +241,8 @@ def test_unreadable_page_does_not_prevent_showing_others(shop: Path, memctl: Mem
         ("1.0", "project.md"),
     ):  # fmt: skip
         failed = memctl("show", marker, code=1)
-        assert failed.err.startswith(f"error: §{marker} can't be read: .memory/{path}:1: title: is missing\n")
-        assert "lists all faults" in failed.err
+        assert failed.err.startswith(f"error: the page §{marker} can't be read: .memory/{path}:1: title: is missing\n")
+        assert "lists all files that can't be read" in failed.err
     shown = memctl("show", "2.1")
     assert shown.out.startswith("# 2.1 Auth\n")
     assert "warning: .memory/details/3.2-broken.md:1: title: is missing\n" in shown.err

@@ -112,7 +112,7 @@ class TestOrder:
         assert order(memctl) == ["Heavy", "Done part", "Next part"]
         memctl("resolve", done, "--resolution", "done")
         assert order(memctl) == ["Next part", "Heavy"]
-        assert because(memctl, "Next part") == [f"goes on from {done}"]
+        assert because(memctl, "Next part") == [f"continues {done}"]
 
     def test_next_at_a_revision_lists_the_work_ready_then(self, repo: Path, memctl: Memctl) -> None:
         made = issue(memctl, "One")
@@ -150,7 +150,7 @@ class TestOthers:
         assert because(memctl, "Theirs") == ["begun by bob, 10 % done: ask first"]  # who is gone
         bob("coordination", "join", "--task", "Theirs")
         assert order(memctl) == []
-        assert self.elsewhere(memctl) == ["bob is at it"]
+        assert self.elsewhere(memctl) == ["bob is working on it"]
 
     def test_work_begun_by_another_agent_comes_after_free_work(self, memctl: Memctl, bob: Memctl) -> None:
         bob("state", "Theirs", "--completion", "10", "-i", "9")
@@ -216,7 +216,7 @@ def test_import_of_closed_work_does_not_count_as_work_of_today(memctl: Memctl) -
     done = issue(memctl, "Second part", "--parent", whole, "--severity", "low")
     memctl("resolve", done, "--resolution", "done")
     assert order(memctl) == ["Medium", "High"]
-    assert because(memctl, "Medium") == [f"goes on from {done}"]
+    assert because(memctl, "Medium") == [f"continues {done}"]
 
 
 def test_state_with_all_work_done_is_nothing_to_begin(memctl: Memctl) -> None:

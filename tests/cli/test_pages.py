@@ -93,7 +93,7 @@ def test_every_command_has_dry_run_commit_and_no_commit(
     assert state(pages) == before
 
     held = memctl(*args, "--json", "--no-commit").data
-    assert (held["commit"], held["pending"]) == (None, "no commit was asked for")
+    assert (held["commit"], held["pending"]) == (None, "--no-commit was given")
     assert commits(pages) == int(git(pages, "rev-list", "--count", "HEAD"))
     assert git(pages, "rev-parse", "HEAD") == before[2]
     assert memctl("commit", "--json").data["commits"][0]["op"] == op
@@ -243,7 +243,7 @@ def test_the_editor_of_a_project_begins_with_its_name(repo: Path) -> None:
 def test_editor_text_without_a_title_is_refused_and_kept(pages: Path) -> None:
     before = state(pages)
     _, said = in_editor(pages, "# Title\n\n## Overview\n\nAn hour's work.\n", "section", "add", "--edit")
-    assert "error: a title is missing" in said
+    assert "error: the new page has no title" in said
     assert state(pages) == before
     kept = Path(said.split("your text is in ")[1].split("\n")[0])
     assert kept.read_text() == "# Title\n\n## Overview\n\nAn hour's work.\n"

@@ -189,6 +189,6 @@ def test_work_of_one_agent_that_waits_for_that_of_another_refuses(memctl: Memctl
     files = [str(tmp_path / "one.xml"), str(tmp_path / "two.xml")]
     found = memctl("policy", "parallel", *files, "--delta", "0", "--json", code=1).data
     refused = {item["number"]: item["measured"] for item in found["criteria"] if not item["passed"]}
-    assert refused == {3: f"{handler} of {files[1]} waits for {schema} of {files[0]}"}
+    assert refused == {3: f"{handler} of {files[1]} is blocked by {schema} of {files[0]}"}
     memctl("resolve", schema, "--resolution", "It is written.")
     memctl("policy", "parallel", *files, "--delta", "0")

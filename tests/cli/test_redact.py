@@ -149,7 +149,7 @@ def test_redact_without_a_commit_lists_the_shared_state(memctl: Memctl, repo: Pa
     ref = git(repo, "for-each-ref", "--format=%(refname)", "refs/memctl/coordination*").strip()
     before = git(repo, "rev-parse", ref)
     made = memctl("redact", "--text", "-", "--no-commit", stdin="Refunds by card")
-    assert f"each change of {ref} is a commit; redact it again without --no-commit" in made.err
+    assert f"each change of {ref} is a commit; run the command again without --no-commit" in made.err
     assert git(repo, "rev-parse", ref) == before
     memctl("redact", "--text", "-", stdin="Refunds by card")
     assert "Refunds by card" not in git(repo, "show", f"{ref}:agents.json")

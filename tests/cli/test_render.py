@@ -121,7 +121,7 @@ def test_render_without_a_commit_writes_and_names_the_documents(pages: Path, mem
     assert "# 2.1 Paying" in (pages / DOCUMENT).read_text()
     assert DOCUMENT in held.out
     assert "up to date" not in held.err
-    assert "commit pending: no commit was asked for" in held.err
+    assert "commit pending: --no-commit was given" in held.err
     memctl("commit")
     assert git(pages, "status", "--porcelain") == ""
     assert memctl("render", "--no-commit").err == "all documents are up to date\n"
@@ -171,7 +171,7 @@ def test_review_prints_reviewed_markers_as_text_and_json(pages: Path, memctl: Me
     assert memctl("review", "3.1").out == "reviewed §3.1\n"
     (pages / "app.py").write_text("again\n")
     data = memctl("review", "§3.1", "2.1", "--json", "--no-commit").data
-    assert (data["op"], data["ids"], data["pending"]) == ("review", ["§3.1", "§2.1"], "no commit was asked for")
+    assert (data["op"], data["ids"], data["pending"]) == ("review", ["§3.1", "§2.1"], "--no-commit was given")
     assert data["paths"] == [".memory/details/3.1-cards.md"]
     assert memctl("review", "2.1").err == "nothing to change\n"
     assert "Missing argument" in memctl("review", code=2).err

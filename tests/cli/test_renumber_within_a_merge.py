@@ -214,7 +214,10 @@ def test_merge_driver_refuses_to_merge_two_different_records(tmp_path: Path, mem
         (tmp_path / name).write_text(texts[name])
     files = [str(tmp_path / name) for name in texts]
     result = memctl("merge-file", "record", *files, "path.md", code=1)
-    assert "note: path.md: these are two records: `memctl renumber` gives one a new id" in result.err
+    assert (
+        "note: path.md: the two sides are different records with one id: `memctl renumber` gives one of them a new id"
+        in result.err
+    )
     assert "<<<<<<<" in (tmp_path / "ours").read_text()
 
 

@@ -321,7 +321,7 @@ def test_a_started_session_is_summarized_from_git_at_its_end(
     status = memctl("session", "status").out
     assert "refunds  claude, since 2025-11-04T14:32:00Z" in status
     assert memctl("session", "status", "--json").data["sessions"][0]["id"] == "refunds"
-    assert "has been running since" in memctl("session", "start", code=1).err
+    assert "is already running, since" in memctl("session", "start", code=1).err
     memctl("session", "end")
     page = memctl("session", "show", "ref").out
     assert "Refunds by card" in page

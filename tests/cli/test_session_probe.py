@@ -150,7 +150,7 @@ def test_without_a_transcript_the_probes_that_were_kept_are_asked(repo: Path, me
     assert KEY not in kept.read_text()
     assert git(repo, "status", "--porcelain") == ""
     kept.write_text("[broken")
-    assert "no facts to check the page of the session" in memctl("session", "probe", code=1).err
+    assert "can't be graded" in memctl("session", "probe", code=1).err
 
 
 def test_probes_of_the_parts_of_a_session_are_asked_together(repo: Path, memctl: Memctl) -> None:

@@ -15,10 +15,10 @@ from tests.conftest import Memctl, commits, git
 
 @pytest.mark.parametrize("reference", ["src/pay.py:0", "src/pay.py:9-3"])
 def test_lines_that_no_file_has_are_refused(memctl: Memctl, reference: str) -> None:
-    assert "lines must count from 1" in memctl("issue", "Slow", "--code", reference, code=2).err
+    assert "line numbers begin at 1" in memctl("issue", "Slow", "--code", reference, code=2).err
     made = memctl("issue", "Slow").id
-    assert "lines must count from 1" in memctl("edit", made, "--add", f"code_refs={reference}", code=2).err
-    assert "lines must count from 1" in memctl("edit", made, "--code", reference, code=2).err
+    assert "line numbers begin at 1" in memctl("edit", made, "--add", f"code_refs={reference}", code=2).err
+    assert "line numbers begin at 1" in memctl("edit", made, "--code", reference, code=2).err
 
 
 def test_an_empty_text_that_has_to_say_something_is_refused(memctl: Memctl) -> None:
@@ -170,7 +170,7 @@ def test_field_of_a_wrong_type_in_a_file_is_named(memctl: Memctl, fields: str, m
 
 def test_record_id_is_refused_as_the_name_of_an_agent(memctl: Memctl) -> None:
     refused = memctl("coordination", "assign", "STA-2025-11-04-001", "bob", code=2)
-    assert "'STA-2025-11-04-001' is a record's id, not the name of an agent" in refused.err
+    assert "'STA-2025-11-04-001' is the id of a record, not the name of an agent" in refused.err
     memctl("coordination", "assign", "bob", "STA-2025-11-04-001")
 
 
@@ -178,7 +178,7 @@ def test_line_zero_of_a_file_is_refused_by_why(repo: Path, memctl: Memctl) -> No
     (repo / "sessions.py").write_text("x = 1\n")
     git(repo, "add", ".")
     git(repo, "commit", "-qm", "feat: sessions")
-    assert "sessions.py:0: lines must count from 1" in memctl("why", "sessions.py:0", code=2).err
+    assert "sessions.py:0: line numbers begin at 1" in memctl("why", "sessions.py:0", code=2).err
     memctl("why", "sessions.py:1")
 
 
@@ -247,4 +247,4 @@ def test_edit_names_the_command_that_links_records(memctl: Memctl) -> None:
 def test_broken_json_is_not_read_as_markdown(memctl: Memctl, text: str) -> None:
     err = memctl("import", "-", stdin=text, code=1).err
     assert "line 1: Input data was truncated" in err
-    assert "statement with a label" in memctl("import", "-", stdin="[1](notes.md) says so", code=2).err
+    assert "labelled text that could be a record" in memctl("import", "-", stdin="[1](notes.md) says so", code=2).err

@@ -111,7 +111,9 @@ def test_a_write_with_an_unprintable_answer_reports_that_it_is_committed(repo: P
     assert commits(repo) == before + 1
     assert done.returncode == UNANSWERED
     made = git(repo, "rev-parse", "HEAD")[:10]
-    assert f"standard output: No space left on device; but it was written already, in commit {made}" in done.stderr
+    assert (
+        f"standard output: No space left on device; but the change is already written, in commit {made}" in done.stderr
+    )
     assert "learn LRN-2025-11-04-001 One" in done.stderr
     assert "hint: do not run the command again" in done.stderr
 
@@ -135,7 +137,7 @@ def test_a_closed_output_is_treated_as_a_closed_pipe(repo: Path, command: str, c
     done = subprocess.run(
         ["sh", "-c", f"{sys.executable} -m memctl -C {repo} {command} >&-"], capture_output=True, text=True
     )
-    assert (done.returncode, "it was written already" in done.stderr) == (code, code == UNANSWERED)
+    assert (done.returncode, "the change is already written" in done.stderr) == (code, code == UNANSWERED)
 
 
 def test_a_read_with_a_closed_pipe_ends_quietly(repo: Path, memctl: Memctl) -> None:

@@ -69,7 +69,7 @@ def test_a_refused_step_is_reported_with_the_reason(memctl: Memctl, tmp_path: Pa
     short.write_text(json.dumps([{"role": "user", "content": "Fix the pool."}]))
     found = memctl("window", "compact", str(short), "--target", "1", "--strategy", "compaction", code=1)
     assert json.loads(found.out) == json.loads(short.read_text())
-    assert "refused: there is nothing before the last turns" in found.err
+    assert "refused: there is nothing to compress before the last turns" in found.err
 
 
 def test_a_model_is_asked_if_there_is_one_and_not_with_no_llm(

@@ -105,7 +105,7 @@ def test_window_follows_from_the_option_and_the_settings(memctl: Memctl, session
     assert data["limit"]["usable"] == most
     settings.write_text("presure: {}\n")
     result = memctl("window", "status", str(session), "--config", str(settings), code=1)
-    assert "there is no key `presure`" in result.err
+    assert "there is no setting `presure`" in result.err
     assert "did you mean pressure?" in result.err
 
 
@@ -416,7 +416,7 @@ def test_own_questions_can_be_asked(memctl: Memctl, contexts: tuple[str, str], t
     asked.write_text("questions:\n  - {ask: Which file?, facts: [src/api.ts]}\n  - What now?\n")
     result = memctl("window", "fidelity", *contexts, "--questions", str(asked))
     assert "1 of 1 question still answered" in result.out
-    assert "not counted: What now? (it has no facts, so it needs a judge)" in result.err
+    assert "not counted: What now? (the question has no facts to look for, so it needs a judge)" in result.err
 
 
 def test_questions_that_say_nothing_are_refused(memctl: Memctl, contexts: tuple[str, str], tmp_path: Path) -> None:

@@ -440,7 +440,7 @@ def test_two_decisions_of_one_file_are_not_written_over_each_other(repo: Path, m
     kept = frontmatter.read(paths[0].read_text())[0][KEY]
     paths[1].write_text(frontmatter_edit.replace(paths[1].read_text(), {KEY: kept}, ()))
     failed = memctl("export", "adr", str(tmp_path / "out"), code=1).err
-    assert f"{ids[0]} and {made.id} would both be written to 0000-use-madr.md" in failed
+    assert f"the decisions {ids[0]} and {made.id} would both be written to 0000-use-madr.md" in failed
     assert not (tmp_path / "out").exists()
 
 

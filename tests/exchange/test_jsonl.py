@@ -44,7 +44,7 @@ def test_wrong_lines_are_reported_and_a_strict_import_imports_nothing(repo: Path
     assert "line 1: " not in failed.err
     assert commits(repo) == before
     assert memctl("list", "--json").data["total"] == 0
-    assert "hint: without --strict the rest is imported" in failed.err
+    assert "hint: correct them, or leave out --strict: then all others are imported" in failed.err
     made = memctl("import", "-", "--json", stdin=text + "not json\n").data
     assert [line.partition(": ")[0] for line in made["refused"]] == [f"line {n}" for n in (2, 3, 4, 5, 6)]
     assert len(made["ids"]) == 1
@@ -75,11 +75,14 @@ def test_ids_are_kept_or_assigned(memctl: Memctl) -> None:
 def test_same_id_with_another_text_is_refused(memctl: Memctl) -> None:
     made = memctl("decide", "Mine")
     failed = memctl("import", "-", stdin=lines({"memory_type": "decision", "title": "Other", "id": made.id}), code=1)
-    assert f"another record with the id {made.id}" in failed.err
+    assert f"a different record with the id {made.id}" in failed.err
     twice = lines(*[{"memory_type": "decision", "title": "Twice", "id": "DEC-2024-05-01-007"}] * 2)
-    assert "line 2 is skipped: it repeats line 1" in memctl("import", "-", "-n", stdin=twice).err
+    assert "line 2 is skipped: it is the same as line 1" in memctl("import", "-", "-n", stdin=twice).err
     other = twice + lines({"memory_type": "decision", "title": "Third", "id": "DEC-2024-05-01-007"})
-    assert "line 3: line 1 has another item with this id" in memctl("import", "-", "--strict", stdin=other, code=1).err
+    assert (
+        "line 3: line 1 has a different item with the same id"
+        in memctl("import", "-", "--strict", stdin=other, code=1).err
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,7 @@ def test_links_get_both_ends_by_any_id_and_check_is_clean(repo: Path, memctl: Me
 
 def test_second_import_of_the_same_lines_adds_nothing(repo: Path, memctl: Memctl) -> None:
     line = {"memory_type": "learning", "title": "Pool", "lesson": "Retries hide an exhausted pool"}
-    assert "line 2 is skipped: it repeats line 1" in memctl("import", "-", stdin=lines(line, line)).err
+    assert "line 2 is skipped: it is the same as line 1" in memctl("import", "-", stdin=lines(line, line)).err
     before = commits(repo)
     memctl("import", "-", stdin=lines(line))
     assert commits(repo) == before
@@ -170,16 +173,16 @@ def test_circles_and_links_to_nothing_are_refused(repo: Path, memctl: Memctl) ->
     issue = {"memory_type": "issue", "title": "One", "id": "a", "blocked_by": ["b"]}
     other = {"memory_type": "issue", "title": "Two", "id": "b", "blocked_by": ["a"], "parent": "c"}
     told = memctl("import", "-", "--strict", stdin=lines(issue, other), code=1).err
-    assert "is a circle" in told
+    assert "the links form a circle: " in told
     assert "line 2: parent: there is no record c" in told
     child = {"memory_type": "issue", "title": "Child", "id": "c", "parent": "c"}
-    assert "is a circle" in memctl("import", "-", "--strict", stdin=lines(child), code=1).err
+    assert "the links form a circle: " in memctl("import", "-", "--strict", stdin=lines(child), code=1).err
     wrong = {"memory_type": "issue", "title": "New", "supersedes": ["d"]}
     old = {"memory_type": "issue", "title": "Old", "id": "d"}
     assert "can't be superseded" in memctl("import", "-", "--strict", stdin=lines(wrong, old), code=1).err
     assert memctl("list", "--json").data["total"] == 0
     told = memctl("import", "-", stdin=lines(issue, other, child, wrong, old)).err
-    assert told.count(": left out") == 3
+    assert told.count(": this is left out") == 3
     assert memctl("check").out == ""
 
 

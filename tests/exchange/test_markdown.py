@@ -29,7 +29,7 @@ def test_a_filled_template_becomes_a_whole_record(memctl: Memctl, tmp_path: Path
     assert (data["importance"], data["tags"]) == (9, ["till", "storage", "sqlite"])
     assert (data["agent_id"], data["timestamp"]) == ("Till-Architect-3", "2025-03-02T09:30:00Z")
     assert data["project_id"] == "corner-shop"
-    assert "the id (memctl assigns its own) is not imported" in made.err
+    assert "this value of the file is not imported: the id (memctl assigns its own)" in made.err
     assert "did you mean" not in made.err
     memctl("check")
 
@@ -79,7 +79,10 @@ def test_lines_of_another_record_type_keep_the_text_of_the_file(memctl: Memctl) 
     body = memctl("show", made.id).out
     assert [word for word in text.split() if word not in ("#", "ADR:", *body.split())] == []
     assert show(memctl, made.id)["content"]["decision"].startswith("We load at the depot.")  # type: ignore[index]
-    assert "line 3 begins another issue, which stays in the text: `memctl import` adds several" in made.err
+    assert (
+        "line 3 begins another issue, which stays in the record's text: `memctl import` adds several records"
+        in made.err
+    )
     assert "did you mean" not in made.err
 
 
@@ -169,7 +172,7 @@ def test_an_import_of_markdown_adds_each_statement_once(memctl: Memctl, repo: Pa
 
 def test_markdown_that_states_nothing_is_refused(memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "plain.md").write_text("# Plain\n\nNothing is decided here.\n")
-    assert "has no statement with a label" in memctl("import", str(tmp_path / "plain.md"), code=2).err
+    assert "has no labelled text that could be a record" in memctl("import", str(tmp_path / "plain.md"), code=2).err
     (tmp_path / "bad.md").write_text(f"{DECISION}\n\nLesson: a\x1b[31mb\n")
     assert "line 8" in memctl("import", str(tmp_path / "bad.md"), "--strict", code=1).err
     (tmp_path / "data.jsonl").write_text("DECISION: no JSON\n")
@@ -178,9 +181,13 @@ def test_markdown_that_states_nothing_is_refused(memctl: Memctl, tmp_path: Path)
 
 def test_a_decision_without_a_field_gets_a_hint(memctl: Memctl) -> None:
     bare = memctl("decide", "Use a queue")
-    assert bare.err == f"hint: no reason is given: `memctl edit {bare.id} --allow-accepted --rationale \u2026`\n"
+    assert (
+        bare.err == f"hint: the decision gives no reason: `memctl edit {bare.id} --allow-accepted --rationale \u2026`\n"
+    )
     assert memctl("decide", "Use a heap", "--rationale", "it is small").err == ""
-    assert memctl("decide", "--file", "-", stdin="DECISION: Use a list\n").err.startswith("hint: no reason is given")
+    assert memctl("decide", "--file", "-", stdin="DECISION: Use a list\n").err.startswith(
+        "hint: the decision gives no reason"
+    )
     assert memctl("learn", "Queues are small").err == ""
 
 
@@ -213,9 +220,9 @@ def test_statements_of_a_text_that_name_each_other_by_number_are_linked(
 def test_fields_of_other_types_and_words_of_other_tools_are_named(memctl: Memctl) -> None:
     fields = {"title": "Use it", "status": "On hold", "severity": "high", "steps": ["a"], "lesson": "x", "tags": ["t"]}
     made = memctl("decide", "--file", "-", stdin=msgspec.json.encode(fields).decode())
-    assert "a decision has no field 'severity' (that is a field of an issue): it is left out\n" in made.err
-    assert "a decision has no field 'steps': it is kept as a key of your own\n" in made.err
-    assert "a decision has no field 'lesson' (that is a field of a learning): it is kept" in made.err
+    assert "a decision has no field 'severity' (only an issue has it): the value is left out\n" in made.err
+    assert "a decision has no field 'steps': the value is kept under a key of your own\n" in made.err
+    assert "a decision has no field 'lesson' (only a learning has it): the value is kept" in made.err
     assert made.err.count("note: ") == 3
     record = memctl("show", made.id, "--json").data["records"][0]
     assert (record["status"], record["importance"], record["tags"]) == ("proposed", 7, ["t"])

@@ -99,7 +99,7 @@ def test_odd_items_are_named_and_the_rest_is_imported(repo: Path, memctl: Memctl
     before = commits(repo)
     strict = memctl("import", *arguments, "--strict", code=1).err
     assert strict.startswith("error: nothing was imported:\n")
-    assert "hint: without --strict the rest is imported" in strict
+    assert "hint: correct them, or leave out --strict: then all others are imported" in strict
     assert commits(repo) == before
     made = memctl("import", *arguments, "--json").data
     assert len(made["refused"]) == odd, "\n".join(made["refused"])
@@ -114,9 +114,9 @@ def test_odd_items_are_named_and_the_rest_is_imported(repo: Path, memctl: Memctl
 
 def test_import_of_odd_items_only_is_an_error_with_a_hint(memctl: Memctl, tmp_path: Path) -> None:
     tasks = _files(tmp_path / "backlog", {"README.md": "# Tasks\n"})
-    assert "hint: name the folder with files such as" in memctl("import", "backlog", str(tasks), code=1).err
+    assert "hint: give the folder that has files such as" in memctl("import", "backlog", str(tasks), code=1).err
     lines = _files(tmp_path / "lines", {"x.jsonl": b"5\n"})
-    assert "hint: correct the lines" in memctl("import", str(lines / "x.jsonl"), code=1).err
+    assert "hint: correct these lines" in memctl("import", str(lines / "x.jsonl"), code=1).err
     assert (
         "hint: name the file with the issues of beads" in memctl("import", "beads", str(lines / "x.jsonl"), code=1).err
     )
@@ -133,7 +133,7 @@ def test_links_to_left_out_items_are_kept_as_text(memctl: Memctl) -> None:
     lines = [_line(1, "Nul", description="a\0b"), _line(2, "Child", parent="x-1", blocked_by=["x-1", "x-3"])]
     lines.append(_line(3, "First"))
     told = memctl("import", "-", stdin=b"\n".join(lines).decode()).err
-    assert "note: line 2: blocked_by: not imported: x-1\n" in told
+    assert "note: line 2: blocked_by: links to records that do not exist are not imported: x-1\n" in told
     assert "unresolved_links" in memctl("show", "x-2").out
     assert memctl("check").out == ""
 
@@ -152,7 +152,10 @@ def test_items_without_an_id_or_with_links_of_a_wrong_type_are_imported_once(mem
         _line(2, "One link before", unresolved_links="relates_to y", relates_to=["a\nb", {"c": 1}]),
     ]
     text = b"\n".join(lines).decode()
-    assert "note: line 2: relates_to: not imported: a b, {'c': 1}\n" in memctl("import", "-", stdin=text).err
+    assert (
+        "note: line 2: relates_to: links to records that do not exist are not imported: a b, {'c': 1}\n"
+        in memctl("import", "-", stdin=text).err
+    )
     assert "relates_to y\n" in memctl("show", "x-2").out
     assert memctl("import", "-", stdin=text).err.startswith("nothing to change\n")
 

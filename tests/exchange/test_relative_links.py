@@ -76,7 +76,10 @@ def test_a_link_out_of_the_repository_is_reported(repo: Path, memctl: Memctl, tm
     (folder / "0001-carts.md").write_text(ADR)
     (folder / "0002-next.md").write_text(ADR)
     told = memctl("import", "adr", str(folder)).err
-    assert "note: 0001-carts.md: 0002-next.md is outside of this repository, so the record's link is broken" in told
+    assert (
+        "note: 0001-carts.md: the link to 0002-next.md leads out of this repository, so it does not work in the record"
+        in told
+    )
     assert "gone.md" not in told
 
 

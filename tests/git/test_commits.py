@@ -221,7 +221,7 @@ class TestBothLanes:
         before = commits(repo)
         monkeypatch.setenv("GIT_INDEX_FILE", str(repo / ".git" / "index"))
         made = memctl("decide", "From a hook")
-        assert "inside a Git hook" in made.err
+        assert "called by a Git hook" in made.err
         assert commits(repo) == before
         monkeypatch.delenv("GIT_INDEX_FILE")
         memctl("commit")

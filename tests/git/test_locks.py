@@ -136,7 +136,7 @@ def test_commit_that_lost_a_race_is_tried_again_three_times(
 
     monkeypatch.setattr(Importer, "finish", slower)
     said = memctl("learn", "Slower").err
-    assert ("somebody else committed at the same moment" in said) != is_made
+    assert ("another process committed at the same moment" in said) != is_made
     assert "Not updating" not in said
     assert commits(repo) == before + times + is_made
     memctl("commit")
@@ -151,7 +151,7 @@ def test_commit_with_user_hooks_that_lost_a_race_is_tried_again(
     hook(repo, "pre-commit", MOVING.format(repo=repo, times=times))
     before = commits(repo)
     said = memctl("learn", "Slower").err
-    assert ("somebody else committed at the same moment" in said) != is_made
+    assert ("another process committed at the same moment" in said) != is_made
     assert "cannot lock ref" not in said
     assert commits(repo) == before + times + is_made
     memctl("commit")

@@ -107,7 +107,7 @@ def test_missing_or_refusing_remote_is_reported(repo: Path, tmp_path: Path) -> N
         refs.fetch(repository, "--upload-pack=x", REF, REF)
     git(repo, "remote", "add", "gone", str(tmp_path / "gone.git"))
     repository = open_repository(repo)  # which remotes there are is read once
-    with pytest.raises(MemctlError, match="fetching from gone failed:\n"):
+    with pytest.raises(MemctlError, match="from gone failed:\n"):
         refs.fetch(repository, "gone", REF, REF)
     bare = tmp_path / "bare.git"
     git(tmp_path, "init", "-q", "--bare", str(bare))
@@ -138,7 +138,7 @@ def test_broken_ref_is_not_taken_for_a_missing_one(repo: Path, said: bytes) -> N
     one = made(repository, "one")
     assert refs.swap(repository, REF, one, "")
     (repo / ".git" / REF).write_bytes(said)
-    with pytest.raises(MemctlError, match="is broken") as raised:
+    with pytest.raises(MemctlError, match="is damaged") as raised:
         repository.tip(REF)
     (repo / ".git" / REF).unlink()
     command = str(raised.value.hint).split("`")[1]
@@ -152,7 +152,7 @@ def test_only_a_ref_lock_older_than_a_minute_is_removed(repo: Path, monkeypatch:
     lock.parent.mkdir(parents=True)
     lock.touch()
     monkeypatch.setattr(refs, "_PATIENCE", 0.1)
-    with pytest.raises(MemctlError, match="has been locked"):
+    with pytest.raises(MemctlError, match="has locked"):
         refs.swap(repository, REF, one, "")
     assert lock.exists()
     os.utime(lock, (0, 0))

@@ -151,5 +151,5 @@ def test_a_report_of_a_package_without_context_claims_no_reduction(repo: Path, m
     report = memctl("handoff", "--to", "codex", *said).data["report"]
     assert report["after"] == 0
     told = memctl("handoff", "--to", "codex", *said[:-2], "-n").err
-    assert f"context: {report['before']:,} tokens, none of them in the package\n" in told
-    assert "% less" not in told
+    assert f"records and pages: {report['before']:,} tokens, none of them in the package\n" in told
+    assert "% left out" not in told

@@ -17,11 +17,19 @@ ISSUE = {"memory_type": "issue", "title": "Slow", "severity": "high"}
     ("files", "decision", "why"),
     [
         ([(STATE, "")], "PROCEED", "nothing blocks the work"),
-        ([(STATE, "## Blockers\n\n- A key\n")], "CLARIFY", "blocked or only proposed: STA-2025-11-04-001"),
-        ([({"status": "proposed"}, "")], "CLARIFY", "blocked or only proposed: DEC-2025-11-04-001"),
-        ([(ISSUE, "")], "CLARIFY", "high and open: ISS-2025-11-04-001"),
+        (
+            [(STATE, "## Blockers\n\n- A key\n")],
+            "CLARIFY",
+            "some states are blocked or decisions only proposed: STA-2025-11-04-001",
+        ),
+        (
+            [({"status": "proposed"}, "")],
+            "CLARIFY",
+            "some states are blocked or decisions only proposed: DEC-2025-11-04-001",
+        ),
+        ([(ISSUE, "")], "CLARIFY", "issues of high severity are open: ISS-2025-11-04-001"),
         ([({**ISSUE, "severity": "medium"}, "")], "PROCEED", "nothing blocks the work"),
-        ([({**ISSUE, "severity": "critical"}, "")], "STOP", "critical and open: ISS-2025-11-04-001"),
+        ([({**ISSUE, "severity": "critical"}, "")], "STOP", "critical issues are open: ISS-2025-11-04-001"),
         ([({**ISSUE, "severity": "critical", "status": "resolved"}, "")], "PROCEED", "nothing blocks the work"),
     ],
 )
@@ -34,7 +42,10 @@ def test_phase_decision_follows_from_the_records(
 
 def test_a_blocker_of_all_agents_gives_clarify() -> None:
     found = assess(memory((STATE, "")).snapshot, NOW, blockers=("Staging is down",))
-    assert (found.decision, found.why) == ("CLARIFY", "all agents are blocked, see `memctl coordination show`")
+    assert (found.decision, found.why) == (
+        "CLARIFY",
+        "a blocker stops all agents (`memctl coordination show` prints it)",
+    )
     assert "Blocked for all agents: Staging is down" in found.lines
 
 
@@ -71,7 +82,7 @@ def test_phase_summary_names_what_the_next_phase_needs() -> None:
         ({"title": "Minor", "importance": 6}, ""),
     )
     assert summary(assess(made.snapshot, NOW), 500, COUNTERS["claude"].tokens) == (
-        "CLARIFY: high and open: ISS-2025-11-04-002\n\n"
+        "CLARIFY: issues of high severity are open: ISS-2025-11-04-002\n\n"
         "- Refunds, 40 % done [STA-2025-11-04-001].\n"
         "- Next: Write the endpoint\n"
         "- Open (high): Slow [ISS-2025-11-04-002]. Next: Queue\n"

@@ -43,7 +43,7 @@ READING = [
 @pytest.mark.parametrize("args", READING)
 def test_another_agent_is_refused_with_the_owners_name(memctl: Memctl, closed: Path, args: tuple[str, ...]) -> None:
     refused = memctl(*args, code=1)
-    assert "is read by bob, elena only; §2.1 is owned by bob" in refused.err
+    assert "may be read by bob, elena only: §2.1 is owned by bob" in refused.err
     assert "zebrafish" not in refused.out
 
 
@@ -187,7 +187,7 @@ def test_a_closed_file_is_not_explained_even_if_it_was_deleted(
         git(closed, "rm", "-q", "src/pay/pay.py")
         git(closed, "commit", "-qm", "gone")
     refused = memctl(*args, "src/pay/pay.py", code=1)
-    assert "src/pay/pay.py is read by bob, elena only; §2.1 is owned by bob" in refused.err
+    assert "src/pay/pay.py may be read by bob, elena only: §2.1 is owned by bob" in refused.err
     assert refused.out == ""
     monkeypatch.setenv("MEMCTL_AGENT", "elena")
     memctl(*args, "src/pay/pay.py")

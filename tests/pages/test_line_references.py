@@ -222,8 +222,8 @@ def test_in_a_partial_clone_a_deleted_file_is_explained_without_its_text(
 def test_a_line_beyond_the_file_is_refused_with_its_length(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
     write(shop, "empty.py", "")
     (shop / "logo.png").write_bytes(b"\x89PNG\0\0")
-    assert "its last line is 9" in memctl("why", f"{FILE}:10", code=2).err
-    assert "it is empty" in memctl("why", "empty.py:1", code=2).err
+    assert "the file has 9 lines" in memctl("why", f"{FILE}:10", code=2).err
+    assert "the file is empty" in memctl("why", "empty.py:1", code=2).err
     assert "is not text, so it has no lines" in memctl("why", "logo.png:1", code=2).err
     make_commit(shop, "feat: a logo")
     assert "feat: a logo" in memctl("why", "logo.png").out

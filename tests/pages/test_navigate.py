@@ -117,9 +117,9 @@ def test_memory_without_a_project_page_still_has_level_1() -> None:
 @pytest.mark.parametrize(
     ("marker", "message", "hint"),
     [
-        ("§2.3", "§2.3 does not exist", "did you mean §2."),
-        ("3.1.2", "§3.1.2 does not exist", "§3.1.1"),
-        ("§9.9", "§9.9 does not exist", "memctl index"),
+        ("§2.3", "there is no page or heading §2.3", "did you mean §2."),
+        ("3.1.2", "there is no page or heading §3.1.2", "§3.1.1"),
+        ("§9.9", "there is no page or heading §9.9", "memctl index"),
         ("§4.jwtt", "§4.jwtt matches no file", "did you mean §4.src/auth/jwt.py?"),
         ("§4.src/auth/key.py", "matches no file", "did you mean §4.src/auth/keys.py?"),
         ("§4.nothing/like/it", "matches no file", "lists a folder"),
@@ -145,7 +145,7 @@ def test_an_unreadable_page_is_not_called_missing(marker: str, path: str) -> Non
     with pytest.raises(MemctlError) as caught:
         go(marker, broken)
     number = "§" + marker.removeprefix("§")
-    assert caught.value.message.startswith(f"{number} can't be read: .memory/{path}:1: ")
+    assert caught.value.message.startswith(f"the page {number} can't be read: .memory/{path}:1: ")
     assert go("2.1", broken).marker == "§2.1"
 
 
@@ -155,7 +155,7 @@ def test_number_of_two_pages_is_refused() -> None:
         go("2.1", doubled)
     assert (
         caught.value.message
-        == "§2.1 is ambiguous: .memory/sections/2.1-b.md and .memory/sections/2.1-s.md have this number"
+        == "§2.1 is ambiguous: .memory/sections/2.1-b.md and .memory/sections/2.1-s.md have the same number"
     )
 
 
@@ -170,7 +170,7 @@ def test_level_4_lists_the_files_that_sections_cover() -> None:
 
 def test_an_ambiguous_reference_lists_its_candidates() -> None:
     error = refusal("§4.db")
-    assert error.message == "§4.db may be any of these:\n  §4.lib/db.py\n  §4.src/db.py"
+    assert error.message == "§4.db matches several files:\n  §4.lib/db.py\n  §4.src/db.py"
     assert error.hint == "give more of the path"
     many = memory(contents={f"d{n}/db.py": b"" for n in range(30)})
     with pytest.raises(MemctlError) as caught:

@@ -264,9 +264,9 @@ def test_path_is_resolved_from_the_folder_and_from_the_top(shop: Path, memctl: M
         (".", ". is a folder"),
         ("/etc/passwd", "knows no file"),
         ("../../etc/passwd", "knows no file"),
-        (".memory/config.yaml", "belongs to the memory"),
+        (".memory/config.yaml", "is a file of the memory"),
         ("src/pay/api.py:99", "no line 99"),
-        ("src/pay/api.py:0", "lines must count from 1"),
+        ("src/pay/api.py:0", "line numbers begin at 1"),
     ],
 )
 def test_a_missing_file_is_refused_with_similar_names(shop: Path, memctl: Memctl, given: str, told: str) -> None:

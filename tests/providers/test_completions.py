@@ -117,7 +117,7 @@ def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"choices": 1}', b'{"choices": [{"message": 1}]}', b"\xff"])
 def test_answer_without_a_completion_is_an_error(server: Server, body: bytes) -> None:
     server.answers = [(200, body, {})]
-    with pytest.raises(ProviderFailed, match="must be a chat completion"):
+    with pytest.raises(ProviderFailed, match="is not a chat completion"):
         asking(server).answer("hello")
 
 
@@ -136,7 +136,7 @@ def test_too_large_answer_is_an_error(server: Server) -> None:
 
 def test_slow_answer_is_an_error_after_the_time_limit(server: Server) -> None:
     server.slowly = 0.05
-    with pytest.raises(ProviderFailed, match=r"took more than 0\.3 s"):
+    with pytest.raises(ProviderFailed, match=r"gave no answer within 0\.3 s"):
         asking(server, timeout_seconds=0.3).answer("hello")
 
 

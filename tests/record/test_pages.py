@@ -77,7 +77,7 @@ def test_project_page_needs_no_id_and_pages_have_defaults() -> None:
         ("section", {"id": "§2.01"}, 2, "id", "a marker such as §2.1"),
         ("section", {"id": "§3.1"}, 2, "id", "a marker such as §2.1"),
         ("section", {"id": "§2.1.1"}, 2, "id", "a marker such as §2.1"),
-        ("section", {"id": "§2.11"}, 2, "id", "the file is called 2.1-payment.md"),
+        ("section", {"id": "§2.11"}, 2, "id", "but it is 2.1-payment.md"),
         ("section", {"completion_percentage": 101}, 4, "completion_percentage", "0 to 100"),
         ("section", {"completion_percentage": "half"}, 4, "completion_percentage", "0 to 100"),
         ("section", {"weight": 0}, 4, "weight", "above 0"),
@@ -119,7 +119,10 @@ def test_a_nul_is_a_fault_at_its_line() -> None:
     with pytest.raises(InvalidRecord) as caught:
         pages.parse(text_of(SECTION, "One.\n\0\n"), PLACES["section"])
     (fault,) = caught.value.faults
-    assert (fault.line, fault.message) == (7, "the line contains a NUL character: Git takes the file for binary")
+    assert (fault.line, fault.message) == (
+        7,
+        "the line contains a NUL character, so Git treats the file as binary: remove the character",
+    )
 
 
 @pytest.mark.parametrize("text", ["", "no front matter", "---\ntitle: x\n", "---\ntitle: a\ntitle: b\n---\n"])

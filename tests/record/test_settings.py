@@ -40,4 +40,4 @@ def test_invalid_yaml_is_reported_with_its_line_and_hint(text: str, line: int) -
 def test_error_about_too_long_settings_names_the_settings() -> None:
     with pytest.raises(MemctlError) as caught:
         frontmatter.read_yaml("a: " + "x" * 70_000 + "\n", "s.yaml", "look there")
-    assert caught.value.message == "s.yaml: the settings have 70,004 characters; at most 65,536 are read"
+    assert caught.value.message == "s.yaml: the settings have 70,004 characters; memctl reads at most 65,536"

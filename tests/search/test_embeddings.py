@@ -142,7 +142,7 @@ def test_a_model_that_is_not_here_is_named_and_words_are_searched(repo: Path, me
     memctl("learn", "Lantern")
     done = memctl("search", "lantern")
     assert "Lantern" in done.out
-    assert done.err.count("memctl downloads no models; searched by words alone") == 1
+    assert done.err.count("memctl downloads no models; the search used only words, not meaning") == 1
     assert memctl("search", "lantern*").err == ""
 
 
@@ -177,4 +177,4 @@ def test_model_with_a_panicking_tokenizer_is_replaced_by_word_search(
     memctl("learn", "Backtracking", "--lesson", "a" * 60 + "b")
     done = memctl("search", "lantern")
     assert "Lantern" in done.out
-    assert "searched by words alone" in done.err
+    assert "the search used only words, not meaning" in done.err

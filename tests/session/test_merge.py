@@ -160,9 +160,15 @@ def test_git_merges_pages_and_checkpoints_of_two_clones(repo: Path, memctl: Memc
     assert page.parse((repo / path).read_text(), "").lines[page.DECISIONS] == ("Use WAL", "No ORM")
     saved = sorted(file.stem for file in (repo / ".memory/checkpoints/mend").glob("*.json"))
     assert len(saved) == 2
-    assert "saved at the same time" in memctl("checkpoint", "resume", "--workflow", "mend", code=1).err
+    assert (
+        "at the same time, and neither checkpoint is newer"
+        in memctl("checkpoint", "resume", "--workflow", "mend", code=1).err
+    )
     refused = memctl("checkpoint", "save", "--workflow", "mend", "--doing", "Both", code=1)
-    assert f"mend-{saved[0]} and mend-{saved[1]} were saved at the same time" in refused.err
+    assert (
+        f"two checkpoints were saved at the same time, and neither is newer: mend-{saved[0]} and mend-{saved[1]}"
+        in refused.err
+    )
     memctl("checkpoint", "save", "--workflow", "mend", "--base", f"mend-{saved[0]}", "--doing", "Both")
     assert "version 2" in memctl("checkpoint", "resume", "--workflow", "mend", code=None).out
 

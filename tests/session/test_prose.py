@@ -96,10 +96,10 @@ def test_a_long_session_is_sent_from_its_beginning_and_its_end(repo: Path, memct
     [
         (None, "ended with exit code 1: out of order"),
         ("", "gave no answer"),
-        ("I can't do that.", "must contain a JSON object"),
+        ("I can't do that.", "contains no JSON object"),
         ('{"intent": 3}', "is not the requested JSON"),
         ('{"intent": "See ../x/invented.py."}', "has only sentences with names that the session lacks"),
-        ("{" * 10_000 + "}", "must contain a JSON object"),
+        ("{" * 10_000 + "}", "contains no JSON object"),
     ],
 )
 def test_unusable_answer_gives_the_summary_without_a_model(

@@ -68,7 +68,7 @@ def test_left_out_file_has_a_reason() -> None:
 
 def test_large_and_generated_files_are_loaded_in_outline() -> None:
     large = choices([(90, 20_000)])[0]
-    assert (large.is_loaded, large.outline, large.cost) == (True, "it has more than 10,000 tokens", 500)
+    assert (large.is_loaded, large.outline, large.cost) == (True, "the file has more than 10,000 tokens", 500)
     generated = choices([(90, 200)], why="it is a lock file")[0]
     assert (generated.is_loaded, generated.outline, generated.cost) == (True, "it is a lock file", 200)
     assert choices([(90, 20_000)], LoadBudget(200_000, 0, 499, 40))[0].left_out == NO_ROOM

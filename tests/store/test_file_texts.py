@@ -179,7 +179,7 @@ def test_search_during_a_write_uses_the_old_index_with_a_remark(memory: Memory, 
         other.execute("BEGIN IMMEDIATE")
         memory = open_memory(repo, os.environ)
         assert best(memory, "echo zebra") == ["src/pager.py"]
-    assert memory.remarks == ["another process is writing to the index: what is new in files is not found yet"]
+    assert memory.remarks == ["another process is writing to the index: recent changes of files are not found yet"]
     assert "src/new.py" in best(open_memory(repo, os.environ), "echo zebra")
 
 
@@ -191,7 +191,7 @@ def test_unwritable_index_reads_the_files_for_one_answer(memory: Memory) -> None
             file.unlink()
     (shared / "index.db").mkdir()
     assert best(memory, "echo") == ["src/pager.py"]
-    assert "the files were read for this answer alone" in memory.remarks[0]
+    assert "memctl read the files directly, which takes longer" in memory.remarks[0]
 
 
 def test_concurrent_searches_index_each_file_once(memory: Memory, repo: Path) -> None:

@@ -93,7 +93,12 @@ def test_odd_files_are_faults_and_hide_no_record(memory: Path) -> None:
     (memory / ".memory" / "sections" / "2.2-link.md").symlink_to("2.1-payment.md")
     (memory / ".memory" / "sections" / "2.3-latin.md").write_bytes(b"\xff\n")
     git(memory, "add", "-A", ".memory")
-    said = {"002": "must be a regular file", "003": "bytes; at most", "004": "not UTF-8", "005": "front matter"}
+    said = {
+        "002": "is not a regular file",
+        "003": "bytes; memctl reads at most",
+        "004": "not UTF-8",
+        "005": "front matter",
+    }
     for stage in range(2):
         snapshot = staged(memory) if not stage else at(memory)
         assert titles(snapshot) == ["First"]

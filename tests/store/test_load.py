@@ -162,7 +162,7 @@ def test_undecodable_row_is_an_error_once_and_the_cache_is_replaced(repo: Path, 
     memctl("list")
     cache = load.open_cache(opened(repo))
     cache.database.execute("UPDATE records SET record = x'93', faults = x'93', mentions = x'93'")
-    with pytest.raises(Undecodable, match="has been deleted"):
+    with pytest.raises(Undecodable, match="is deleted now"):
         getattr(StoredCatalogue(cache), question)()
     cache.database.close()
     assert memctl("list", "--json").data["total"] == 2

@@ -59,5 +59,5 @@ def test_long_wait_for_the_lock_names_its_holder_once(
         holder.stdout.readline()
         monkeypatch.setattr(time, "sleep", sleep_until_it_lets_go)
         told = memctl("learn", "Clocks drift", "--lesson", "x").err
-    assert told.count(f"waiting for another memctl (process {holder.pid}), at most 60 s ({file})") == 1
+    assert told.count(f"waiting at most 60 s for another memctl (process {holder.pid}), which has locked {file}") == 1
     assert lock.announce is None  # so that hooks, which nobody reads, are silent

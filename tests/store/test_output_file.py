@@ -108,11 +108,11 @@ def test_file_in_gits_folder_is_refused(repo: Path, memctl: Memctl, tmp_path: Pa
     (repo / "to-git").symlink_to(".git")
     config = (repo / ".git" / "config").read_bytes()
     for name in (".git/config", ".git/new.md", ".git/hooks/post-commit", "to-git/config"):
-        assert "belongs to Git" in memctl("rehydrate", "--out", str(repo / name), code=1).err
+        assert "is a folder of Git's own files" in memctl("rehydrate", "--out", str(repo / name), code=1).err
     assert (repo / ".git" / "config").read_bytes() == config
     assert not (repo / ".git" / "new.md").exists()
     for name in ("second/.git", "bare/config", "bare/worktrees/inside/HEAD"):
-        with pytest.raises(MemctlError, match="belongs to Git"):
+        with pytest.raises(MemctlError, match="is a folder of Git's own files"):
             output_file.write(repo.parent / name, "text")
     for name in ("second/out.md", "bare/inside/out.md", "shop/.github.md"):
         output_file.write(repo.parent / name, "text")

@@ -49,13 +49,13 @@ CASES = {
     "status": (HEAD.replace("status: active", "status: accepted"), 6, "status", "active, superseded, retracted"),
     "time": (HEAD.replace("2025-11-04T14:32:00Z", "2025-02-31T14:32:00Z"), 8, "timestamp", "ISO 8601"),
     "missing": (HEAD.replace("project_id: shop\n", ""), 1, "project_id", "missing"),
-    "other id": (HEAD.replace("id: LRN-2025-11-04-009", "id: LRN-2025-11-04-008", 1), 2, "id", "file is called"),
+    "other id": (HEAD.replace("id: LRN-2025-11-04-009", "id: LRN-2025-11-04-008", 1), 2, "id", "the file's name is"),
     "wrong type": (HEAD.replace("memory_type: learning", "memory_type: decision"), 6, "status", "accepted"),
     "conflict": (HEAD + "\n<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n", 13, "", "merge conflict"),
     "no front matter": ("# Just text\n", 1, "", "front matter"),
     "not closed": (HEAD.replace("agent_id: claude\n---\n", "agent_id: claude\n"), 1, "", "must end with a line"),
     "not UTF-8": (HEAD.encode() + b"\n\xff\xfe\n", 13, "", "UTF-8"),
-    "not YAML": (HEAD.replace("title: Broken", "title: [open"), 6, "", "not YAML"),
+    "not YAML": (HEAD.replace("title: Broken", "title: [open"), 6, "", "not valid YAML"),
     "title of two lines": (HEAD.replace("title: Broken", "title: |\n  Two\n  lines"), 5, "title", "one line"),
     "NUL": (HEAD + "\na\0b\n", 13, "", "NUL"),
     "alias": (HEAD.replace("title: Broken", "title: Broken\na: &a [x]\nb: [*a, *a]"), 6, "", "aliases"),
@@ -207,7 +207,10 @@ def test_write_reports_a_broken_record_and_keeps_it_in_the_documents(
     assert all("DEC-2025-11-04-001" in (docs / name).read_text() for name in DOCUMENTS)
     if command[0] == "render":  # a write renders the record as HEAD has it
         named = ", ".join(f".memory/docs/{name}" for name in reversed(DOCUMENTS))
-        assert f"these documents are not rendered until that is fixed, since they show it: {named}" in result.err
+        assert (
+            f"these documents show an unreadable file, and are not rendered until it is corrected: {named}"
+            in result.err
+        )
     assert all("DEC-2025-11-04-001" in git(repo, "show", f"HEAD:.memory/docs/{name}") for name in DOCUMENTS)
     shown.write_text(shown.read_text().replace("importance: nine", "importance: 9"))
     memctl("commit")

@@ -231,7 +231,7 @@ def test_search_during_a_write_uses_the_index_as_it_was(
     other.execute("BEGIN IMMEDIATE")
     memory = opened(shop)
     assert hits(shop, "zebra", memory=memory) == before
-    assert ["as it was before" in remark for remark in memory.remarks] == [True]
+    assert ["recent changes are not found yet" in remark for remark in memory.remarks] == [True]
     other.execute("COMMIT")
     other.execute("BEGIN EXCLUSIVE")  # not even readers get in
     memory = opened(shop)

@@ -19,7 +19,7 @@ def test_single_changes_go_with_a_sync_and_are_read_in_the_other_clone(memctl: M
     memctl("learn", "One more", where=one)
     memctl("learn", "By two", where=two)
     memctl("issue", "Seen by two", where=two)
-    assert "commits this on the branch first" in memctl("sync", "-n", where=one).err
+    assert "`memctl sync` first commits these recorded changes on the branch" in memctl("sync", "-n", where=one).err
     memctl("sync", where=one)
     memctl("sync", where=two)
     memctl("sync", where=one)
@@ -55,5 +55,5 @@ def test_undo_skips_the_merge_of_a_sync(memctl: Memctl, one: Path, two: Path) ->
         memctl(kind, f"By {clone.name}", where=clone)
         memctl("sync", where=clone)
     assert "By two" in memctl("undo", where=two).out
-    assert "can't be undone: it is the merge of a sync" in memctl("undo", "HEAD", where=two, code=1).err
+    assert "can't be undone: it is a merge made by `memctl sync`" in memctl("undo", "HEAD", where=two, code=1).err
     assert "By two" not in memctl("list", where=two).out

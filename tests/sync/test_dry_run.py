@@ -55,10 +55,10 @@ def test_a_dry_run_reports_what_the_sync_then_does(bob: Memctl, parted: Path, op
 
 def test_a_changed_ownership_alone_is_reported(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("own", "acquire", "2.1", where=one)
-    assert memctl("sync", "-n", where=one).out == "coordination: would be pushed to origin\n"
-    assert memctl("sync", where=one).out == "coordination: pushed to origin\n"
-    assert memctl("sync", "-n", where=two).out == "coordination: would be fetched from origin\n"
-    assert memctl("sync", where=two).out == "coordination: fetched from origin\n"
+    assert memctl("sync", "-n", where=one).out == "coordination state: would be pushed to origin\n"
+    assert memctl("sync", where=one).out == "coordination state: pushed to origin\n"
+    assert memctl("sync", "-n", where=two).out == "coordination state: would be fetched from origin\n"
+    assert memctl("sync", where=two).out == "coordination state: fetched from origin\n"
     assert memctl("sync", where=two).out.startswith("nothing to do: ")
 
 

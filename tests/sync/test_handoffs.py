@@ -93,8 +93,8 @@ def test_second_answer_at_the_remote_is_refused(
     who[first]("handoff", first, given, "--remote", "origin", where=one)
     owned = owners(memctl, one)
     err = who[then]("handoff", then, given, "--remote", "origin", where=two, code=1).err
-    assert f"{given} was answered in another clone" in err
-    assert "`memctl sync` brings the answer here" in err
+    assert f"{given} was already answered in another clone" in err
+    assert "`memctl sync` fetches the answer" in err
     assert owners(memctl, two) == owned
     assert status(memctl, two) == "offered"
     synced(memctl, one, two)
@@ -106,7 +106,7 @@ def test_a_sync_reports_settled_ownership(memctl: Memctl, bob: Memctl, given: st
     bob("handoff", "accept", given, where=two)
     memctl("sync", where=two)
     tried = memctl("sync", "-n", where=one).out
-    assert f"ownership would follow: {given} is accepted: §2.1 is bob's, no longer claude's" in tried
+    assert f"ownership would change: {given} is accepted: §2.1 is bob's, no longer claude's" in tried
     assert owners(memctl, one) == {"§2.1": "claude"}
     data = memctl("sync", "--json", where=one).data
     assert data["coordination"]["settled"] == [
@@ -142,7 +142,7 @@ def test_section_transferred_meanwhile_is_left_and_reported(
     memctl("own", "transfer", "2.1", "--to", "carol", "--reason", "hers", where=one)
     memctl("sync", where=two)
     out = memctl("sync", where=one).out
-    assert f"{given} is accepted, but ownership has changed since: §2.1 is owned by carol" in out
+    assert f"{given} is accepted, but the section has another owner since: §2.1 is owned by carol" in out
     assert f"{given} is accepted: bob is no longer at work on §2.1, which is carol's" in out
     synced(memctl, two, one)
     assert owners(memctl, two) == {"§2.1": "carol", "§2.2": "bob"}

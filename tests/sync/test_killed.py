@@ -170,7 +170,7 @@ def test_sync_killed_after_its_push_is_finished_without_the_remote(
     assert memctl("status", "--json", where=two).data["interrupted"]
     identifier = the(memctl, two, "By two")
     told = memctl("learn", "Later", where=two).err.splitlines()
-    assert told[0] == "the sync with origin/main was interrupted, and is finished now:"
+    assert told[0] == "the sync with origin/main was interrupted earlier; memctl has finished it now:"
     assert told[1].startswith("  fetched ")
     assert f"  {identifier} is now {the(memctl, two, 'By two')}: origin/main has another {identifier}" in told
     assert the(memctl, two, "By one") == identifier
@@ -188,7 +188,7 @@ def test_next_sync_reports_the_result_of_a_killed_one(memctl: Memctl, parted: Pa
     memctl("sync", where=one)
     two = killed_after_the_push(parted, tmp_path / "victim")
     asked = memctl("sync", "-n", where=two)
-    assert "the sync with origin/main was interrupted: `memctl sync` finishes that first" in asked.err
+    assert "the sync with origin/main was interrupted: `memctl sync` finishes it first" in asked.err
     found = memctl("sync", "--json", where=two)
     assert found.data["finished"] == found.err.splitlines()
     assert f"  {the(memctl, two, 'Shared')} importance: '3' was replaced by '8'" in found.data["finished"]

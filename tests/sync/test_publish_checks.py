@@ -35,4 +35,4 @@ def test_unresolved_conflict_markers_are_not_pushed(one: Path, memctl: Memctl) -
     git(one, "commit", "-qam", "oops")
     refused = memctl("sync", where=one, code=1)
     assert "this line begins an unresolved merge conflict" in refused.err
-    assert "hint: resolve it and commit" in refused.err
+    assert "hint: resolve the conflict and commit" in refused.err

@@ -45,20 +45,23 @@ def test_detached_head_is_refused(memctl: Memctl, parted: Path) -> None:
 def test_branch_without_a_commit_is_refused(memctl: Memctl, parted: Path) -> None:
     git(parted, "switch", "-q", "--orphan", "new")
     git(parted, "checkout", "-q", "main", "--", ".memory")
-    assert "new has no commit yet" in refused(memctl, parted).err
+    assert "the branch new has no commit yet" in refused(memctl, parted).err
 
 
 @pytest.mark.parametrize(("file", "what"), [("MERGE_HEAD", "a merge"), ("rebase-merge", "a rebase")])
 def test_sync_during_another_git_operation_is_refused(memctl: Memctl, parted: Path, file: str, what: str) -> None:
     (parted / ".git" / file).touch()
-    assert f"can't sync now: {what} is under way" in refused(memctl, parted).err
+    assert f"`memctl sync` can't run now: {what} is under way" in refused(memctl, parted).err
 
 
 def test_branch_without_an_upstream_is_refused_with_a_hint(memctl: Memctl, parted: Path) -> None:
     git(parted, "switch", "-q", "-c", "new")
     result = refused(memctl, parted)
     assert "new has no upstream at a remote" in result.err
-    assert "(remotes: origin)\nhint: run `git push --set-upstream origin new`, or `memctl sync origin` if" in result.err
+    assert (
+        "(the remotes are origin)\nhint: run `git push --set-upstream origin new`, or `memctl sync origin` if"
+        in result.err
+    )
 
 
 def test_branch_with_a_local_upstream_is_refused(memctl: Memctl, parted: Path) -> None:
@@ -84,8 +87,8 @@ def test_conflicted_files_without_a_merge_are_refused(memctl: Memctl, one: Path,
     there = git(one, "ls-remote", "origin")
     for args in ((), ("-n",), ("--no-push",)):
         result = refused(memctl, two, *args)
-        assert "these files are in conflict\n  two.py" in result.err
-        assert "`git add` those that are resolved" in result.err
+        assert "these files have merge conflicts\n  two.py" in result.err
+        assert "`git add` the files and commit" in result.err
     assert git(one, "ls-remote", "origin") == there
     git(two, "reset", "-q", "--hard")
     memctl("sync", where=two)
@@ -100,9 +103,9 @@ def test_unknown_or_missing_remote_is_refused_with_a_hint(memctl: Memctl, parted
 
 def test_unreachable_remote_is_refused(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
     git(parted, "remote", "set-url", "origin", str(tmp_path / "gone.git"))
-    assert "fetching from origin failed" in refused(memctl, parted).err
+    assert "`git fetch` from origin failed" in refused(memctl, parted).err
     git(parted, "remote", "set-url", "origin", "http://127.0.0.1:1/shop.git")
-    assert "fetching from origin failed" in refused(memctl, parted).err
+    assert "`git fetch` from origin failed" in refused(memctl, parted).err
 
 
 def test_remote_without_the_branch_is_refused_with_a_hint(memctl: Memctl, parted: Path, bare: Path) -> None:
@@ -197,7 +200,7 @@ def test_newer_format_at_the_remote_is_refused(memctl: Memctl, one: Path, two: P
     git(one, "push", "-q")
     result = refused(memctl, two)
     assert "origin/main:.memory/config.yaml: this memory has format 2" in result.err
-    assert "hint: upgrade memctl" in result.err
+    assert "hint: install a newer version of memctl" in result.err
 
 
 def test_memory_missing_at_the_remote_is_synced(memctl: Memctl, one: Path, two: Path, tmp_path: Path) -> None:
@@ -216,7 +219,7 @@ def test_memory_missing_at_the_remote_is_synced(memctl: Memctl, one: Path, two: 
 
 def test_unsigned_commit_is_refused_when_signatures_are_required(memctl: Memctl, parted: Path) -> None:
     git(parted, "config", "merge.verifySignatures", "true")
-    assert "has no good signature" in refused(memctl, parted).err
+    assert "has no valid signature" in refused(memctl, parted).err
 
 
 def test_merge_commit_is_signed_when_configured(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
@@ -299,8 +302,8 @@ def test_refused_conflict_names_the_memctl_commands_for_the_merge(memctl: Memctl
     memctl("sync", where=one)
     assert memctl("decide", "By two", where=two).id == given
     err = refused(memctl, two).err
-    assert "hint: `memctl install git` makes Git merge the memory as sync does; after that `git merge" in err
-    assert f"`memctl renumber` there renumbers {given}" in err
+    assert "hint: `memctl install git` makes Git merge the memory as `memctl sync` does; after that `git merge" in err
+    assert f"during that merge, `memctl renumber` gives {given} another number" in err
     memctl("install", "git", where=two)
     assert "hint: `git merge origin/main` shows the conflicts" in refused(memctl, two).err
 
@@ -313,7 +316,7 @@ def test_leftover_lock_at_the_remote_is_not_reported_as_a_race(
     before = git(parted, "rev-parse", "HEAD")
     err = memctl("sync", where=parted, code=1).err
     assert "origin/main has refused" in err
-    assert "although nobody else has pushed" in err
+    assert "although no other clone has pushed" in err
     assert "refs/heads/main.lock" in err
     assert git(parted, "rev-parse", "HEAD") == before
     assert git(bare, "for-each-ref", "refs/memctl/turns") == ""

@@ -120,7 +120,7 @@ def test_remote_behind_a_server_is_synced(
     bob("decide", "By two", where=two)
     bob("own", "acquire", "2.1", where=two)
     memctl("sync", where=one)
-    assert "coordination: section §2.1" in bob("sync", where=two).out
+    assert "coordination state: section §2.1" in bob("sync", where=two).out
     memctl("sync", where=one)
     assert the(memctl, one, "By one") == the(memctl, two, "By one")
     assert git(one, "rev-parse", "HEAD") == git(two, "rev-parse", "HEAD")
@@ -266,7 +266,7 @@ def test_sync_after_a_failed_fetch_of_the_state_gets_the_state(
     lock.parent.mkdir(parents=True)
     lock.touch()
     monkeypatch.setattr("memctl.git.refs._PATIENCE", 0.1)
-    assert "has been locked" in memctl("sync", where=two, code=1).err
+    assert "has locked" in memctl("sync", where=two, code=1).err
     assert git(one, "rev-parse", "HEAD") == git(two, "rev-parse", "HEAD")
     lock.unlink()
     memctl("sync", where=two)

@@ -215,7 +215,7 @@ def test_pages_that_older_rules_let_pass_are_pushed_without_their_credentials(
     token, page = "ghp" + "_" + x(36), ".memory/sessions/Xq7kd92lsPzR8vTn4wYb.md"
     for text in (f"Invoices, with {token}", "Invoices"):
         put(one, page, git(one, "show", f"{REF}:{page}").replace("Invoices", text), tmp_path)
-    assert f"would be taken out of {page}" in memctl("sync", "--dry-run", where=one).out
+    assert f"would be removed from {page}" in memctl("sync", "--dry-run", where=one).out
     assert token in git(one, "log", "-p", REF)
     push, lost = refs.push, list[str]()
 
@@ -228,7 +228,7 @@ def test_pages_that_older_rules_let_pass_are_pushed_without_their_credentials(
     monkeypatch.setattr(refs, "push", losing)
     said = memctl("sync", where=one).out
     assert lost
-    assert f"credentials were taken out of {page} before the push; have them revoked" in said
+    assert f"credentials were removed from {page} before the push; revoke these credentials" in said
     assert token not in git(bare, "log", "-p", "--all")
     assert token not in git(one, "log", "-p", "--all")
     memctl("sync", where=two)

@@ -62,7 +62,7 @@ def test_each_clone_gets_what_the_other_has_recorded(memctl: Memctl, one: Path, 
     memctl("decide", "From one", where=one)
     memctl("learn", "From two", where=two)
     assert "pushed 1 commit to origin/main" in memctl("sync", where=one).out
-    assert "fetched 1 commit of origin/main" in memctl("sync", where=two).out
+    assert "fetched 1 commit from origin/main" in memctl("sync", where=two).out
     memctl("sync", where=one)
     for clone in (one, two):
         assert {"From one", "From two"} <= {r["title"] for r in memctl("list", "--json", where=clone).data["records"]}
@@ -80,7 +80,7 @@ def test_sync_without_changes_makes_no_commit(memctl: Memctl, one: Path) -> None
 def test_clone_without_changes_is_fast_forwarded(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("decide", "From one", where=one)
     memctl("sync", where=one)
-    assert "as origin/main is" in memctl("sync", where=two).out
+    assert "like origin/main" in memctl("sync", where=two).out
     assert git(one, "rev-parse", "HEAD") == git(two, "rev-parse", "HEAD")
 
 
@@ -292,7 +292,7 @@ def test_dry_run_says_what_would_be_and_changes_no_branch(memctl: Memctl, one: P
     out = memctl("sync", "--dry-run", where=two).out
     assert standing(two) == before
     assert git(one, "ls-remote", "origin") == there
-    assert out.splitlines()[0] == "fetched 1 commit of origin/main"
+    assert out.splitlines()[0] == "fetched 1 commit from origin/main"
     assert f"{identifier} would become" in out
     assert "would push 2 commits" in out
 
@@ -312,7 +312,7 @@ def test_sync_merges_the_coordination_state_and_names_losses(memctl: Memctl, bob
     bob("own", "acquire", "2.1", where=two)
     bob("coordination", "share", "staging", "bob's", where=two)
     memctl("sync", where=one)
-    assert "coordination: section §2.1: " in bob("sync", where=two).out
+    assert "coordination state: section §2.1: " in bob("sync", where=two).out
     memctl("sync", where=one)
     for clone in (one, two):
         state = memctl("coordination", "show", "--json", where=clone).data
@@ -397,7 +397,7 @@ def test_a_git_that_can_not_merge_trees_still_syncs_the_memory(
     write(one, "three.py", "3\n")
     memctl("sync", where=one)
     result = refused(memctl, two)
-    assert "needs Git 2.38 or newer" in result.err
+    assert "only with Git 2.38 or newer" in result.err
 
 
 def test_accesses_counted_alike_on_both_sides_add_up(

@@ -120,7 +120,7 @@ def test_sync_without_changes_to_push_waits_for_no_turn(
     memctl("sync", where=one)
     assert turn(one)[2].claim("claude")
     monkeypatch.setattr(sync.time, "sleep", lambda _: pytest.fail("it waits"))
-    assert memctl("sync", where=two).out.startswith("fetched 1 commit of origin/main\n")
+    assert memctl("sync", where=two).out.startswith("fetched 1 commit from origin/main\n")
 
 
 def test_lock_left_by_a_killed_fetch_does_not_hide_a_turn(one: Path, two: Path) -> None:

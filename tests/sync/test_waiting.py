@@ -30,7 +30,7 @@ def left(memctl: Memctl, one: Path) -> Path:
 
 def test_a_write_that_waits_for_its_commit_is_committed_and_pushed(memctl: Memctl, left: Path, two: Path) -> None:
     result = memctl("sync", where=left)
-    assert f"learn {the(memctl, left, 'Left')} Left waited for its commit, and has it now" in result.err
+    assert f": learn {the(memctl, left, 'Left')} Left" in result.err
     assert "pushed 1 commit to origin/main" in result.out
     assert git(left, "log", "-1", "--format=%s").startswith("docs(memory): learn ")
     memctl("sync", where=two)
@@ -39,7 +39,9 @@ def test_a_write_that_waits_for_its_commit_is_committed_and_pushed(memctl: Memct
 
 def test_a_dry_run_says_what_it_would_commit_first_and_leaves_it(memctl: Memctl, left: Path) -> None:
     before = git(left, "rev-parse", "HEAD")
-    assert "Left waits for its commit: `memctl sync` makes it first" in memctl("sync", "-n", where=left).err
+    assert (
+        "this change is not committed yet, and `memctl sync` commits it first: " in memctl("sync", "-n", where=left).err
+    )
     assert git(left, "rev-parse", "HEAD") == before
     assert memctl("status", "--json", where=left).data["pending"]
 
@@ -47,7 +49,7 @@ def test_a_dry_run_says_what_it_would_commit_first_and_leaves_it(memctl: Memctl,
 def test_a_commit_that_still_can_t_be_made_stops_the_sync_with_the_reason(memctl: Memctl, left: Path) -> None:
     hook(left / ".git", "pre-commit", "echo not today >&2; exit 1")
     result = memctl("sync", where=left, code=1)
-    assert "Left waits for its commit: " in result.err
+    assert "an earlier change can't be committed, " in result.err
     assert "not today" in result.err
 
 

@@ -173,7 +173,7 @@ def test_credential_is_not_written_to_the_coordination_ref(repo: Path, memctl: M
         ("coordination", "block", f"use {token}"),
         ("own", "acquire", "2.1", "--reason", f"key {token}"),
     ):
-        assert "this looks like a credential" in memctl(*args, code=1).err
+        assert "the text looks like a credential" in memctl(*args, code=1).err
     assert "ghp_" not in git(repo, "log", "--all", "-p", "--format=%B")
 
 

@@ -45,7 +45,9 @@ def test_refused_push_gives_its_reason_and_changes_nothing(
     hook(bare, "pre-receive", "echo 'Only on Mondays; please fetch first' >&2; exit 1")
     head, tip = git(repo, "rev-parse", "HEAD"), git(repo, "for-each-ref", REF)
     result = memctl(*command, *REMOTE, code=1)
-    assert result.err.startswith("error: origin did not accept the change, so it was not made here either:\n")
+    assert result.err.startswith(
+        "error: origin did not accept the change of the coordination state, so this clone has not made it either:\n"
+    )
     assert "Only on Mondays" in result.err
     assert "pre-receive hook declined" in result.err
     assert (git(repo, "rev-parse", "HEAD"), git(repo, "for-each-ref", REF)) == (head, tip)
@@ -76,7 +78,7 @@ def test_connection_lost_before_the_push_changes_nothing(memctl: Memctl, bare: P
 def test_push_with_unknown_outcome_can_be_recovered_later(memctl: Memctl, bare: Path, tmp_path: Path) -> None:
     hook(bare, "post-update", f"mv '{bare}' '{tmp_path}/away'; kill -9 $PPID")
     result = memctl(*OFFER, *REMOTE, code=1)
-    assert "origin may have taken the change" in result.err
+    assert "origin can't be reached, so it is not known whether it has the change" in result.err
     assert "`memctl handoff recover`" in result.err
     assert memctl("status", "--json").data["interrupted"]
     shutil.move(tmp_path / "away", bare)
@@ -94,7 +96,9 @@ def test_change_taken_by_the_remote_is_finished_later_in_a_locked_clone(
     lock.touch()
     monkeypatch.setattr(refs, "_PATIENCE", 0.05)
     result = memctl(*command, *REMOTE, code=1)
-    assert result.err.startswith("error: origin has the change, but this clone does not have it yet:\n")
+    assert result.err.startswith(
+        "error: origin has the change of the coordination state, but this clone does not have it yet:\n"
+    )
     assert str(lock) in result.err
     assert git(bare, "for-each-ref", REF)
     lock.unlink()
@@ -109,7 +113,7 @@ def test_change_taken_by_the_remote_is_finished_later_in_a_locked_clone(
 def test_unreachable_remote_is_reported_in_full(memctl: Memctl, repo: Path, bare: Path) -> None:
     shutil.rmtree(bare)
     result = memctl("own", "acquire", "2.1", *REMOTE, code=1)
-    assert result.err.startswith("error: fetching from origin failed:\n")
+    assert result.err.startswith("error: `git fetch` from origin failed:\n")
     assert "does not appear to be a git repository" in result.err
     assert git(repo, "for-each-ref", REF) == ""
 

@@ -91,7 +91,7 @@ def test_local_claim_yields_to_the_remote_and_is_reported(memctl: Memctl, as_age
     assert "section §2.1: `§2.1 is owned by ada" in told
     assert owners(memctl, clones[0]) == {"§2.1": "bob", "§2.2": "ada"}
     said = git(clones[0], "log", "-1", "--format=%B%P", REF)
-    assert "merge the state of origin" in said
+    assert "merge the coordination state of origin" in said
     assert "was replaced" in said
     as_agent("ada", "coordination", "join", *REMOTE, where=clones[0])
     assert owners(memctl, clones[2], *REMOTE) == {"§2.1": "bob", "§2.2": "ada"}
@@ -106,7 +106,7 @@ def test_refused_claim_and_dry_run_leave_the_remote_unchanged(
     as_agent("bob", "own", "acquire", "2.2", *REMOTE, "--dry-run", where=clones[2])
     assert git(clones[2], "for-each-ref", REF) == ""
     stale = as_agent("bob", "own", "acquire", "2.2", *REMOTE, "--expect-version", "0", where=clones[2], code=1).err
-    assert "at version 1, not at 0" in stale
+    assert "has version 1, not the expected version 0" in stale
     assert git(clones[0], "ls-remote", "origin", REF) == before
 
 
@@ -149,7 +149,7 @@ def test_release_lost_in_a_merge_is_named(memctl: Memctl, as_agent: Memctl, clon
     as_agent("bob", "own", "acquire", "2.1", *REMOTE, "--force", "--reason", "ada is gone", where=clones[1])
     as_agent("ada", "own", "release", "2.1", where=clones[0])
     told = as_agent("ada", "own", "list", *REMOTE, where=clones[0]).err
-    assert "section §2.1: its removal here was replaced by `§2.1 is owned by bob" in told
+    assert "section §2.1: the removal in this clone was replaced by `§2.1 is owned by bob" in told
 
 
 @pytest.mark.parametrize("kind", ["missing", "gitlink", "folder"])

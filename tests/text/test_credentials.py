@@ -42,7 +42,7 @@ def test_a_write_of_a_credential_is_refused_without_repeating_it(family: str) ->
             refuse(Change(op="decide", title="", writes=(Write("x.md", body),)))
         assert caught.value.message.startswith("Rationale: line "), text
         assert secret[:5] not in caught.value.message
-        assert caught.value.hint == "take it out"  # how to let it pass, a command says that can
+        assert caught.value.hint == "remove the credential"  # how to let it pass, a command says that can
 
 
 @pytest.mark.parametrize("family", SHAPES)

@@ -478,6 +478,6 @@ def test_newer_format_is_refused_by_every_command(memctl: Memctl, repo: Path) ->
             assert "hooks can do nothing here: .memory/config.yaml: this memory has format 2" in result.err
             continue
         assert result.code == 1, command
-        assert "this memory has format 2; this memctl knows formats up to 1" in result.err, command
-        assert "hint: upgrade memctl" in result.err, command
+        assert "this memory has format 2; this memctl reads formats up to 1" in result.err, command
+        assert "hint: install a newer version of memctl" in result.err, command
     assert state(repo) == before

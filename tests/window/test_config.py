@@ -132,23 +132,23 @@ def test_number_as_a_top_level_key_is_refused() -> None:
     [
         ("presure: {}\n", "`presure`", "did you mean pressure?"),
         ("pressure:\n  thresholds:\n    yelow: 0.4\n", "`pressure.thresholds.yelow`", "did you mean yellow?"),
-        ("eviction:\n  weights:\n    fifo: 0.15\n", "`eviction.weights.fifo`", "keys there are recency, priority"),
-        ("eviction:\n  0.5: x\n", "`eviction.0.5`", "keys there are policy"),
-        ("health_monitoring:\n  alerts:\n    tool_bloat: 0.3\n", "`health_monitoring.alerts.tool_bloat`", "keys there"),
+        ("eviction:\n  weights:\n    fifo: 0.15\n", "`eviction.weights.fifo`", "the keys are recency, priority"),
+        ("eviction:\n  0.5: x\n", "`eviction.0.5`", "the keys are policy"),
+        ("health_monitoring:\n  alerts:\n    tool_bloat: 0.3\n", "`health_monitoring.alerts.tool_bloat`", "the keys"),
     ],
 )
 def test_an_unknown_key_is_named_with_the_nearest(text: str, key: str, hint: str) -> None:
     error = complaint(text)
-    assert error.message == f"window.yaml: there is no key {key}"
+    assert error.message == f"window.yaml: there is no setting {key}"
     assert hint in str(error.hint)
 
 
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("eviction:\n  weights:\n    recency: 0.5\n", "these sum to 1.2 and must sum to 1: recency 0.5"),
-        ("budget:\n  allocations:\n    message_history: 0.6\n", "sum to 0.95"),
-        ("pressure:\n  thresholds:\n    orange: 0.95\n", "must rise"),
+        ("eviction:\n  weights:\n    recency: 0.5\n", "the values must sum to 1, but their sum is 1.2: recency 0.5"),
+        ("budget:\n  allocations:\n    message_history: 0.6\n", "their sum is 0.95"),
+        ("pressure:\n  thresholds:\n    orange: 0.95\n", "each larger than the one before"),
         ("pressure:\n  velocity_window: 0\n", "pressure.velocity_window"),
         ("pressure: 5\n", "pressure"),
         ("max_context_tokens: many\n", "max_context_tokens"),
@@ -158,9 +158,9 @@ def test_an_unknown_key_is_named_with_the_nearest(text: str, key: str, hint: str
         ("compression:\n  cascade:\n    0.5: guess\n", "guess"),
         ("compression:\n  notes_file: ../../notes.md\n", "inside the project"),
         ("cross_window:\n  state_file: /etc/state.json\n", "inside the project"),
-        ("cross_window:\n  state_file: a.json\n  progress_file: a.json\n", "both 'a.json'"),
+        ("cross_window:\n  state_file: a.json\n  progress_file: a.json\n", "both are 'a.json'"),
         ("cross_window:\n  state_file: 'C:\\state.json'\n", "inside the project"),
-        ("health_monitoring:\n  metrics: [speed]\n", "there is no metric 'speed'"),
+        ("health_monitoring:\n  metrics: [speed]\n", "there is no health metric 'speed'"),
         ("health_monitoring:\n  alerts:\n    fidelity_warning: 75\n", "fidelity_warning"),
     ],
 )
@@ -185,7 +185,7 @@ def test_wrong_choice_is_refused_with_the_valid_values(text: str, values: str) -
 def test_the_text_of_settings_is_not_taken_for_a_files_name() -> None:
     with pytest.raises(MemctlError) as caught:
         subsystems.settings(SETTINGS)
-    assert caught.value.message == "settings are a mapping, or the name of a file, not its text"
+    assert caught.value.message == "the settings must be a mapping or the name of a file, not the text of a file"
 
 
 def test_empty_keys_mean_the_default() -> None:

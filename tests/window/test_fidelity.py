@@ -153,7 +153,10 @@ def test_question_the_original_does_not_answer_is_not_counted() -> None:
     assert [answer.kept for answer in found.answers] == [True, None]
     assert found.score == 1
     facts = evaluate("the port is 1", "", [Question("Which colour?", facts=("blue",))])
-    assert (facts.answers[0].kept, facts.answers[0].note) == (None, "the original text does not answer it either")
+    assert (facts.answers[0].kept, facts.answers[0].note) == (
+        None,
+        "the original text does not answer the question either",
+    )
 
 
 def test_a_context_cannot_end_the_marks_around_it() -> None:

@@ -294,7 +294,7 @@ def test_an_audit_needs_no_memory(kind: str, tmp_path: Path, caplog: pytest.LogC
 
 
 def test_a_function_that_takes_no_decisions_is_refused() -> None:
-    with pytest.raises(MemctlError, match="can't take decisions"):
+    with pytest.raises(MemctlError, match="decisions can't be written"):
         ContextWindowManager("claude", audit=5)  # type: ignore[arg-type]
 
 

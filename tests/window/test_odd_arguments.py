@@ -149,9 +149,9 @@ def test_half_a_surrogate_pair_in_a_result_is_counted_and_summarized() -> None:
     [
         (None, "state must be a TaskState, not NoneType"),
         ({"task_goal": "Move it"}, "state must be a TaskState, not dict"),
-        (w.TaskState(goal="Move it", decisions="use a queue"), "the state can't be kept: decisions"),  # type: ignore[arg-type]
-        (w.TaskState(goal=None), "the state can't be kept: goal"),  # type: ignore[arg-type]
-        (w.TaskState(goal="Move it", window_id="1"), "the state can't be kept: window_id"),  # type: ignore[arg-type]
+        (w.TaskState(goal="Move it", decisions="use a queue"), "the state can't be saved: decisions"),  # type: ignore[arg-type]
+        (w.TaskState(goal=None), "the state can't be saved: goal"),  # type: ignore[arg-type]
+        (w.TaskState(goal="Move it", window_id="1"), "the state can't be saved: window_id"),  # type: ignore[arg-type]
     ],
 )
 def test_a_state_that_could_not_be_read_again_is_not_kept(repo: Path, is_memory: bool, given: Any, why: str) -> None:
@@ -196,8 +196,8 @@ def wrong() -> Iterator[tuple[str, Callable[[], Any], str]]:
     )  # type: ignore[arg-type]
     yield "criteria as text", lambda: w.ContextWindowManager(COUNTER, task_success_criteria="it runs"), "task_success"
     yield "a goal that is none", lambda: w.ContextWindowManager(COUNTER, task_goal=none), "task_goal must be a text"
-    yield "counter by name", lambda: Conversation.parse(messages, "claude"), "counter must be something with a method"  # type: ignore[arg-type]
-    yield "engine without", lambda: w.CompressionEngine(none), "counter must be something with a method"
+    yield "counter by name", lambda: Conversation.parse(messages, "claude"), "counter must be an object with a method"  # type: ignore[arg-type]
+    yield "engine without", lambda: w.CompressionEngine(none), "counter must be an object with a method"
     for name in ("summarize_results", "progressive_summarize", "compact_conversation"):
         yield name, lambda name=name: getattr(engine, name)(messages), "conversation must be a Conversation"  # type: ignore[misc]
     yield "cascade", lambda: engine.execute_cascade(messages, None, 5), "conversation must be a Conversation"
@@ -216,7 +216,7 @@ def wrong() -> Iterator[tuple[str, Callable[[], Any], str]]:
     yield "evict messages", lambda: evictor.evict(messages, 5), "a block must be a ContentBlock"
     yield "evict None", lambda: evictor.evict(a_conversation().blocks, none), "target_free_tokens must be a number"
     yield "protected", lambda: w.EvictionEngine(protected_types=["prompt"]), "there is no content type 'prompt'"
-    yield "component", lambda: budget.check_before_add("results", 5), "there is no component 'results'"
+    yield "component", lambda: budget.check_before_add("results", 5), "a token budget has no component 'results'"
     yield "tokens", lambda: budget.check_before_add("tool_results", none), "tokens_to_add must be a number"
     yield "a turn of None", lambda: budget.record_turn(none), "tokens must be a number, or a mapping by component"
     yield "a window of None", lambda: w.TokenBudgetManager(none), "max_context_tokens must be a number"
@@ -227,13 +227,17 @@ def wrong() -> Iterator[tuple[str, Callable[[], Any], str]]:
     yield "a threshold of None", lambda: w.Thresholds(red=none), "red must be a number"
     yield "model None", lambda: w.limit_of(none), "model must be a text"
     yield "window as text", lambda: w.compaction_point("200k"), "window must be a number"  # type: ignore[arg-type]
-    yield "texts None", lambda: a_conversation().replace(none), "texts must be texts by the ids of blocks"
+    yield "texts None", lambda: a_conversation().replace(none), "texts must be a mapping from ids of blocks to texts"
     yield "a number for a text", lambda: a_conversation().replace({"0.0": 5}), "the text for 0.0 must be a text"  # type: ignore[dict-item]
     yield "a note of None", lambda: w.Notes().write("bugs", none), "content must be a text"
-    yield "a metric", lambda: w.ContextHealthMonitor(metrics="utilization"), "there is no metric 'u'"
+    yield "a metric", lambda: w.ContextHealthMonitor(metrics="utilization"), "there is no health metric 'u'"
     yield "evicted None", lambda: w.ContextHealthMonitor().record_eviction(none), "count must be a number"
     log = w.AuditLog(Path("never-written.jsonl"), lambda: "2025-11-04T14:32:00Z")
-    yield "a turn that is not a number", lambda: log.record("e", "d", turn="x"), "this is not a decision: "
+    yield (
+        "a turn that is not a number",
+        lambda: log.record("e", "d", turn="x"),
+        "this is not a decision for the audit log: ",
+    )
     yield (
         "a simulation of messages",
         lambda: w.Simulation(messages, COUNTER),
@@ -271,7 +275,7 @@ def test_a_type_of_content_is_protected_by_itself_as_by_its_name() -> None:
     by_name = w.EvictionEngine(counter=COUNTER, protected_types=["tool_result"]).evict(blocks, 9_000)
     by_member = w.EvictionEngine(counter=COUNTER, protected_types=[w.ContentType.TOOL_RESULT]).evict(blocks, 9_000)
     assert by_name.replacements == by_member.replacements
-    assert "tool_result is a protected type" in by_member.held
+    assert "blocks of the type tool_result are protected" in by_member.held
 
 
 def test_an_answer_of_a_sub_agent_of_the_wrong_kind_is_a_failure_of_it() -> None:

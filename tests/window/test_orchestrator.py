@@ -147,7 +147,7 @@ def test_management_without_gain_is_not_tried_again_at_once() -> None:
     assert tokens_of(first.messages) > 0.9 * tokens
     second = watched.on_turn_start(first.messages)
     assert second.action is Action.NONE
-    assert "the last try gained less than 10%" in second.reason
+    assert "the last try freed less than 10%" in second.reason
     assert second.messages is first.messages
 
 
@@ -202,7 +202,7 @@ def test_results_go_in_whole_beyond_their_own_budget_while_the_window_has_room()
         assert shown.allowed
         talk.call("Read", {"file_path": f"src/part{number}.py"}, shown.text)
         watched.on_turn_end(60)
-    assert "tool_results is at its hard limit" in shown.note
+    assert "tool_results reaches its hard limit" in shown.note
     assert watched.budget_manager.report().components["tool_results"].hard_exceeded
 
 

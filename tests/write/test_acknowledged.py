@@ -416,7 +416,7 @@ class TestAlone:
         memctl("learn", "Waits")
         assert "a merge is under way" in memctl("status").out
         git(repo, "merge", "--abort")
-        assert "it can be committed now: `memctl commit`" in memctl("status").out
+        assert "what prevented the commit is over; `memctl commit` commits it" in memctl("status").out
         memctl("commit")
         assert "Waits" in git(repo, "log", "-1", "--format=%s")
 

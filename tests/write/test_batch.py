@@ -178,7 +178,7 @@ def test_changes_reverted_by_git_are_restored_by_the_next_write(batched: Path, m
     before = tree(batched)
     TAKEN_BACK[way](batched)
     assert tree(batched) != before
-    assert "Git had reverted recorded changes; they are restored" in memctl("learn", "Next").err
+    assert "Git had reverted changes that memctl recorded in" in memctl("learn", "Next").err
     assert {item for item in before.items() if not item[0].startswith("docs/")} <= set(tree(batched).items())
     memctl("commit")
     assert git(batched, "status", "--porcelain") == ""
@@ -392,7 +392,7 @@ def test_deleted_record_is_restored_by_the_beginning_of_its_id(batched: Path, me
     memctl("delete", lost)
     assert len(memctl("log", "lrn-2025-11-04-002", "--json").data["commits"]) == 2
     memctl("delete", "LRN-2025-11-04-001")
-    assert "may be any of these deleted records" in memctl("restore", "LRN-2025-11", code=1).err
+    assert "matches several deleted records" in memctl("restore", "LRN-2025-11", code=1).err
     other = memctl("issue", "Slow").id
     memctl("delete", other)
     assert other in memctl("restore", "ISS-2025").out

@@ -87,8 +87,8 @@ def test_edit_of_an_assume_unchanged_file_stays_pending_with_a_reason(repo: Path
     for command in (["edit", made.id, "--set", "lesson=y"], ["commit"], ["learn", "Another", "--no-commit"]):
         said = memctl(*command, code=None)
         if "--no-commit" not in command:
-            assert f"Git is told to treat {path} as unchanged (--{mark})" in said.out + said.err
-            assert f"`git update-index --no-{mark} -- {path}`, then `memctl commit`" in said.out + said.err
+            assert f"Git was told to ignore changes of {path} (`git update-index --{mark}`)" in said.out + said.err
+            assert f"run `git update-index --no-{mark} -- {path}`, then `memctl commit`" in said.out + said.err
     assert commits(repo) == before
     assert made.id in memctl("status").out
     assert git(repo, "ls-files", "-v", path)[0] in "hS"
@@ -106,7 +106,7 @@ def test_deletion_is_held_back_if_another_uncommitted_file_has_the_id(name: str,
     file.rename(other)
     before = commits(repo)
     result = memctl("commit", code=1)
-    assert f"{made[1]} is gone, but {other.relative_to(repo)} has its id {made[0]}" in result.err
+    assert f"{made[1]} was renamed to {other.relative_to(repo)}" in result.err
     assert f"`mv {other.relative_to(repo)} {made[1]}`" in result.err
     assert commits(repo) == before
     other.rename(file)

@@ -118,7 +118,7 @@ def test_write_with_a_sample_credential_is_refused_without_printing_it(name: str
         refuse(change(Write("x.md", record(f"## Rationale\n\nwe use {sample} now\n"))))
     assert caught.value.message.startswith("Rationale: line 1 ")
     assert sample[-5:] not in caught.value.message + (caught.value.hint or "")
-    assert caught.value.hint == "take it out"  # how to let it pass, a command says that can
+    assert caught.value.hint == "remove the credential"  # how to let it pass, a command says that can
 
 
 @pytest.mark.parametrize("line", [line for line in PROSE.split("\n") if line], ids=range(PROSE.strip().count("\n") + 1))

@@ -386,7 +386,7 @@ def test_faulty_template_is_named_and_the_record_is_still_made(shop: Path, memct
     assert made.code == 0
     assert commits(shop) == before + 1
     assert changed_in(shop) == [made.out.split()[1]]
-    assert "warning: some documents are not rendered: .memory/templates/section.md.j2" in made.err
+    assert "warning: some documents could not be rendered: .memory/templates/section.md.j2" in made.err
     new = texts(shop)
     assert {name for name in new if name[:2] == "2." and new[name] != old[name]} == set()
     assert "All the same" in new["INDEX.md"]
@@ -407,7 +407,7 @@ def test_template_includes_only_templates(shop: Path, memctl: Memctl, reach: str
     name = reach.replace("{outside}", str(outside))
     committed_template(shop, "section.md.j2", f'{{% include "{name}" %}}\n')
     made = memctl("decide", "All the same", "--section", "2.1", code=None)
-    assert "warning: some documents are not rendered: .memory/templates/section.md.j2" in made.err
+    assert "warning: some documents could not be rendered: .memory/templates/section.md.j2" in made.err
     assert not any("SECRET" in text or "project: shop" in text for text in texts(shop).values())
 
 
@@ -422,7 +422,7 @@ def test_endless_template_gives_a_warning_and_the_record_is_made(shop: Path, mem
     finally:
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGKILL)
-    assert "some documents are not rendered" in err
+    assert "some documents could not be rendered" in err
     assert commits(shop) == int(git(shop, "rev-list", "--count", "HEAD"))
 
 
@@ -575,7 +575,7 @@ def test_unwritable_documents_give_a_warning_and_the_record_is_made(shop: Path, 
     before = commits(shop)
     made = memctl("decide", "All the same", "--section", "2.1")
     assert commits(shop) == before + 1
-    assert "warning: the documents are not rendered: " in made.err
+    assert "warning: the documents could not be rendered: " in made.err
 
 
 def test_record_warns_of_documents_edited_by_hand_and_missing_sections(shop: Path, memctl: Memctl) -> None:

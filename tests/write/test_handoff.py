@@ -183,10 +183,10 @@ def test_push_with_unknown_outcome_is_checked_and_undone_by_recover(
     receiving.write_text(f"#!/bin/sh\nmv '{bare}' '{away}'; kill -9 $PPID\n")
     receiving.chmod(0o755)
     memctl(*OFFER, "--remote", "hub", code=1)
-    assert "`memctl handoff recover` asks hub" in memctl("handoff", "list").err
+    assert "`memctl handoff recover` finishes or undoes it" in memctl("handoff", "list").err
     shutil.move(away, bare)
     out = memctl("handoff", "recover").out
-    assert out == "undone: handoff HND-2025-11-04-001 To bob: Write the cascade; nothing has changed hands\n"
+    assert out == "undone: handoff HND-2025-11-04-001 To bob: Write the cascade; no section has changed its owner\n"
     assert not agree(memctl, shared, "undone")
     assert memctl("handoff", "recover").out == ""
 

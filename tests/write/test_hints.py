@@ -17,19 +17,19 @@ LOG = "2025-11-04 10:00:01 worker started with 4 threads\n2025-11-04 10:00:02 wo
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["decide", "Use a queue"], "no reason is given"),
+        (["decide", "Use a queue"], "the decision gives no reason"),
         (["decide", "Perhaps use Redis", "--rationale", "It is fast"], "'perhaps'"),
         (["decide", "Use Redis", "--rationale", "not decided yet"], "'not decided'"),
-        (["learn", "Test duration", "--lesson", "took 41.7 s"], "a lesson is missing"),
-        (["learn", "Patch", "--lesson", DIFF], "a lesson is missing"),
-        (["learn", "Trace", "--lesson", TRACE], "a lesson is missing"),
-        (["learn", "Log", "--lesson", LOG], "a lesson is missing"),
+        (["learn", "Test duration", "--lesson", "took 41.7 s"], "the lesson is only a program's output"),
+        (["learn", "Patch", "--lesson", DIFF], "the lesson is only a program's output"),
+        (["learn", "Trace", "--lesson", TRACE], "the lesson is only a program's output"),
+        (["learn", "Log", "--lesson", LOG], "the lesson is only a program's output"),
         (["issue", "Slow", "--code", "src/nope.py"], "src/nope.py is not a file of the repository"),
         (["issue", "Slow", "--description", "As in DEC-2020-01-01-001"], "DEC-2020-01-01-001 does not exist"),
         (["section", "add", "Core", "--path", "src/clik/**"], "src/clik/** matches no file"),
-        (["learn", "Slow", "--timestamp", "9999-12-31"], "its timestamp 9999-12-31T00:00:00Z is in the future"),
-        (["learn", "Slow", "--timestamp", "0001-01-01"], "its timestamp 0001-01-01T00:00:00Z is before 1970"),
-        (["learn", "Slow", "--expires", "2020-01-01"], "it expired at 2020-01-01T23:59:59Z, so packs leave it out"),
+        (["learn", "Slow", "--timestamp", "9999-12-31"], ", 9999-12-31T00:00:00Z, is in the future"),
+        (["learn", "Slow", "--timestamp", "0001-01-01"], ", 0001-01-01T00:00:00Z, is before 1970"),
+        (["learn", "Slow", "--expires", "2020-01-01"], " expired at 2020-01-01T23:59:59Z, so packs leave it out"),
         (["learn", "Slow", "--lesson", "word " * 3200], "tokens; the limit is 3,000"),
     ],
 )
@@ -89,14 +89,14 @@ def test_record_from_a_file_or_edited_by_hand_gets_hints(repo: Path, memctl: Mem
     path = repo / memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool").out.split()[1]
     path.write_text(path.read_text().replace("Retries hide an exhausted pool", "took 41.7 s"))
     refused = memctl("commit", "--strict", code=1)
-    assert "a lesson is missing" in refused.err
-    assert "a lesson is missing" in memctl("commit", "-n").err
+    assert "the lesson is only a program's output" in refused.err
+    assert "the lesson is only a program's output" in memctl("commit", "-n").err
     assert "hint: this is a program's output" in memctl("commit").err
     assert memctl("show", path.name[:18], "--json").data["records"][0]["content"]["lesson"] == "took 41.7 s"
 
 
 def test_json_output_has_the_hints(memctl: Memctl) -> None:
-    assert "no reason is given" in memctl("decide", "Use a queue", "--json").data["advice"][0]
+    assert "the decision gives no reason" in memctl("decide", "Use a queue", "--json").data["advice"][0]
 
 
 def test_record_deleted_by_hand_is_committed_as_deleted(repo: Path, memctl: Memctl) -> None:
@@ -111,7 +111,7 @@ def test_second_record_of_a_title_gets_a_hint_that_names_the_first(memctl: Memct
     first = memctl(command, "Pool size", *reason)
     assert first.err == ""
     second = memctl(command, "Pool size", *reason)
-    assert second.err.startswith(f"hint: {first.id} has that title, too: `memctl ")
+    assert second.err.startswith(f"hint: {first.id} has the same title: `memctl ")
     given = second.err.split("`")[1]
     assert memctl("issue" if command == "learn" else "learn", "Pool size").err == ""
     memctl(*shlex.split(given)[1:])  # as the hint says

@@ -45,7 +45,7 @@ def test_interrupted_write_is_finished_and_reported(
     go.touch()
     out, err = running.communicate(timeout=30)
     assert running.returncode == 130, err
-    told = re.search(r"it was written already, in commit ([0-9a-f]+): \w+ ([A-Z]{3}-[0-9-]{14})", err)
+    told = re.search(r"the change is already written, in commit ([0-9a-f]+): \w+ ([A-Z]{3}-[0-9-]{14})", err)
     assert told, err
     assert err.endswith("error: interrupted\n")
     assert out == ""

@@ -179,7 +179,7 @@ def test_maintain_leaves_uncommitted_records_alone(repo: Path, memctl: Memctl, o
     file.write_text(file.read_text() + "\nHalf a thou")
     done = memctl("maintain", "--json").data
     assert [(deed["action"], deed["id"]) for deed in done["deeds"]] == [("delete", other.id)]
-    assert [spared["why"] for spared in done["kept"]] == ["it has uncommitted changes"]
+    assert [spared["why"] for spared in done["kept"]] == ["its file has uncommitted changes"]
     assert file.read_text().endswith("Half a thou")
     assert changed_in(repo) == [other.out.split()[1]]
 
@@ -206,7 +206,7 @@ def test_uncommitted_record_protects_its_links_and_keeps_its_count(repo: Path, m
 def test_no_commit_leaves_the_changes_pending_and_a_second_run_idle(repo: Path, memctl: Memctl, old: Memctl) -> None:
     made = old("learn", "Unread", "-i", "4").id
     before = commits(repo)
-    assert "no commit was asked for" in memctl("maintain", "--no-commit").err
+    assert "--no-commit was given" in memctl("maintain", "--no-commit").err
     assert "nothing to change\n" in memctl("maintain", "--no-commit").out
     assert commits(repo) == before
     memctl("commit")
@@ -218,7 +218,7 @@ def test_maintenance_is_refused_during_a_merge_or_rebase(repo: Path, memctl: Mem
     made = old("learn", "Unread")
     memctl("show", old("learn", "Read").id)
     (repo / ".git" / marker).mkdir() if "rebase" in marker else (repo / ".git" / marker).touch()
-    assert "maintenance can't commit now" in memctl("maintain", code=1).err
+    assert "can't commit now" in memctl("maintain", code=1).err
     assert (repo / made.out.split()[1]).exists()
     assert retrieval_counts.counts(repo / ".git" / "memctl")
     assert git(repo, "status", "--porcelain") == ""

@@ -146,7 +146,7 @@ def test_the_further_status_wins_and_the_lost_one_is_named(kind: Any) -> None:
         found = read(there.text)["status"]
         lost = theirs if found == ours else ours
         assert read(back.text)["status"] == found
-        assert there.notes == back.notes == (f"status is {found}, no longer {lost}",)
+        assert there.notes == back.notes == (f"status is now {found}, and no longer {lost}",)
         assert found in kind.closed_statuses or lost not in kind.closed_statuses
 
 

@@ -107,7 +107,9 @@ def test_checkpoint_changed_by_hand_is_kept_with_a_reason(repo: Path, memctl: Me
     assert memctl("maintain", "--dry-run").out.startswith("would delete main-w1-v2-0a0a0a: ")
     done = memctl("maintain", "--json").data
     assert [deed["id"] for deed in done["deeds"]] == ["main-w1-v2-0a0a0a"]
-    assert [(one["id"], one["why"]) for one in done["kept"]] == [("main-w1-v1-0a0a0a", "it has uncommitted changes")]
+    assert [(one["id"], one["why"]) for one in done["kept"]] == [
+        ("main-w1-v1-0a0a0a", "its file has uncommitted changes")
+    ]
     assert (repo / ".memory/checkpoints/main/w1-v1-0a0a0a.md").read_text() == "my notes\n"
 
 
@@ -133,7 +135,7 @@ def test_deleted_checkpoint_is_listed_and_restored_whole(repo: Path, memctl: Mem
     memctl("restore", "main-w1-v1-0a0a0a")
     assert {file.name: file.read_text() for file in (repo / ".memory/checkpoints/main").iterdir()} == before
     assert git(repo, "status", "--porcelain") == ""
-    assert "still exists" in memctl("restore", "main-w1-v1-0a0a0a", code=1).err
+    assert "is not deleted" in memctl("restore", "main-w1-v1-0a0a0a", code=1).err
     assert memctl("checkpoint", "list", "--all", "--json").data["deleted"] == []
     memctl("restore", "main-w9-v9-0a0a0a", code=1)
 
@@ -142,4 +144,4 @@ def test_impossible_date_is_a_check_finding(repo: Path, memctl: Memctl) -> None:
     write(repo, (1, "2025-02-31T00:00:00Z"), (2, OLD))
     settings(repo, "keep_checkpoints: 1")
     assert memctl("maintain").out == "nothing to change\n"
-    assert "is not a date" in memctl("check", code=1).out
+    assert "is not a time" in memctl("check", code=1).out

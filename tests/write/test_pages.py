@@ -140,7 +140,9 @@ def test_numbers_of_broken_pages_are_not_given_again_whatever_their_names(repo: 
     assert memctl("section", "add", "Next").id == "§2.5"
     for name in ("2.1.md", "2.2_odd.md", "2.3 blank.md", "2.4-nul.md"):
         for args in (["edit", name[:3], "--title", "X"], ["remove", name[:3]], ["add", "X", "--number", name[:3]]):
-            assert f"§{name[:3]} can't be read: .memory/sections/{name}:" in memctl("section", *args, code=1).err
+            assert (
+                f"the page §{name[:3]} can't be read: .memory/sections/{name}:" in memctl("section", *args, code=1).err
+            )
     (folder / "2.6-bytes.md").write_bytes(b"\xff")
     (folder / "2.7-link.md").symlink_to("/etc/hostname")
     assert memctl("section", "add", "Last").id == "§2.8"
@@ -155,7 +157,8 @@ def test_number_of_two_pages_is_refused(repo: Path, memctl: Memctl) -> None:
     for args in (["section", "edit", "2.1", "--title", "X"], ["section", "remove", "2.1"], ["review", "2.1"]):
         refused = memctl(*args, code=1).err
         assert (
-            "§2.1 is ambiguous: .memory/sections/2.1-one.md and .memory/sections/2.1-two.md have this number" in refused
+            "§2.1 is ambiguous: .memory/sections/2.1-one.md and .memory/sections/2.1-two.md have the same number"
+            in refused
         )
     assert (file.exists(), other.exists()) == (True, True)
 
@@ -236,7 +239,8 @@ def test_a_title_and_a_section_can_not_be_cleared(repo: Path, memctl: Memctl) ->
     assert "title: '' is not" in memctl("section", "edit", "2.1", "--title", "", code=1).err
     assert "title: '' is not" in memctl("project", "set", "--title", " ", code=1).err
     assert (
-        "a section is missing\nhint: `--section §2.1`" in memctl("detail", "edit", "3.1", "--section", "", code=1).err
+        "a page of details must belong to a section\nhint: name one with --section, such as `--section §2.1`"
+        in memctl("detail", "edit", "3.1", "--section", "", code=1).err
     )
     assert commits(repo) == before
 
@@ -290,12 +294,12 @@ def test_a_section_with_details_or_records_is_not_removed(repo: Path, memctl: Me
         memctl("section", "add", title)
     memctl("detail", "add", "D", "--section", "2.1")
     refused = memctl("section", "remove", "2.1", code=1).err
-    assert "§2.1 has details: §3.1" in refused
+    assert "§2.1 can't be removed: it has pages of details, §3.1" in refused
     assert "memctl detail edit §3.1 --section" in refused
     memctl("detail", "edit", "3.1", "--section", "2.2")
     made = [memctl("decide", f"D{n}", "--section", "2.1").id for n in range(5)]
     refused = memctl("section", "remove", "2.1", code=1).err
-    assert f"records belong to §2.1: {', '.join(made[:3])} and 2 more" in refused
+    assert f"§2.1 can't be removed: records belong to it, {', '.join(made[:3])} and 2 more" in refused
     memctl("detail", "edit", "3.1", "--file", "-", stdin="## One\n\n## Two\n")
     below = memctl("learn", "Below", "--section", "3.1.2").id
     assert below in memctl("detail", "remove", "3.1", code=1).err
@@ -322,20 +326,23 @@ def test_invalid_page_arguments_are_refused_before_a_write(repo: Path, memctl: M
     memctl("detail", "add", "Tokens", "--section", "2.1")
     head = git(repo, "rev-parse", "HEAD")
     for args, said in (
-        (["section", "edit", "2.9", "--title", "x"], "there is no section §2.9\nhint: there is §2.1"),
-        (["section", "edit", "3.1", "--title", "x"], "there is no section §3.1\nhint: there is §2.1"),
+        (["section", "edit", "2.9", "--title", "x"], "there is no section §2.9\nhint: the memory has §2.1"),
+        (["section", "edit", "3.1", "--title", "x"], "there is no section §3.1\nhint: the memory has §2.1"),
         (["detail", "edit", "3.9", "--title", "x"], "there is no detail §3.9"),
-        (["detail", "add", "D"], "a section is missing\nhint: `--section §2.1`"),
+        (
+            ["detail", "add", "D"],
+            "a page of details must belong to a section\nhint: name one with --section, such as `--section §2.1`",
+        ),
         (["detail", "add", "D", "--section", "2.9"], "there is no section §2.9"),
         (["detail", "edit", "3.1", "--section", "2.9"], "there is no section §2.9"),
         (["detail", "edit", "3.1", "--section", "3.1"], "there is no section §3.1"),
-        (["section", "add"], "a title is missing"),
-        (["section", "add", "  "], "a title is missing"),
+        (["section", "add"], "the new page has no title"),
+        (["section", "add", "  "], "the new page has no title"),
         (["section", "add", "x" * 101], "title: '"),
         (["section", "add", "two\nlines"], "title: '"),
         (["section", "add", "T", "--path", "../out/**"], "paths: '../out/**'"),
         (["detail", "edit", "3.1", "--code", "/etc/passwd"], "code_refs: '/etc/passwd'"),
-        (["review", "§2.9"], "there is no page §2.9\nhint: there are §2.1, §3.1"),
+        (["review", "§2.9"], "there is no page §2.9\nhint: the memory has §2.1, §3.1"),
         (["detail", "add", "D", "--section", "2.1", "--number", "2.1"], "is not a marker such as §3.1"),
         (["detail", "add", "D", "--section", "2.1", "--number", "3.1"], "§3.1 already exists"),
         (["section", "add", "Key", "--overview", "ghp_" + "a1B2" * 9], "credential"),
@@ -359,7 +366,10 @@ def test_text_with_a_nul_is_refused(repo: Path, memctl: Memctl) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("One.\n\na\0b\n", ": the line contains a NUL character: Git takes the file for binary\n"),
+        (
+            "One.\n\na\0b\n",
+            ": the line contains a NUL character, so Git treats the file as binary: remove the character\n",
+        ),
         ("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n", ": this line begins an unresolved merge conflict\n"),
         ("---\nid: §2.1\ntitle: T\n---\n\nText.\n", "standard input begins with front matter"),
         ("# a\x1bb\n\nText.\n", "title: 'a\\x1bb'"),

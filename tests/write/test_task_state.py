@@ -35,11 +35,13 @@ def test_update_of_a_state_is_one_commit(memctl: Memctl, repo: Path) -> None:
     assert record["content"] == {
         "substeps_completed": ["GET", "POST"], "substeps_remaining": ["PUT"], "next_actions": ["PUT"],
     }  # fmt: skip
-    assert "is done" in memctl("state", "--update", made, "--remaining", "GET", code=USAGE).err
+    assert "is already done" in memctl("state", "--update", made, "--remaining", "GET", code=USAGE).err
     for command in (("--update", made), ("Another task",)):
-        assert "more than once" in memctl("state", *command, "--done", "PUT", "--remaining", "put", code=USAGE).err
+        assert (
+            "more than one status" in memctl("state", *command, "--done", "PUT", "--remaining", "put", code=USAGE).err
+        )
     assert "can't be combined with tags" in memctl("state", "--update", made, "--tag", "x", code=USAGE).err
-    assert "is not a state" in memctl("state", "--update", memctl("learn", "x").id, "--done", "y", code=USAGE).err
+    assert "not a state" in memctl("state", "--update", memctl("learn", "x").id, "--done", "y", code=USAGE).err
     before = commits(repo)
     memctl("state", "--update", made, "--done", "PUT", "--dry-run")
     assert commits(repo) == before
@@ -83,7 +85,7 @@ def test_task_with_all_steps_done_is_100_percent_only_without_next_steps(memctl:
     made = memctl("state", "Refunds", "--remaining", "GET", "--next", "Mails").id
     assert memctl("state", "--update", made, "--done", "GET").err == ""
     assert memctl("show", made, "--json").data["records"][0]["completion_percentage"] == 0
-    hint = f"hint: it is 100 % done and still active: `memctl resolve {made}` closes it\n"
+    hint = f"hint: {made} is 100 % done and still active: `memctl resolve {made}` closes it\n"
     assert memctl("state", "--update", made, "--next", "none").err == hint
     assert memctl("show", made, "--json").data["records"][0]["completion_percentage"] == 100
     saved = ("checkpoint", "save", "--task", "Refunds", "--done", "GET", "--next")

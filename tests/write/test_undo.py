@@ -61,7 +61,7 @@ def test_undo_refuses_commits_that_change_more_than_the_memory(repo: Path, memct
     (repo / "other.py").write_text("x = 1\n")
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "code")
-    assert "changes nothing of the memory" in memctl("undo", "HEAD", code=1).err
+    assert "changes nothing in the memory" in memctl("undo", "HEAD", code=1).err
 
 
 def test_undo_refuses_the_answer_to_a_handoff(memctl: Memctl) -> None:

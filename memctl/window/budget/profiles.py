@@ -56,8 +56,8 @@ def component_of(given: Component) -> BudgetComponent:
         return BudgetComponent(given)
     except ValueError:
         raise MemctlError(
-            f"there is no component {given!r}",
-            f"components are {', '.join(part.value for part in BudgetComponent)}",
+            f"a token budget has no component {given!r}",
+            f"the components are {', '.join(part.value for part in BudgetComponent)}",
             USAGE,
         ) from None
 
@@ -143,7 +143,9 @@ class Profile(msgspec.Struct, frozen=True):
         """
         if not self.is_of_components:
             names = ", ".join(name for name, profile in PROFILES.items() if profile.is_of_components)
-            raise MemctlError(f"the profile {self.name} divides no components", f"those that do are {names}", USAGE)
+            raise MemctlError(
+                f"the profile {self.name} does not divide a window by components", f"these profiles do: {names}", USAGE
+            )
         return {BudgetComponent(plan.name): plan.tokens / DEFAULT_WINDOW for plan in self.plans}
 
     @property
@@ -219,7 +221,11 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
     if lacking > limits[BudgetComponent.MESSAGE_HISTORY]:
         share = allocations[BudgetComponent.OUTPUT_RESERVED] + allocations[BudgetComponent.MESSAGE_HISTORY]
         got = limits[BudgetComponent.OUTPUT_RESERVED] + limits[BudgetComponent.MESSAGE_HISTORY]
-        help_ = f"give at least {math.ceil(OUTPUT_FLOOR / share):,}" if share else "raise their shares"
+        help_ = (
+            f"give a window of at least {math.ceil(OUTPUT_FLOOR / share):,} tokens"
+            if share
+            else "raise the shares of both"
+        )
         raise ValueError(
             f"a window of {quantity(window, 'token')} has no room for {OUTPUT_FLOOR:,} tokens of answer: "
             f"answer and history together get {got:,} of it; {help_}"
@@ -345,8 +351,8 @@ def profile(name: str) -> Profile:
     if key in PROFILES:
         return PROFILES[key]
     near = nearest(key, PROFILES)
-    hint = f"did you mean {near[0]}?" if near else f"profiles are {', '.join(PROFILES)}"
-    raise MemctlError(f"there is no profile {name!r}", hint, USAGE)
+    hint = f"did you mean {near[0]}?" if near else f"the profiles are {', '.join(PROFILES)}"
+    raise MemctlError(f"there is no budget profile {name!r}", hint, USAGE)
 
 
 BUFFER_LEAST = 50  # per mille of the window that must stay free; rules.md#allocation

@@ -177,7 +177,7 @@ class TokenBudgetManager:
         """
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
-            raise ValueError("tokens can't be negative; `release` gives them back")
+            raise ValueError("the number of tokens can't be negative; `release` gives tokens back")
         self._add(component_of(component), tokens)
 
     def release(self, component: Component, tokens: int) -> int:
@@ -188,7 +188,7 @@ class TokenBudgetManager:
         """
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
-            raise ValueError("tokens can't be negative")
+            raise ValueError("the number of tokens can't be negative")
         released = min(tokens, self.budgets[part := component_of(component)].used)
         self._add(part, -released)
         return released
@@ -229,7 +229,7 @@ class TokenBudgetManager:
                 self.on_hard_violation(component, budget, projected)
         elif projected >= budget.soft_limit:
             over = "hard" if excess > 0 else "soft"
-            warning = f"{component.value} is at its {over} limit: {projected:,} of {limit:,} tokens"
+            warning = f"the component {component.value} reaches its {over} limit: {projected:,} of {limit:,} tokens"
             verdict = msgspec.structs.replace(verdict, warning=warning, excess=max(excess, 0))
             if self.on_soft_warning:
                 self.on_soft_warning(component, budget, projected)
@@ -323,8 +323,8 @@ class TokenBudgetManager:
 
 
 def _reason(component: BudgetComponent, budget: ComponentBudget, tokens: int) -> str:
-    then = f"{tokens:,} more would make it {budget.used + tokens:,}"
-    return f"{component.value} holds {budget.hard_limit_tokens:,} tokens; {then}"
+    then = f"with {tokens:,} more it would have {budget.used + tokens:,}"
+    return f"the component {component.value} may have {budget.hard_limit_tokens:,} tokens; {then}"
 
 
 def _mean(turns: deque[int]) -> float:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from memctl.window.preservation.checklist import Entry
     from memctl.window.preservation.essentials import Essential
 
-HOLDS_ESSENTIAL = "it alone has something that must survive"
+HOLDS_ESSENTIAL = "only this block has something that must be kept"
 _TRIALS = 3  # of a step: with nothing marked, and twice with what the trial before had lost
 
 
@@ -59,7 +59,7 @@ def expect_result(tool_name: object, output: object, arguments: object) -> None:
     The tool's name and the output are to be texts, and the arguments of the call a mapping or None.
     """
     argument_checks.texts(tool_name=tool_name, result=output)
-    hint = "json.loads decodes arguments that are JSON"
+    hint = "if the arguments are JSON text, decode them with json.loads"
     argument_checks.instance(arguments, (Mapping, type(None)), "arguments", "a mapping", hint)
 
 
@@ -89,8 +89,10 @@ class CompressionEngine:
         kept_turns: int = KEPT_TURNS,
         notes: Notes | None = None,
     ) -> None:
-        argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
-        argument_checks.instance(cascade, Mapping, "cascade", "a mapping of utilisations to steps")
+        argument_checks.instance(counter, TokenCounter, "counter", "an object with a method `tokens`")
+        argument_checks.instance(
+            cascade, Mapping, "cascade", "a mapping from shares of the window, such as 0.8, to steps"
+        )
         argument_checks.numbers(threshold=threshold, compaction_from=compaction_from, kept_turns=kept_turns)
         self.notes = notes if notes is not None else Notes()
         self.counter = counter
@@ -124,7 +126,12 @@ class CompressionEngine:
         expect_result(tool_name, output, arguments)
         strategy, before = CompressionStrategy.TOOL_RESULT, self._count(output)
         if before <= self._threshold:
-            return refusal(strategy, before, f"it has no more than {self._threshold:,} tokens", output)
+            return refusal(
+                strategy,
+                before,
+                f"the output has only {before:,} tokens; outputs of up to {self._threshold:,} are not compressed",
+                output,
+            )
         if self.model is not None:
             self.model.begin()
             what = f"the output of the tool {tool_name!r}"
@@ -139,7 +146,7 @@ class CompressionEngine:
         calls = call_counts(self.model)
         made = summary.summarize(tool_name, arguments or {}, output, self._count, whole=whole)
         if made is None:
-            return refusal(strategy, before, "it would save less than 10 %", output, **calls)
+            return refusal(strategy, before, "a summary would save less than 10 % of the tokens", output, **calls)
         return result_of(strategy, before, made.tokens, made.text, **calls)
 
     def summarize_results(

@@ -48,7 +48,7 @@ class Notes:
         """Add a note; raises ValueError for an unknown category or importance, and for an empty text."""
         for what, given, known in (("category", category, CATEGORIES), ("importance", importance, IMPORTANCES)):
             if given not in known:
-                raise ValueError(f"there is no {what} {given!r}; there are {', '.join(known)}")
+                raise ValueError(f"a note can't have the {what} {given!r}; it is one of {', '.join(known)}")
         argument_checks.texts(content=content)
         content = encodable(content)
         if not content.strip():

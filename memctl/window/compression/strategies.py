@@ -148,8 +148,8 @@ def checked_step(
         more["metadata"] = {"blocks": list(blocks), **more.get("metadata", {})}
         return CompressionStep(after, result_of(strategy, before.tokens, after.tokens, text, **more))
     examples = "; ".join(f"{thing.kind} {thing.text[:80]!r}" for thing in lost[:5])
-    why = f"it would save {saved:,} of {touched:,} tokens, less than {LEAST_GAIN:.0%}"
-    why = f"{quantity(len(lost), 'thing')} would be lost: {examples}" if lost else why
+    why = f"the compression would save only {saved:,} of {touched:,} tokens, less than {LEAST_GAIN:.0%}"
+    why = f"{quantity(len(lost), 'text')} that must be kept would be lost: {examples}" if lost else why
     more["metadata"] = {**more.get("metadata", {}), "lost": tuple(lost)}
     return CompressionStep(before, refusal(strategy, before.tokens, why, text, **more))
 
@@ -340,13 +340,13 @@ def compact(
     text = f"{events.head_by(by.name)}\n\n{words}"
     step = _compacted(conversation, cut, text, counter, wanted, replaced) if words else made
     if not words:
-        note = by.failure or "it said nothing"
+        note = by.failure or "the model gave no answer"
     elif step.result.refused:
         note = step.result.refused
     elif not model.is_about(words, "\n".join(block.content for block in replaced)):
-        note = "its digest is on something else"
+        note = "the model's digest is about something else"
     elif target is not None and turns != kept_turns and step.conversation.tokens > target:
-        note = "its digest leaves more than the target"
+        note = "with the model's digest the window would be larger than the target"
     else:
         note = ""
     by.count(used=not note, refused=bool(note and words))
@@ -363,7 +363,7 @@ def _by_rules(
     cut = _cut(conversation, kept_turns)
     replaced = _replaced(conversation, cut)
     if len(replaced) < 2:
-        why = "there is nothing before the last turns"
+        why = "there is nothing to compress before the last turns"
         return CompressionStep(conversation, refusal(_STRATEGY, conversation.tokens, why))
     made = digest.of_blocks(replaced).with_missing(essentials.present(wanted, replaced))
     number = len(made.findings)  # the last that fit; everything else in it stays

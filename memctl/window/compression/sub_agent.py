@@ -51,11 +51,11 @@ def reason_against(subtask: str, calls: float, tokens: float) -> str:
     if not text:
         return "there is no open subtask"
     if len(_SENTENCE.split(text.rstrip(".!?;"))) > MOST_SENTENCES:
-        return f"its text has more than {MOST_SENTENCES} sentences"
+        return f"the subtask has more than {MOST_SENTENCES} sentences"
     if found := _REFERS.search(text):
-        return f"it depends on the conversation ({found[0]!r})"
+        return f"the subtask refers to the conversation ({found[0]!r})"
     if calls < LEAST_CALLS and tokens < LEAST_TOKENS:
-        return f"it is likely to take only {calls:.0f} calls and {tokens:,.0f} tokens"
+        return f"the subtask is likely to take only {calls:.0f} calls and {tokens:,.0f} tokens"
     return ""
 
 
@@ -100,9 +100,9 @@ def dispatch(task: str, context: str, dispatcher: Dispatcher | None, count: Call
         return refusal(_STRATEGY, before, f"the sub-agent failed: {type(error).__name__}: {error}")
     tokens = count(answer.summary)
     if not answer.summary.strip():
-        return refusal(_STRATEGY, before, "the sub-agent said nothing", llm_calls_used=answer.llm_calls)
+        return refusal(_STRATEGY, before, "the sub-agent gave no answer", llm_calls_used=answer.llm_calls)
     if tokens > MOST_TOKENS:
-        why = f"its summary has {tokens:,} tokens, more than {MOST_TOKENS:,}"
+        why = f"the sub-agent's summary has {tokens:,} tokens, more than {MOST_TOKENS:,}"
         return refusal(_STRATEGY, before, why, llm_calls_used=answer.llm_calls)
     used = max(answer.tokens_used, tokens)
     return result_of(_STRATEGY, used, tokens, answer.summary, llm_calls_used=answer.llm_calls)

@@ -147,13 +147,13 @@ def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collecti
         is_users, is_last = type_ is ContentType.USER_MESSAGE, type_ in _OF_MODEL and turn >= current_turn - 1
         is_used = type_ is ContentType.TOOL_DEFINITION and (block.tool_name in used or not block.tool_name)
         reasons = {
-            f"{type_.value} is a protected type": type_.value in types,
-            "it is marked to stay": block.do_not_evict,
-            "the tool is in use": is_used,
-            "it is the original task": is_users and turn == min(turns),
-            "it is the user's current message": is_users and turn == max(turns),
-            "the model has not answered it yet": is_last and type_ is ContentType.TOOL_RESULT,
-            "it is the last answer": is_last,
+            f"blocks of the type {type_.value} are protected": type_.value in types,
+            "the block is marked to stay": block.do_not_evict,
+            "the tool that it defines is in use": is_used,
+            "the block is the user's first message": is_users and turn == min(turns),
+            "the block is the user's current message": is_users and turn == max(turns),
+            "the model has not answered the block yet": is_last and type_ is ContentType.TOOL_RESULT,
+            "the block is the model's last answer": is_last,
         }
         return next((why for why, holds in reasons.items() if holds), "")
 
@@ -275,7 +275,7 @@ class EvictionEngine:
         argument_checks.numbers(target_free_tokens=target_free_tokens)
         argument_checks.numbers_or_none(current_turn=current_turn)
         argument_checks.texts(task=task or "")
-        argument_checks.instance(spared, Mapping, "spared", "a mapping of ids to reasons")
+        argument_checks.instance(spared, Mapping, "spared", "a mapping from ids of blocks to reasons")
         check_blocks(blocks)
         turns = (block.turn_created + (block.content_type in _OF_MODEL) for block in blocks)
         turn = max([1, *turns]) if current_turn is None else current_turn
@@ -295,7 +295,7 @@ class EvictionEngine:
         freed, gone = sum(unit.gain for unit in chosen), {block.block_id for unit in chosen for block in unit.blocks}
         scores = {block.block_id: unit.score for unit in units for block in unit.blocks}
         replacements = {block_id: text for unit in chosen for block_id, text in unit.texts.items()}
-        reasons, why = candidates.kept, "it is worth more than the evicted blocks"
+        reasons, why = candidates.kept, "the block is worth more than the evicted blocks"
         return EvictionResult(
             blocks_evicted=[block for unit in chosen for block in unit.blocks],
             tokens_freed=freed,
@@ -352,7 +352,7 @@ def _member(kind: type[E_], value: E_ | str, what: str, plural: str) -> E_:
         return kind(value)
     except ValueError:
         known = ", ".join(str(member.value) for member in kind)
-        raise MemctlError(f"there is no {what} {value!r}", f"{plural} are {known}", USAGE) from None
+        raise MemctlError(f"there is no {what} {value!r}", f"the {plural} are {known}", USAGE) from None
 
 
 class _Candidates:
@@ -427,12 +427,12 @@ class _Candidates:
 
     def _unit(self, group: Sequence[ContentBlock]) -> EvictionUnit | None:
         tokens, least = sum(block.token_count for block in group), self._engine.least_gain
-        why = "it was evicted before"
+        why = "the block was evicted before"
         if not self._is_placeholder(group[0]):
             texts, left = self._texts(group) if tokens >= least else (None, 0)
             if texts is not None and tokens - left >= least:
                 return EvictionUnit(tuple(group), texts, tokens - left, min(map(self._score, group)))
-            why = f"it would free fewer than {least} tokens"
+            why = f"evicting the block would free fewer than {least} tokens"
         self.kept |= {block.block_id: why for block in group}
         return None
 

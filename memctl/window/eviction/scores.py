@@ -42,7 +42,7 @@ class Fractions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         total = sum(values.values())
         if not math.isclose(total, 1.0, abs_tol=_EXACT):
             listed = ", ".join(f"{name} {value:g}" for name, value in values.items())
-            raise ValueError(f"these sum to {total:g} and must sum to 1: {listed}")
+            raise ValueError(f"the values must sum to 1, but their sum is {total:g}: {listed}")
 
 
 class HybridWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,7 +103,7 @@ class Scoring(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if wrong := sorted(set(self.type_ttl) - set(_TTL)):
-            raise MemctlError(f"type_ttl: there is no type of content {', '.join(wrong)}")
+            raise MemctlError(f"type_ttl: these are no types of content: {', '.join(wrong)}")
 
     def life(self, type_: ContentType) -> float:
         """Return the life of a block of the type `type_`: the number of turns after which it may be evicted."""

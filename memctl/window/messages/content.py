@@ -111,7 +111,7 @@ _FIXED = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION, ContentType.US
 
 def check_blocks(given: object) -> None:
     """Raise MemctlError unless `given` is a list or tuple of ContentBlock."""
-    hint = "Conversation.parse(messages, counter).blocks are those of messages"
+    hint = "get the blocks of messages with Conversation.parse(messages, counter).blocks"
     argument_checks.instance(given, (list, tuple), "blocks", "a list of ContentBlock", hint)
     for block in given if isinstance(given, list | tuple) else ():
         argument_checks.instance(block, ContentBlock, "a block", "a ContentBlock", hint)

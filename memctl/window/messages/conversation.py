@@ -94,7 +94,7 @@ class Conversation(msgspec.Struct, frozen=True):
         if `given` is no conversation.
         """
         key = body_key(given)
-        argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
+        argument_checks.instance(counter, TokenCounter, "counter", "an object with a method `tokens`")
         reader = _BlockReader(counter, lines)
         if key is not None:
             reader.read_frame(given)
@@ -156,7 +156,7 @@ class Conversation(msgspec.Struct, frozen=True):
         are not a JSON object.
         """
         edits = []
-        argument_checks.instance(texts, Mapping, "texts", "texts by the ids of blocks")
+        argument_checks.instance(texts, Mapping, "texts", "a mapping from ids of blocks to texts")
         known = {block.block_id: block for block in self.blocks}
         for block_id, text in texts.items():
             argument_checks.instance(text, (str, type(None)), f"the text for {block_id}", "a text or None")
@@ -165,8 +165,8 @@ class Conversation(msgspec.Struct, frozen=True):
                 raise MemctlError(f"the conversation has no block {block_id!r}")
             if block.content_type in _WHOLE and text is not None:
                 raise MemctlError(
-                    f"{block_id} is {indefinite(block.content_type.value)}, which can't be shortened",
-                    "give None to remove it",
+                    f"the block {block_id} is {indefinite(block.content_type.value)}, which can't be shortened",
+                    "give None as its text to remove the block",
                 )
             edits.append((block, text))
         return replacement.rewrite(self.given, body_key(self.given), edits)
@@ -212,7 +212,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
 def check(given: object) -> None:
     """Raise MemctlError unless `given` is a Conversation."""
-    hint = "Conversation.parse(messages, counter) makes one of messages"
+    hint = "make a Conversation from messages with Conversation.parse(messages, counter)"
     argument_checks.instance(given, Conversation, "conversation", "a Conversation", hint)
 
 

@@ -92,7 +92,9 @@ def _replaced(part: Any, block: ContentBlock, text: str | None) -> dict[str, Any
         key = "output" if part.get("type") == "function_call_output" else "content"
         return {**part, key: _result(part.get(key), text or GONE)}
     if block.content_type is ContentType.THINKING or not isinstance(part, dict):
-        raise MemctlError("reasoning of OpenAI's responses belongs to the item after it, and can't be removed")
+        raise MemctlError(
+            "a reasoning item of OpenAI's Responses API belongs to the item after it, and can't be removed"
+        )
     return {**part, "text": text or GONE}
 
 

@@ -110,7 +110,7 @@ def enough(number: int) -> int:
     Parts are blocks, elements and keys. Raises MemctlError for more than 60,000 parts, which take about 5 seconds.
     """
     if number > _MOST:
-        raise MemctlError(f"the text has more than {_MOST:,} parts", "measure a piece of it")
+        raise MemctlError(f"the text has more than {_MOST:,} blocks", "measure a part of the text")
     return number
 
 

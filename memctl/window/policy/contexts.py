@@ -95,7 +95,7 @@ def parse(text: str, name: str) -> ContextState:
         raise MemctlError(f"{name} is not JSON: {error}", _HINT) from None
 
 
-_HINT = f"its keys are {', '.join(ContextState.__struct_fields__)}"
+_HINT = f"the keys of a context are {', '.join(ContextState.__struct_fields__)}"
 
 
 SCS_THRESHOLD = 2_000  # tokens; rules.md#shared-context
@@ -206,7 +206,7 @@ def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
         for record in [known[identifier] for identifier in sorted(own) if identifier in known]:
             for blocker in work.blockers(record):
                 others = [other for other, theirs in work_ids.items() if other != name and blocker.id in theirs]
-                sentences += [f"{record.id} of {name} waits for {blocker.id} of {other}" for other in others]
+                sentences += [f"{record.id} of {name} is blocked by {blocker.id} of {other}" for other in others]
     return sentences
 
 
@@ -307,9 +307,9 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
     gains = [(block, outcome) for block, outcome in gains if outcome < block.tokens]
     needs = sum(outcome for _, outcome in gains)
     name, most = next(((name, most) for name, most in TIERS if needs <= most), TIERS[-1])
-    why = f"one sentence on the outcome of each of {len(gains)} blocks takes {needs:,} tokens"
+    why = f"a summary with one sentence for each of {len(gains)} long blocks has {needs:,} tokens"
     if needs > most:
-        why += ", more than the summary may have: leave out the least important ones"
+        why += ", more than a summary may have: leave out the least important blocks"
     if working_set > MACRO_AWS:
         name, most = TIERS[-1]
         why = f"mandatory: the working set has {working_set:,} tokens, more than {MACRO_AWS:,}; {why}"

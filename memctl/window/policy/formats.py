@@ -86,7 +86,7 @@ def _read(text: str, name: str) -> ParsedText:
             return _transcript(text, values) or _json(text, values)
     if start == "<":
         if _DOCTYPE.match(text.lstrip()[:1000]):
-            raise MemctlError(f"{name} has a DOCTYPE", "entities are not expanded here; take the DOCTYPE out")
+            raise MemctlError(f"{name} has a DOCTYPE", "remove the DOCTYPE: memctl expands no entities")
         try:
             return ParsedText(text, "xml", _blocks_of(_xml_tree(text)))
         except (ElementTree.ParseError, ValueError):
@@ -156,7 +156,7 @@ def _xml_tree(text: str) -> Node:
         for event, element in parser.read_events():
             if event == "start":
                 if len(above) >= _DEEPEST:
-                    raise ValueError(f"elements are nested more than {_DEEPEST} deep")
+                    raise ValueError(f"its elements are nested more than {_DEEPEST} levels deep")
                 node, nodes = _of_element(element, number) if above else root, enough(nodes + 1)
                 if above:
                     above[-1].children.append(node)

@@ -97,15 +97,15 @@ def parse(text: str, name: str) -> list[Observation]:
         except (msgspec.DecodeError, RecursionError) as error:
             raise MemctlError(f"{name}:{number}: this is not JSON: {error}", _HINT) from None
         except ValueError:
-            wrong = f"{name}:{number}: date: {observation.date!r} is not a time"
+            wrong = f"{name}:{number}: date: {observation.date!r} is not a date or time"
             raise MemctlError(wrong, f"give {timestamps.ALLOWED}") from None
         for part, whole in (("denied", "requests"), ("no_ops", "macro_summaries")):
             if getattr(observation, part) > getattr(observation, whole):
-                raise MemctlError(f"{name}:{number}: {part} is larger than {whole}")
+                raise MemctlError(f"{name}:{number}: {part} must not be larger than {whole}")
     return sorted(observations, key=lambda item: item.date)
 
 
-_HINT = f"a line has {', '.join(Observation.__struct_fields__)}; date and scs are required"
+_HINT = f"the keys of a line are {', '.join(Observation.__struct_fields__)}; date and scs are required"
 
 
 def file_of(memory: Memory) -> Path:

@@ -24,8 +24,8 @@ RELEVANCE, REDUNDANCY, STALENESS, DENSITY, HEALTH = 0.80, 0.15, 0.10, 0.75, 0.80
 PLACEMENT = 0.25  # of the context: where critical information belongs
 BLOCK, LONG_BLOCK = 150, 200  # tokens: of the average block, of any
 FLOW = 0.80  # of the tokens are in blocks that are not long; ours, like that of health
-_NEEDS_TASK, _NOT_CRITICAL = "not measured: it needs a task", "not measured: nothing says it is critical"
-_OUTDATED = "closed records, words such as obsolete, dates before the last 90 days"
+_NEEDS_TASK, _NOT_CRITICAL = "not measured: give the task", "not measured: no block is marked as critical"
+_OUTDATED = "tokens on closed records, beside words such as obsolete, or with dates of more than 90 days ago"
 _HEALTHY = "are new and not stale"
 _STRETCH = 500  # tokens of a stretch that needs a boundary; ours, like the smallest size of a context
 SHORT, MEDIUM = 500, 2_000  # tokens of a context; rules.md#quality
@@ -60,14 +60,14 @@ def tolerance(tokens: int) -> float:
 def metrics(measures: Measures) -> list[QualityMetric]:
     """Return all quality metrics of a measured text, such as relevance, redundancy and density."""
     unrelated, tokens = irrelevance(measures), measures.parsed.tokens
-    of_task = "words of the task, weighted by how rare they are" if measures.task else _NEEDS_TASK
+    of_task = "tokens of blocks with words of the task, weighted by rarity" if measures.task else _NEEDS_TASK
     within = f"the limit for {tokens:,} tokens" if measures.task else _NEEDS_TASK
     items, most = critical(measures), tolerance(tokens)
-    first = f"where {len(items)} critical blocks begin, on average" if items else _NOT_CRITICAL
+    first = f"the place at which {len(items)} critical blocks begin, on average" if items else _NOT_CRITICAL
     content, over = measures.content, len(long_blocks(measures))
     mean = sum(item.block.tokens for item in content) / len(content) if content else 0.0
     there, needed, missing = boundaries(measures)
-    unmarked = f"; {len(missing)} changes are unmarked" if missing else ""
+    unmarked = f"; {len(missing)} changes of type have no boundary" if missing else ""
     bears = "bear on the task, " if measures.task else ""
     return [
         _metric("relevance", None if unrelated is None else 1 - unrelated, ">", RELEVANCE, of_task),
@@ -79,7 +79,7 @@ def metrics(measures: Measures) -> list[QualityMetric]:
         QualityMetric("block size", mean, BLOCK, f"< {BLOCK}", mean < BLOCK,
                       f"average of {len(content)} blocks; {over} of more than {LONG_BLOCK}", "tokens"),
         QualityMetric("boundaries", there, needed, f">= {needed}", there >= needed and not missing,
-                      f"one where the type changes, and one for each 500 tokens{unmarked}", "boundaries"),
+                      f"one is needed where the type changes, and one for each 500 tokens{unmarked}", "boundaries"),
         _metric("flow", short_block_share(measures), ">", FLOW, f"tokens in blocks of at most {LONG_BLOCK}"),
         _metric("health", health(measures), ">", HEALTH, f"tokens that {bears}{_HEALTHY}"),
     ]  # fmt: skip
@@ -256,13 +256,19 @@ def _judged(measures: Measures, performance: Performance | None) -> list[Signal]
     false = [item.block.line for item in measures.content if item.stale.share and item.is_relevant]
     long, (_, _, missing) = long_blocks(measures), boundaries(measures)
     largest = max((item.block.tokens for item in measures.content), default=0)
-    filter_ = "filter by relevance" + ("" if task else "; name the task to see what can go")
+    filter_ = "filter by relevance" + ("" if task else "; give the task to see what can be removed")
     in_line = f"{len(long)} blocks; the first in line {long[0].block.line}" if long else ""
-    outdated = f"on the task, but outdated: lines {', '.join(map(str, false[:8]))}"
+    outdated = f"about the task, but outdated: lines {', '.join(map(str, false[:8]))}"
     return [
         _above("context length", "performance", tokens, _MOST_TOKENS, filter_),
         _drop(performance),
-        _above("similar clusters", "performance", alike, _CLUSTERS, f"alike, off the task: {places}" if groups else ""),
+        _above(
+            "similar clusters",
+            "performance",
+            alike,
+            _CLUSTERS,
+            f"off the task: {places}" if groups else "",
+        ),
         Signal("density drop", "performance", f"{dense * 100:.0f} %", f"< {_THIN * 100:.0f} %", dense < _THIN),
         _above("irrelevant content", "relevance", irrelevance(measures), _IRRELEVANT),
         _above("redundancy", "relevance", redundancy(measures), _REDUNDANT),
@@ -276,7 +282,7 @@ def _judged(measures: Measures, performance: Performance | None) -> list[Signal]
 
 
 def _above(
-    name: str, group: str, value: float | None, most: float, why: str = "", unknown: str = "needs a task"
+    name: str, group: str, value: float | None, most: float, why: str = "", unknown: str = "give the task"
 ) -> Signal:
     """Return a trigger that fires above a number or a share; without a value it says what is needed."""
     shown = "{:,}" if isinstance(most, int) else "{:.0%}"
@@ -337,14 +343,14 @@ def _of_block(item: Measured, measures: Measures) -> Iterator[Advice]:
     if repeated >= _REPEATED and stale.share < 1:
         earlier = measures.blocks[item.overlap.earlier].block
         lines = f"lines {earlier.line}-{earlier.end}" if earlier.number != item.block.number else "itself"
-        action = "state it once, and refer to it" if item.is_preserved else "remove what is repeated"
-        yield _change(item, "redundancy", action, f"{repeated:.0%} of it repeats {lines}", tokens * repeated)
+        action = "state this once, and refer to it" if item.is_preserved else "remove what is repeated"
+        yield _change(item, "redundancy", action, f"{repeated:.0%} of the block repeats {lines}", tokens * repeated)
     if stale.share:
         action = "remove" if stale.is_whole and not item.is_preserved else "bring up to date"
         yield _change(item, "staleness", action, stale.why, tokens * stale.share)
     is_new = stale.share < 1 and repeated < _REPEATED and not item.is_preserved
     if item.is_relevant is False and is_new and 1 - (irrelevance(measures) or 0.0) <= RELEVANCE:
-        yield _change(item, "relevance", "remove, or load it on demand", "it has too few of the task's words", tokens)
+        yield _change(item, "relevance", "remove, or load it on demand", "it has too few words of the task", tokens)
 
 
 def _structure(measures: Measures) -> Iterator[Advice]:
@@ -359,7 +365,7 @@ def _structure(measures: Measures) -> Iterator[Advice]:
     if (position(measures, items) or 0) > PLACEMENT:
         for item in items:
             if item.before > PLACEMENT * measures.tokens:
-                why = f"weighs {item.weight}/10 and begins at {measures.share(item.before):.0%}"
+                why = f"its weight is {item.weight}/10, and it begins at {measures.share(item.before):.0%} of the text"
                 yield _change(item, "placement", "move up", why)
 
 

@@ -168,7 +168,10 @@ def _share(measured: float, least: float, limit: str) -> Reading:
 
 def _delta(facts: Facts) -> Reading:
     room = int(DELTA_SHARE * max(facts.threshold - facts.shared.tokens, 0))
-    assumed = f"assumed: {EXPECTED_BACK} for each of {len(facts.contexts)}; give --delta if it is less"
+    assumed = (
+        f"assumed: {EXPECTED_BACK} tokens for each of {len(facts.contexts)} contexts; give --delta if the results are "
+        "shorter"
+    )
     return _at_most(facts.delta, room, assumed if facts.is_delta_assumed else "")
 
 
@@ -178,13 +181,13 @@ def _backlog(facts: Facts) -> Reading:
 
 
 def _schema(facts: Facts) -> Reading:
-    declared, limit = facts.state.event_schema, "every context an event"
+    declared, limit = facts.state.event_schema, "every context is an event"
     if declared is not None:
         return Reading(
             "declared" if declared else "declared as not ready", limit, int(not declared), None, "define the events"
         )
     loose = [context.name for context in facts.contexts if context not in facts.structured]
-    help_ = f"give as XML or JSON events: {', '.join(loose)}; or declare event_schema"
+    help_ = f"write these contexts as XML or JSON events: {', '.join(loose)}; or declare event_schema"
     return Reading(f"{len(facts.structured)} of {len(facts.contexts)}", limit, len(loose), None, help_)
 
 
@@ -195,7 +198,7 @@ def _complete(facts: Facts) -> Reading:
         if (gaps := lacks(context.measures.parsed))
     ]
     number = len(facts.contexts)
-    return Reading(f"{number - len(bad)} of {number}", "each says all it needs", len(bad), None, "; ".join(bad))
+    return Reading(f"{number - len(bad)} of {number}", "each context is complete", len(bad), None, "; ".join(bad))
 
 
 PARALLEL = (
@@ -203,15 +206,15 @@ PARALLEL = (
          "summarise what all agents share; `memctl policy triggers` says where"),
     Rule(2, "delta payload", _delta, "fewer branches, shorter results, or a smaller shared slice"),
     Rule(3, "no unresolved dependencies", lambda facts: _none_of(facts.state.unresolved_dependencies or ()),
-         "settle the order, or work one by one"),
+         "settle which task comes first, or do the tasks one after the other"),
     Rule(4, "no pending escalation", lambda facts: _none_of(facts.state.pending_escalations or ()),
-         "have it reviewed first"),
-    Rule(5, "compression backlog", _backlog, "carry the deferred compressions out"),
+         "wait until the escalation is reviewed"),
+    Rule(5, "compression backlog", _backlog, "make the deferred compressions first"),
     Rule(6, "event schema ready", _schema, ""),
     Rule(7, "complete context", _complete, ""),
     Rule(0, "shared slice after the merge",
          lambda facts: _at_most(facts.shared.tokens + facts.delta, int(POST_MERGE * facts.threshold)),
-         "compress before the fan-out"),
+         "compress before the work is divided among agents"),
 )  # fmt: skip
 
 
@@ -232,7 +235,7 @@ def _batches(facts: Facts) -> Reading:
 
 def _stateless(facts: Facts) -> Reading:
     """Judge whether an agent can resume from each context; what is no event counts only if that is declared."""
-    limit, resumable, structured = "each can resume", facts.state.resumable, facts.structured
+    limit, resumable, structured = "an agent can resume from each context", facts.state.resumable, facts.structured
     bad = [
         f"{context.name} lacks {', '.join(gaps)}" for context in structured if (gaps := lacks(context.measures.parsed))
     ]
@@ -251,14 +254,17 @@ _EMERGENCY = (
 TRIGGERS = (
     Rule(1, "phase boundary", _phase, "summarise as `phase_complete`"),
     Rule(2, "shared slice", lambda facts: _at_most(facts.shared.tokens, int(SCS_SHARE * facts.threshold), sign=">"),
-         "micro or phase summary that takes at least 12 % off the slice"),
+         "make a micro or phase summary that shortens the slice by at least 12 %"),
     Rule(3, "context debt", lambda facts: _share(facts.debt.ratio, DEBT - 1e-9, ">= 25 %"),
          "compress: prune repeated and superseded text first"),
-    Rule(4, "token burst", lambda facts: _share(facts.burst.growth, BURST, "> 15 %"), "compress before it is loaded"),
+    Rule(4, "token burst", lambda facts: _share(facts.burst.growth, BURST, "> 15 %"),
+         "compress the new text before it is loaded"),
     Rule(5, "batches without compression", _batches, "compress"),
-    Rule(6, "working set", lambda facts: _at_most(facts.aws, MACRO_AWS, sign=">"), "macro summary, mandatory"),
+    Rule(6, "working set", lambda facts: _at_most(facts.aws, MACRO_AWS, sign=">"),
+         "make a macro summary; this is mandatory"),
     Rule(7, "projected shared slice", lambda facts: _at_most(facts.projected, facts.threshold, sign=">"), _EMERGENCY),
-    Rule(8, "event stream", lambda facts: _at_most(facts.events, MOST_EVENTS, sign=">"), "compress to checkpoints"),
+    Rule(8, "event stream", lambda facts: _at_most(facts.events, MOST_EVENTS, sign=">"),
+         "compress the events to checkpoints"),
     Rule(9, "stateless validation", _stateless, ""),
 )  # fmt: skip
 
@@ -285,7 +291,7 @@ def _denied(facts: Facts) -> Reading:
 
 def _loss(facts: Facts) -> Reading:
     details = facts.state.unresolved_details or ()
-    why = f"a compression would drop what is unresolved: {'; '.join(details)}"
+    why = f"a compression would drop unresolved details: {'; '.join(details)}"
     return Reading(str(len(details)), "none", len(details), None, why)
 
 

@@ -124,7 +124,7 @@ def _of_block(block: TextBlock, known: Over, oldest: str) -> StaleBlock:
     text = block.text
     dates = _DATE.findall(text) if oldest else []
     if dates and max(dates) < oldest:
-        return StaleBlock(1.0, block.line, f"nothing in it is newer than {max(dates)}", is_whole=True)
+        return StaleBlock(1.0, block.line, f"the newest date in the block is {max(dates)}", is_whole=True)
     if not _ID.search(text) and not _SIGN.search(text):
         return FRESH
     number, first, why = 0, 0, ""
@@ -161,4 +161,4 @@ def _why(line: str, known: Over, *, tells_past: bool) -> str:
             return f"{match[0]} is {end}"
     sign = _SIGN.search(line)
     names_current = any(match[0] in known.current for match in _ID.finditer(line))
-    return f"it says {sign[0][:30]!r}" if sign and not names_current else ""
+    return f"the block says {sign[0][:30]!r}" if sign and not names_current else ""

@@ -78,10 +78,12 @@ def compaction_point(
     """
     argument_checks.numbers(window=window, max_output=max_output)
     if host not in HOSTS:
-        raise MemctlError(f"there is no host {host!r} known here", f"hosts are {', '.join(HOSTS)}", USAGE)
+        raise MemctlError(f"memctl does not know the host {host!r}", f"the hosts are {', '.join(HOSTS)}", USAGE)
     point = model_windows.host_limit(window, environ or {}, max_output) if host == CLAUDE_CODE else window
     if point <= 0:
-        raise MemctlError(f"a window of {quantity(window, 'token')} is too small for {host}", exit_code=USAGE)
+        raise MemctlError(
+            f"a window of {quantity(window, 'token')} is too small for {host}", "give a larger window", USAGE
+        )
     return point
 
 
@@ -128,5 +130,9 @@ def limit_of(
     sizes = _CLAUDES if host == CLAUDE_CODE or "claude" in model.lower() else _ALL
     larger = next((known for known in sizes if known >= seen), None) if seen else None
     if larger is None:
-        raise MemctlError(f"the window size of {model!r} is not known", "set it with --window", USAGE)
-    return limit(of_host(larger), f"the smallest known that holds {seen:,} tokens", is_guessed=True)
+        raise MemctlError(
+            f"the window size of the model {model!r} is not known", "give the size in tokens with --window", USAGE
+        )
+    return limit(
+        of_host(larger), f"the smallest known window that holds the {seen:,} tokens of this session", is_guessed=True
+    )

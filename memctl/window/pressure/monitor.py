@@ -56,7 +56,9 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def __post_init__(self) -> None:
         argument_checks.numbers(yellow=self.yellow, orange=self.orange, red=self.red)
         if not 0 < self.yellow < self.orange < self.red <= 1:
-            raise ValueError("yellow, orange and red must rise, above 0 and up to 1")
+            raise ValueError(
+                "the thresholds yellow, orange and red must be above 0, at most 1, and each larger than the one before"
+            )
 
     def zone(self, utilization: float) -> PressureZone:
         """Return the zone of a window that is filled to the fraction `utilization`.
@@ -157,7 +159,7 @@ class ContextPressureMonitor:
         argument_checks.numbers(spike_multiplier=spike_multiplier, usual_growth=usual_growth)
         if max_context_tokens <= 0 or velocity_window_turns <= 0 or spike_multiplier <= 1:
             raise ValueError(
-                "the window and the number of steps must be more than 0, and the spike more than the baseline"
+                "max_context_tokens and velocity_window_turns must be more than 0, and spike_multiplier more than 1"
             )
         self.max_context_tokens = max_context_tokens
         self.velocity_window_turns = velocity_window_turns
@@ -206,7 +208,7 @@ class ContextPressureMonitor:
         argument_checks.numbers(current_tokens=current_tokens)
         argument_checks.numbers_or_none(model_reported_tokens=model_reported_tokens)
         if current_tokens < 0 or (model_reported_tokens or 0) < 0:
-            raise ValueError("tokens can't be negative")
+            raise ValueError("the number of tokens can't be negative")
         is_reported = model_reported_tokens is not None
         tokens = current_tokens if model_reported_tokens is None else model_reported_tokens
         grown = None if self._measured is None else tokens - self._measured + self._removed

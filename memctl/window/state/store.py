@@ -77,8 +77,9 @@ class StateStore:
             if last is not None and base is None and (lacks := progress.missing_steps(last, state)):
                 steps = some([f"{step.text!r}{' (done)' if step.status == DONE else ''}" for step in lacks], _NAMED)
                 raise MemctlError(
-                    f"the state is stale: {self.name} was never loaded, and has steps that it lacks: {steps}",
-                    "`merge(state)` instead of `save(state)` keeps both",
+                    f"the state is stale: {self.name} was never loaded, and has steps that the new state lacks: "
+                    f"{steps}",
+                    "call `merge(state)` instead of `save(state)`: it keeps the steps of both",
                 )
             return self._put(last, state, base)
 
@@ -144,7 +145,7 @@ class StateFiles(StateStore):
         self, folder: Path, state_file: str, progress_file: str = "", *, now: Callable[[], str] = lambda: ""
     ) -> None:
         if not state_file:
-            raise MemctlError("a state needs a place: a state_file or a memory", "name a state_file")
+            raise MemctlError("there is no place for the task's state", "name a state_file, or give a memory")
         super().__init__()
         self._folder, self.name, self._progress_file, self._now = folder, state_file, progress_file, now
 
@@ -172,14 +173,16 @@ class StateFiles(StateStore):
         except (msgspec.MsgspecError, RecursionError) as error:
             wrong = str(error)
         if wrong:
-            raise MemctlError(f"{self.name} is not the state of a task: {wrong}", "repair it, or move it away")
+            raise MemctlError(
+                f"{self.name} is not the state of a task: {wrong}", f"correct {self.name}, or move it away"
+            )
         return state
 
     def _put(self, last: TaskState | None, state: TaskState, base: int | None) -> str:
         if last is not None and (state.window_id < last.window_id or base not in (None, last.version)):
             raise MemctlError(
-                f"the state is stale: {self.name} has version {last.version} of window {last.window_id}",
-                "load it and go on from that, or `merge(state)` keeps both",
+                f"the state is stale: {self.name} is newer, with version {last.version} of window {last.window_id}",
+                "load the newer state and continue from it, or call `merge(state)`, which keeps the steps of both",
             )
         self._seen = 1 + (last.version if last else 0)
         state = progress.take_whole(last if last and last.goal == state.goal else None, state)
@@ -226,9 +229,9 @@ def sound(state: TaskState) -> TaskState:
             state = progress.normalise(msgspec.structs.replace(state, files=inside), shorten=True)
         made = msgspec.convert(msgspec.structs.asdict(state), TaskState)
     except msgspec.ValidationError as error:
-        raise MemctlError(f"the state can't be kept: {describe(error)}", exit_code=USAGE) from None
+        raise MemctlError(f"the state can't be saved: {describe(error)}", exit_code=USAGE) from None
     if wrong := validate(made).errors:
-        raise MemctlError(f"the state can't be kept: {'; '.join(wrong)}")
+        raise MemctlError(f"the state can't be saved: {'; '.join(wrong)}")
     return made
 
 

@@ -90,7 +90,7 @@ def test_soft_limits_warn_and_hard_limits_refuse() -> None:
     assert manager.check_before_add(RESULTS, 12_287).warning == ""
     soft = manager.check_before_add(RESULTS, 12_288)
     assert soft.allowed
-    assert soft.warning == "tool_results is at its soft limit: 12,288 of 15,360 tokens"
+    assert soft.warning == "the component tool_results reaches its soft limit: 12,288 of 15,360 tokens"
     assert soft.utilization_after == 0.8
     hard = manager.check_before_add(RESULTS, 15_361)
     assert not hard.allowed
@@ -131,7 +131,7 @@ def test_the_reserve_for_the_answer_is_never_below_4000_tokens() -> None:
 def test_a_window_too_small_for_an_answer_is_refused() -> None:
     with pytest.raises(ValueError, match="no room for 4,000") as caught:
         TokenBudgetManager(5_000)
-    least = int(str(caught.value).rpartition("give at least ")[2].replace(",", ""))
+    least = int(str(caught.value).rpartition("give a window of at least ")[2].split()[0].replace(",", ""))
     assert 5_000 < least < 6_000
     assert TokenBudgetManager(least).budgets[OUTPUT].hard_limit_tokens == 4_000
     with pytest.raises(ValueError, match=f"at least {least:,}"):

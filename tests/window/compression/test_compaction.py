@@ -166,7 +166,7 @@ def test_a_model_that_says_too_much_does_not_miss_a_target_that_rules_reach() ->
     target = before.tokens // 2
     step = strategies.compact(before, COUNTER, target=target, by=Model(Wordy(kept)))
     assert step.conversation.tokens <= target
-    assert step.result.metadata["provider"] == "its digest leaves more than the target"
+    assert step.result.metadata["provider"] == "with the model's digest the window would be larger than the target"
     assert "and so on" in strategies.compact(before, COUNTER, by=Model(Wordy(kept))).result.compressed_content
 
 

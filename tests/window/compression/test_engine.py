@@ -243,7 +243,7 @@ def test_a_digest_of_something_else_is_made_by_rules_instead(answer: str) -> Non
         talk.say("Go on." if number else TASK, f"Looking into part {number}. " + "There is a loop around it. " * 30)
     step = CompressionEngine(COUNTER, provider=Answering(answer)).compact_conversation(parsed(talk.messages))
     assert answer not in said(step.conversation)
-    assert step.result.metadata["provider"] == "its digest is on something else"
+    assert step.result.metadata["provider"] == "the model's digest is about something else"
     assert step.result.refused == ""
 
 
@@ -290,7 +290,7 @@ def test_older_answers_are_put_into_a_models_words_if_these_are_about_them(words
 def test_results_of_up_to_500_tokens_are_left_alone() -> None:
     engine = CompressionEngine(COUNTER)
     small, large = "word " * 499, "word and another\n" * 400
-    assert engine.compress_tool_result("Bash", small).refused == "it has no more than 500 tokens"
+    assert "outputs of up to 500 are not compressed" in engine.compress_tool_result("Bash", small).refused
     result = engine.compress_tool_result("Bash", large, {"command": "cat words"})
     assert result.strategy is CompressionStrategy.TOOL_RESULT
     assert result.compression_ratio >= 5
@@ -360,7 +360,7 @@ def test_critical_notes_come_first_and_overlong_note_is_left_out() -> None:
         "## Bugs\n- [HIGH] api.ts:42 has a type error\n\n(1 more note left out)"
     )
     for wrong in (("plans", "x", "normal"), ("bugs", "x", "huge"), ("bugs", " ", "normal")):
-        with pytest.raises(ValueError, match=r"no category|no importance|can't be empty"):
+        with pytest.raises(ValueError, match=r"the category|the importance|can't be empty"):
             notes.write(*wrong)
 
 

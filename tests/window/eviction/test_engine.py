@@ -127,8 +127,11 @@ def test_unanswered_messages_are_not_evicted() -> None:
     assert new[0] == session()[0]
     assert not found.is_reached
     held = {one.block_id: one.why for one in found.kept}
-    assert (held["0.0"], held["8.0"]) == ("it is the original task", "the model has not answered it yet")
-    assert next(iter(found.held)) == "the model has not answered it yet"
+    assert (held["0.0"], held["8.0"]) == (
+        "the block is the user's first message",
+        "the model has not answered the block yet",
+    )
+    assert next(iter(found.held)) == "the model has not answered the block yet"
 
 
 def test_the_current_message_and_the_last_answer_stay() -> None:
@@ -225,7 +228,7 @@ def test_a_placeholder_is_not_evicted_again() -> None:
     greedy = engine(minimum_gain=1, where_kept=lambda _: "x")
     again, found = greedy.evict_from(Conversation.parse(new, COUNTER), 10**9)
     assert again[2] == new[2]
-    assert "it was evicted before" in found.held
+    assert "the block was evicted before" in found.held
 
 
 def test_eviction_of_no_tokens_changes_nothing() -> None:
@@ -266,7 +269,7 @@ def test_system_prompt_is_protected_by_default(policy: EvictionPolicy) -> None:
     ]
     found = EvictionEngine(policy, counter=COUNTER).evict(blocks, 10**9, 40)
     assert [block.block_id for block in found.blocks_evicted] == ["r"]
-    assert [one.why for one in found.kept if one.block_id == "s"] == ["system_prompt is a protected type"]
+    assert [one.why for one in found.kept if one.block_id == "s"] == ["blocks of the type system_prompt are protected"]
 
 
 def test_policy_set_later_scores_the_blocks() -> None:

@@ -137,9 +137,9 @@ def test_scores_are_from_0_to_1(policy: EvictionPolicy) -> None:
 
 
 def test_weights_that_do_not_add_up_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"these sum to 0\.9 and must sum to 1: recency 0\.2"):
+    with pytest.raises(ValueError, match=r"the values must sum to 1, but their sum is 0\.9: recency 0\.2"):
         HybridWeights(recency=0.2)
     with pytest.raises(ValueError, match="must sum to 1"):
         PriorityWeights(explicit=0.5)
-    with pytest.raises(MemctlError, match="no type of content tool_results"):
+    with pytest.raises(MemctlError, match="no types of content: tool_results"):
         Scoring(type_ttl={"tool_results": 8})

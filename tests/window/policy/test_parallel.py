@@ -56,7 +56,7 @@ def test_unknown_size_of_the_branches_is_assumed_as_300_tokens_each() -> None:
     given = facts(TWO, slice_of(1_000), ContextState())
     assert (given.delta, given.is_delta_assumed) == (600, True)
     assert refused(TWO, slice_of(1_000), ContextState()) == [2]
-    assert "assumed: 300 for each of 2" in rules.judge(rules.PARALLEL, given)[1].help
+    assert "assumed: 300 tokens for each of 2 contexts" in rules.judge(rules.PARALLEL, given)[1].help
 
 
 def test_dependencies_and_escalations_refuse_by_name() -> None:

@@ -100,7 +100,7 @@ def test_a_model_that_is_not_known_is_asked_for() -> None:
 
 
 def test_an_unknown_host_and_a_window_without_room_are_refused() -> None:
-    with pytest.raises(MemctlError, match="no host 'emacs'"):
+    with pytest.raises(MemctlError, match="does not know the host 'emacs'"):
         compaction_point(200_000, "emacs")
     with pytest.raises(MemctlError, match="too small"):
         compaction_point(30_000, CLAUDE_CODE)

@@ -199,7 +199,7 @@ def test_negative_tokens_are_refused() -> None:
 
 def test_thresholds_must_rise() -> None:
     for wrong in ({"yellow": 0.8}, {"red": 1.1}, {"yellow": 0.0}, {"orange": 0.95}):
-        with pytest.raises(ValueError, match="rise"):
+        with pytest.raises(ValueError, match="each larger than the one before"):
             Thresholds(**wrong)
 
 

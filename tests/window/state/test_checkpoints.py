@@ -111,7 +111,7 @@ def test_save_without_a_load_is_refused_and_a_merge_keeps_all_steps(
     first.save(msgspec.structs.replace(EXAMPLE, steps=steps(done=("one", "two"), in_progress=("three",))))
     mine = msgspec.structs.replace(EXAMPLE, steps=steps(done=("one", "four's"), in_progress=("two",)))
     with pytest.raises(
-        MemctlError, match=r"never loaded, and has steps that it lacks: 'two' \(done\), 'three'"
+        MemctlError, match=r"never loaded, and has steps that the new state lacks: 'two' \(done\), 'three'"
     ) as caught:
         second.save(mine)
     assert "merge(state)" in str(caught.value.hint)

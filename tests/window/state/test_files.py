@@ -41,7 +41,7 @@ def test_lists_and_long_texts_are_saved_as_lines_and_wrong_types_are_refused(tmp
     assert found is not None
     assert (found.constraints, len(found.goal)) == (("No new service",), LONGEST_MISSION)
     for field, wrong in (("constraints", "one text"), ("task_id", 7), ("steps", ("a text",))):
-        with pytest.raises(MemctlError, match=rf"can't be kept: .*{field}"):
+        with pytest.raises(MemctlError, match=rf"can't be saved: .*{field}"):
             keeper.save(msgspec.structs.replace(EXAMPLE, **{field: wrong}))
 
 
@@ -66,7 +66,7 @@ def test_a_stale_state_is_refused_and_changes_nothing(tmp_path: Path) -> None:
         (kept(tmp_path), EXAMPLE),  # an earlier window
         (kept(tmp_path), msgspec.structs.replace(EXAMPLE, window_id=3, version=1)),
     ):
-        with pytest.raises(MemctlError, match=r"stale: agent_state\.json has version 2 of window 2"):
+        with pytest.raises(MemctlError, match=r"stale: agent_state\.json is newer, with version 2 of window 2"):
             keeper.save(stale)
     assert (tmp_path / "agent_state.json").read_text() == before
 

@@ -25,7 +25,7 @@ def test_written_note_is_appended_and_other_lines_are_kept(tmp_path: Path) -> No
 
 def test_refused_or_unwritable_note_is_not_added(tmp_path: Path) -> None:
     notes = store.notes_in(tmp_path, "sub/notes.md")
-    with pytest.raises(ValueError, match="no category"):
+    with pytest.raises(ValueError, match="the category"):
         notes.write("plans", "x")
     (tmp_path / "sub").write_text("a file where the folder should be")
     with pytest.raises(MemctlError, match=r"sub/notes\.md can't be written"):

@@ -81,9 +81,9 @@ _TELLING_WORDS = 24  # of a record, to find others like it
 
 
 class StoredTexts:
-    """The Texts of a Snapshot, read from a view of the search index, which is updated first.
+    """The texts of a memory, for searching. They are read from the search index, which is updated first.
 
-    `searched` are the files to search, `hidden` the paths of those that are left out of every answer.
+    `searched` are the files to search, and `hidden` the paths of files that no answer may contain.
     `record.source.Texts` describes the methods.
     """
 
@@ -149,11 +149,9 @@ class StoredTexts:
         total = self._total()
         counts = {words: self._count(words) for words in (*query.words, *query.pairs)}
         weights = {words: _most_given(total, number) for words, number in counts.items()}
-        weights |= {pair: _PAIR * weights[pair] for pair in query.pairs}
-        rarest_first = sorted(counts, key=counts.__getitem__)
         scored = [word for word in query.words if 2 * counts[word] <= total]
         for share in (_FREQUENT_FIRST, _FREQUENT) if total > _LARGE else (_FREQUENT,):
-            rarer, rest = _rarer(rarest_first, weights, share)
+            rarer, rest = _rarer(sorted(counts, key=counts.__getitem__), weights, share)
             if not rarer or 2 * sum(counts[words] for words in rarer) > total:
                 break
             within = "" if set(scored) <= set(rarer) else " OR ".join(rarer)

@@ -20,6 +20,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.source import CHECKPOINT, PAGE, SESSION, Hit
 from memctl.text import timestamps
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.words import stems
 
 RECORDS = tuple(KINDS)
 _KIND_IN = {SESSIONS: SESSION, CHECKPOINTS: CHECKPOINT, **{kind.folder: kind.name for kind in KINDS.values()}}
@@ -140,8 +141,8 @@ def search(
         ranked, found = _best_of_each_session(ranked), found[read:]
     if most is not None and are_enough and len(ranked) < most:  # the filter accepts few of the best matches
         return search(snapshot, query, now, filters, kinds)[:most]
-    ranked = _successors_first(snapshot, ranked[:most], filters, kinds, numbers)[:most]
-    return _named_first(snapshot, query, ranked, weights["text"])
+    ranked = _named_first(snapshot, query, ranked[:most], weights["text"])
+    return _successors_first(snapshot, ranked, filters, kinds, numbers)[:most]
 
 
 def count(
@@ -273,14 +274,13 @@ def _superseded_by(record: Record | None) -> Sequence[str]:
 
 
 def _named_first(snapshot: Snapshot, query: str, ranked: list[Result], most: float) -> list[Result]:
-    """Put the results whose id (or earlier id, or id in another tool) is the query before those that only mention it.
+    """Put the results whose title or id (or earlier id, or id in another tool) is the query before all others.
 
     A named result counts as a full match, whose text alone gives `most` points; all other scores are scaled below that.
     """
     name = query.strip().strip('"')
-    if name.isalpha() or _SPACE.search(name):
-        return ranked
-    with_name = [result for result in ranked[:_NAMED] if _has_name(snapshot, result, name)]
+    title = stems(name)
+    with_name = [r for r in ranked[:_NAMED] if (title and stems(r.title) == title) or _has_name(snapshot, r, name)]
     if not with_name:
         return ranked
     lifted = [_scale(result, 1 / result.match) for result in with_name]
@@ -298,7 +298,7 @@ def _has_name(snapshot: Snapshot, result: Result, name: str) -> bool:
     aliases = result.record.aliases if result.record is not None else ()
     if name.casefold() in map(str.casefold, (result.id, *aliases)):
         return True
-    if result.record is None:
+    if result.record is None or name.isalpha() or _SPACE.search(name):
         return False
     from memctl.record.parser import has_foreign_name  # most results of most queries are compared by their ids alone
 

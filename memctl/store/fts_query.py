@@ -9,7 +9,8 @@ Of a long query only the first 400 different words are searched, and only the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 import msgspec
 
@@ -35,13 +36,15 @@ class FtsQuery(msgspec.Struct, frozen=True):
 
     `any_of_it` demands all quoted phrases, unless the query has many other words; `without_phrases` demands no phrase.
     Both are "" for an empty query. `substitutes` maps each word that no text contains to its corrected spellings.
-    `words` are all words that `without_phrases` searches for.
+    `words` are all words that `without_phrases` searches for. `pairs` are words next to each other in the query: a text
+    in which they are so, too, matches better. There are none if a phrase is demanded.
     """
 
     any_of_it: str
     without_phrases: str
     substitutes: dict[str, tuple[str, ...]]  # by words that occur nowhere
     words: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
 
 
 def parse(query: str, substitutes: Substitutes) -> FtsQuery:
@@ -82,11 +85,18 @@ def parse(query: str, substitutes: Substitutes) -> FtsQuery:
     is_exact = phrases and beside < _PASTED
     if not is_exact:
         wanted += [each for word in quoted for each in _alternatives(word, once)]
-    wanted = list(dict.fromkeys(wanted))
-    anything = " OR ".join(dict.fromkeys([*phrases, *wanted]))
+    known = dict.fromkeys([*phrases, *wanted])
+    anything = " OR ".join(known)
     any_of_it = " AND ".join([*phrases, f"({anything})"]) if is_exact else anything
     replaced = {word: others for word, others in guessed.items() if others}
-    return FtsQuery(any_of_it, anything if wanted else "", replaced, tuple(wanted))
+    pairs = () if is_exact else tuple(pair for pair in _pairs(query) if pair not in known)
+    return FtsQuery(any_of_it, anything if wanted else "", replaced, tuple(dict.fromkeys(wanted)), pairs)
+
+
+def _pairs(query: str) -> Iterable[str]:
+    """Return the pairs of words next to each other of which none is a stop word and one is looked for by itself."""
+    pairs = (pair for pair in pairwise(whole_words(query)) if STOP_WORDS.isdisjoint(map(str.lower, pair)))
+    return dict.fromkeys(_quoted([*pair]) for pair in pairs if any(map(_is_telling, pair)))
 
 
 def _is_telling(word: str) -> bool:

@@ -20,10 +20,12 @@ from memctl.store.search_views import SearchSource
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import STOP_WORDS, beginning, words_of
 
-# What a word counts in the title, the body, the terms (id, tags, code references, section) and the parts of
-# identifiers. Chosen on one half of bench/labelled. Hardly anything changes near by, but that titles count more than
-# bodies (MRR .585 against .576 for sentences about issues of real trackers) and parts at all (.866 against .850).
-_WEIGHTS = "2, 1, 1, 0.5"
+# A word counts twice in the title, and once in the body, the terms (id, tags, code references, section) and the parts
+# of identifiers: with titles that count once, MRR on the first half of bench/labelled is .864 and not .875.
+_WEIGHTS = "2"
+# What two words next to each other in the query count that are so in a text, too: with them MRR on the first half of
+# bench/labelled is .875, not .869, on that of imported.jsonl .833, not .816; from .25 to .5 hardly anything changes.
+_PAIR = 0.5
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"  # characters that Unicode keeps free
 _EXCERPT_WORDS = 20
 # FTS5 compares each match in a text with each: of a word on every line of 2 MB, that took minutes. A text longer than
@@ -39,9 +41,9 @@ _JOINED = f"{_LIVE} CROSS JOIN entries ON entries.number = texts.rowid"
 # The best of all that match, before they are looked up: of 7,600 that takes a quarter of the time. FTS5 gives the best
 # match the smallest number; nothing is -0.0.
 # The share of a query's words that a text has is no factor, since long texts have more of them: with its root, MRR on
-# half of bench/labelled/imported.jsonl is .795 and not .813 (plain BM25 .807), for its questions .847 and not .864
-# (.849). It would help the first half of bench/conversations.py: .528, not .494, both far above BM25 (.359).
+# half of imported.jsonl is .795 and not .813 (BM25 .807), on half of bench/conversations.py .528, not .494 (.359).
 _BEST = f"SELECT rowid, 0 - bm25(texts, {_WEIGHTS}) AS score FROM texts WHERE texts MATCH ?"
+_WITH_PAIRS = f"SELECT rowid, sum(score) AS score FROM ({{0}} UNION ALL SELECT rowid, {_PAIR} * score FROM ({{0}}))"
 # Not `rowid IN`: FTS5 would be asked anew for each of them. `+` keeps it to one pass, in which others are not scored.
 _WITHIN = " AND +rowid IN (SELECT rowid FROM texts WHERE texts MATCH ?)"
 _MATCH = (
@@ -111,13 +113,10 @@ class StoredTexts:
 
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
         parsed_query = self._fts_query(query)
-        rows = (
-            self._best(parsed_query, most, kinds)
-            if most is not None and parsed_query.any_of_it == parsed_query.without_phrases
-            else []
-        )
+        has_no_phrase = parsed_query.any_of_it == parsed_query.without_phrases
+        rows = self._best(parsed_query, most, kinds) if most is not None and has_no_phrase else []
         for expression in (parsed_query.any_of_it, parsed_query.without_phrases):
-            rows = rows or self._matching(expression, kinds, most)
+            rows = rows or self._matching(expression, parsed_query.pairs, kinds, most)
         return [Hit(path, text, kind, key, number, thread) for number, path, text, kind, key, thread in rows]
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
@@ -126,33 +125,37 @@ class StoredTexts:
     def paths(self, query: str, most: int | None = None) -> list[str]:
         return [row[0] for row in self._rows_matching(_PATHS, query, -1 if most is None else most)]
 
-    def _matching(self, expression: str, kinds: Collection[str], most: int | None, rarer: str = "") -> list[Any]:
-        """Return the rows of what matches an expression, or of the best; with `rarer` they have to match that, too."""
-        listed = ", ".join("?" * len(kinds))
-        statement = _MATCH.replace("{kinds}", listed).replace("{best}", _BEST + (_WITHIN if rarer else ""))
+    def _matching(
+        self, words: str, pairs: Sequence[str], kinds: Collection[str], most: int | None, rarer: str = ""
+    ) -> list[Any]:
+        """Return the rows of what matches an expression of words, or of the best, which pairs of words make better;
+        with `rarer` they have to match that, too."""
+        best = _BEST + (_WITHIN if rarer else "")
+        best = f"{_WITH_PAIRS.format(best)} GROUP BY rowid" if pairs else best
+        statement = _MATCH.replace("{kinds}", ", ".join("?" * len(kinds))).replace("{best}", best)
+        values = filter(None, (words, rarer, *((" OR ".join(pairs), rarer) if pairs else ())))
         limit = -1 if most is None else max(_SPARE * most, _LEAST)
-        rows = self._rows(statement, expression, *filter(None, [rarer]), limit, *kinds) if expression else []
+        rows = self._rows(statement, *values, limit, *kinds) if words else []
         if most is None or rarer or len(rows) >= most:
             return rows
         # Some of the best may be of other views or kinds, and the best of this one below them.
-        return self._matching(expression, kinds, None)
+        return self._matching(words, pairs, kinds, None)
 
     def _best(self, query: FtsQuery, most: int, kinds: Collection[str]) -> list[Any]:
-        """Return the rows of a match but for texts that have none of its rarer words; [] if one of those may be among
-        the `most` best. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all of them have.
-        What more than half of them have counts for next to nothing (`_LEAST_FREQUENCY`) and is not scored: that
-        takes half of the time."""
+        """Return the rows of a match but for texts that have none of its rarer words and pairs of words; [] if one of
+        those may be among the `most` best. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all
+        of them have. What more than half of them have counts for next to nothing (`_LEAST_FREQUENCY`) and is not
+        scored: that takes half of the time."""
         total = self._total()
-        counts = {word: self._count(word) for word in query.words}
-        weights = {word: _most_given(total, number) for word, number in counts.items()}
-        words = sorted(query.words, key=counts.__getitem__)
-        scored = [word for word in words if 2 * counts[word] <= total]
+        counts = {words: self._count(words) for words in (*query.words, *query.pairs)}
+        weights = {words: _most_given(total, number) for words, number in counts.items()}
+        scored = [word for word in query.words if 2 * counts[word] <= total]
         for share in (_FREQUENT_FIRST, _FREQUENT) if total > _LARGE else (_FREQUENT,):
-            rarer, rest = _rarer(words, weights, share)
-            if not rarer or 2 * sum(counts[word] for word in rarer) > total:
+            rarer, rest = _rarer(sorted(counts, key=counts.__getitem__), weights, share)
+            if not rarer or 2 * sum(counts[words] for words in rarer) > total:
                 break
-            within = " OR ".join(rarer) if len(rarer) < len(scored) else ""
-            rows = self._matching(" OR ".join(scored), kinds, most, within)
+            within = "" if set(scored) <= set(rarer) else " OR ".join(rarer)
+            rows = self._matching(" OR ".join(scored), query.pairs, kinds, most, within)
             if sum(score > rest for _, _, score, *_ in rows) >= most:
                 return rows
         return []

@@ -150,7 +150,7 @@ def test_on_a_terminal_marks_are_bold_and_control_characters_harmless(repo: Path
 
 
 def test_search_weights_of_the_project_change_the_order(repo: Path, memctl: Memctl) -> None:
-    old = memctl("learn", "Pools and pools", "-i", "1").id
+    old = memctl("learn", "Pools and ponds", "-i", "1").id
     new = memctl("learn", "Deep", "--lesson", "as pools", "-i", "10").id
 
     def found() -> list[str]:

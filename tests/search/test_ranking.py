@@ -146,6 +146,20 @@ def test_a_result_that_the_query_names_scores_most() -> None:
     assert first.score > second.score
 
 
+def test_result_with_the_searched_title_comes_before_titles_with_more_words() -> None:
+    exact, more = made(1, title="The status field"), made(2, title="Add a status field to states", importance=9)
+    view = snapshot([exact, more], [hit(exact, 1), hit(more, 2)])
+    for query, first in (("Status field", exact), ("field of status", exact), ("status", more), ("the", more)):
+        assert ranking.search(view, query, NOW)[0].id == first.id
+
+
+def test_successor_comes_before_a_record_that_the_query_names() -> None:
+    old, new = made(1, status="superseded", superseded_by=[made(2).id], title="Status field"), made(2)
+    for query in (old.title, old.id):
+        found_records = ranking.search(snapshot([old, new], [hit(old, 1)]), query, NOW)
+        assert [result.id for result in found_records] == [new.id, old.id]
+
+
 def test_a_page_counts_as_a_record_of_middling_importance() -> None:
     page = Hit("details/3.1-a.md", 1, kind="page", key="§3.1.2", number=7)
     [result] = search([], [page])

@@ -57,6 +57,17 @@ def test_an_identifier_is_looked_for_whole_and_in_parts() -> None:
     assert any_of("src/db/pool.py") == '"src db pool py" OR "src" OR "db" OR "pool" OR "py"'
 
 
+def test_words_next_to_each_other_are_pairs_unless_one_is_a_stop_word_or_both_are_short_numbers() -> None:
+    asked = fts_query.parse("exit status 1 of rate-limit probe 10.4", nothing)
+    assert asked.pairs == (
+        '"exit status"',
+        '"status 1"',
+        '"limit probe"',
+        '"probe 10"',
+    )  # "rate limit" is searched anyway
+    assert fts_query.parse('"rate limit" worker pool', nothing).pairs == ()
+
+
 def test_a_word_is_replaced_by_what_is_like_it() -> None:
     asked = fts_query.parse("tiemout pool", lambda word: ("timeout", "time out") if word == "tiemout" else ())
     assert asked.any_of_it == '"timeout" OR "time out" OR "pool"'
@@ -93,7 +104,7 @@ def test_any_query_is_valid_for_fts5(query: str) -> None:
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE texts USING fts5(text)")
     asked = fts_query.parse(query, nothing)
-    for expression in (asked.any_of_it, asked.without_phrases):
+    for expression in (asked.any_of_it, asked.without_phrases, *asked.pairs):
         if expression:
             database.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (expression,)).fetchall()
     database.close()

@@ -78,6 +78,14 @@ def test_the_title_counts_more_than_the_body(repo: Path, memctl: Memctl) -> None
     assert numbers(snapshot(repo).texts, "lantern") == [2, 1]
 
 
+def test_words_that_are_next_to_each_other_count_more_than_words_that_are_apart(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "First", "--lesson", "the wick of a lantern and oil for it")
+    memctl("learn", "Second", "--lesson", "the oil for it and a lantern wick of")
+    texts = snapshot(repo).texts
+    assert numbers(texts, "lantern wick") == [2, 1]
+    assert {hit.text for hit in texts.match("wick lantern")} == {hit.text for hit in texts.match("lantern or wick")}
+
+
 def test_a_known_word_without_its_first_letter_is_no_substitute(repo: Path, memctl: Memctl) -> None:
     memctl("learn", "The old way", "--lesson", "is over")
     substitutes = snapshot(repo).texts.substitutes

@@ -1,4 +1,4 @@
-"""Collecting the input of the rules besides the Snapshot: texts in HEAD, staged files, overdue commits."""
+"""Collect what the rules need besides the Snapshot: texts in HEAD, staged files, changes whose commit is overdue."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from memctl.write import documents
 
 
 def is_touched(memory: Memory) -> bool:
-    """Return whether any file of the memory is staged, or the repository has no commit yet.
+    """Return whether any file of the memory is staged; True if the repository has no commit yet.
 
-    A commit without such files needs no check: documents that a rebase or cherry-pick left stale must not prevent it.
+    If none is staged, a commit needs no check: an error in the memory that is not part of the commit must not prevent
+    it.
     """
     return not _exists(memory, "HEAD") or bool(
         differences.changed_below(memory.repository, memory.prefix, "HEAD", staged=True)
@@ -27,7 +28,10 @@ def is_touched(memory: Memory) -> bool:
 
 
 def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str | None = None) -> CheckContext:
-    """Return the input of the rules for a snapshot of the disk, of the index if `staged`, or of the revision `at`."""
+    """Return the input of the rules for a snapshot.
+
+    The snapshot is that of the disk, of the index if `staged`, or of the revision `at`.
+    """
     after = memory.repository.resolve(at) if at else None
     before = f"{after}^" if after else "HEAD"
     changed: set[str] = set()
@@ -77,7 +81,8 @@ def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:
 def merged_commits(memory: Memory) -> list[str]:
     """Return names of the commits that are being merged into HEAD, [] if no merge is under way.
 
-    Inside a merge commit's hooks MERGE_HEAD may not exist yet; Git names the merged commit in a variable GITHEAD_….
+    While Git runs the hooks of a merge commit, the file MERGE_HEAD may not exist yet. Then the merged commit is taken
+    from an environment variable of Git's, whose name is GITHEAD_ and the commit's id.
     """
     merged = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
     return [commit for commit in ("MERGE_HEAD", *merged) if _exists(memory, commit)]

@@ -120,7 +120,7 @@ def _dangling(subject: CheckContext, mention: Mention, has_pages: bool) -> str |
 
 
 def suspects(subject: CheckContext) -> Iterator[Finding]:
-    """Report each file that has changed since a page with a reference to it was reviewed."""
+    """Report each file that has changed since a page that refers to it was reviewed."""
     for page in subject.snapshot.outline.pages:
         for drift in freshness.changed_files(subject.snapshot, page):
             line = subject.line_of(page.path, "reviewed", drift.stamped)
@@ -142,11 +142,11 @@ def globs(subject: CheckContext) -> Iterator[Finding]:
 
 
 def for_other_code(subject: CheckContext, findings: Sequence[Finding]) -> list[Finding]:
-    """Return `findings`, with one finding in place of all about missing code if the memory belongs to other code.
+    """Return the findings, with those about missing code replaced by a single one if the memory belongs to other code.
 
-    The memory seems to belong to other code, such as a copy of another project's memory, if 10 or more findings are
-    about missing code, and no code to which the memory refers exists in the repository. Otherwise `findings` is
-    returned unchanged, and also if the staged change renames some of that code.
+    It seems to belong to other code, such as a copy of another project's memory, if 10 or more findings are about
+    missing code, and nothing to which the memory refers exists in the repository. If the staged change renames some of
+    that code, the findings are returned unchanged.
     """
     missing = [finding for finding in findings if finding.code in MISSING_CODE]
     if len(missing) < _FEW or any(finding.is_demoted for finding in missing) or _has_some_code(subject):
@@ -180,7 +180,9 @@ def _rename_hint(subject: CheckContext, reference: str) -> str:
     old_names = frozenset(subject.renames)
     paths = repository_paths.resolve(old_names, path) or repository_paths.resolve(old_names, pages.code_path(path))
     new_paths = {_path_after(subject.renames, old) for old in paths}
-    return f"the staged change renames it to {new_paths.pop()}" if len(new_paths) == 1 else ""
+    if len(new_paths) != 1:
+        return ""
+    return f"the staged change renames it to {new_paths.pop()}: `memctl check --fix` writes the new path"
 
 
 def _path_after(renames: Mapping[str, str], path: str) -> str:

@@ -1,4 +1,4 @@
-"""The command `memctl check`."""
+"""The command `memctl check`: report where the memory is not consistent, and correct it with --fix."""
 
 from __future__ import annotations
 
@@ -140,17 +140,23 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
 def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
     """Correct records in one commit (with their documents), then render the documents that are still stale."""
     from memctl.cli import write_command  # loads what writes, which a check without --fix does not need
-    from memctl.record.change import WriteOptions
+    from memctl.pages.renamed_files import present_paths
+    from memctl.record.change import Change, WriteOptions
     from memctl.write import autofix, render, transaction
 
     say = output.text if style == "text" else output.note
-    mended = [finding for finding in found.findings if finding.rule.is_mended]
+    mended = [finding for finding in found.findings if finding.rule.is_mended or finding.code in autofix.RENAMED]
     in_records = [(finding.code, finding.path) for finding in mended if finding.code not in DOCUMENTS]
     if in_records:
-        result = transaction.carry_out(
-            memory, lambda _: autofix.fix(load.disk(memory), in_records), WriteOptions(dry_run=dry_run)
-        )
-        if style == "text":
+
+        def plan(_: object) -> Change:
+            snapshot = load.disk(memory)
+            return autofix.fix(snapshot, in_records, lambda missing: present_paths(memory, snapshot, missing))
+
+        result = transaction.carry_out(memory, plan, WriteOptions(dry_run=dry_run))
+        if result.change.is_empty:
+            mended = [finding for finding in mended if finding.code in DOCUMENTS]
+        elif style == "text":
             write_command.outcome(memory, result, {"as_json": False, "dry_run": dry_run})
         else:
             say(f"{'would ' if dry_run else ''}{result.change.op} {result.change.title}")
@@ -169,10 +175,10 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
 
 
 def home() -> str:
-    """Return the absolute URI of memctl's web pages, as the metadata of the installed package names it.
+    """Return the absolute URI of memctl's web pages, which SARIF reports must name.
 
-    If the metadata name none, the result is a package URL such as "pkg:pypi/memctl@1.0"
-    (https://github.com/package-url/purl-spec). SARIF needs an absolute URI, and this one promises no web page.
+    It is taken from the metadata of the installed package. If they name no web page, the result is a package URL such
+    as "pkg:pypi/memctl@1.0" (https://github.com/package-url/purl-spec).
     """
     from importlib import metadata
 

@@ -1,4 +1,4 @@
-"""The command `memctl why`."""
+"""The command `memctl why`: show what explains a file or a line: sections, pages, records and commits."""
 
 from __future__ import annotations
 

@@ -46,10 +46,10 @@ class Marker(msgspec.Struct, frozen=True):
 
 
 def markers(path: str, text: str) -> list[Marker]:
-    """Return the headings of a Markdown file or the definitions of code, in their order; at most 2,000.
+    """Return the headings of a Markdown file, or the definitions of code, in their order; at most 2,000.
 
-    Other files give none. 100,000 characters of code take 20 ms, and of Markdown 100 ms; of Markdown only the first
-    million characters and 50,000 lines are read.
+    A file of another kind has none. Only the first million characters and 50,000 lines of a Markdown file are read.
+    100,000 characters of code take 20 ms, and of Markdown 100 ms.
     """
     suffix = suffix_of(path)
     if suffix in MARKDOWN:
@@ -78,9 +78,9 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?=[\w\"'#]|\1)(?:.*\n)*?(?:\1|
 
 
 def blocks(text: str) -> Iterator[Marker]:
-    """Yield the top-level headings and the paragraphs of Markdown; a paragraph has level 0.
+    """Yield the headings and paragraphs of Markdown, except those inside of lists and quotes.
 
-    Headings and paragraphs without text are left out.
+    A paragraph has level 0. Headings and paragraphs without text are left out.
     """
     text = "\n".join(clean_newlines(text[:_LONGEST]).split("\n", _MOST_LINES)[:_MOST_LINES])
     if front_matter := _FRONT_MATTER.match(text):
@@ -135,9 +135,11 @@ class _Package(msgspec.Struct):
 def purpose(path: str, text: str) -> str:
     """Return the purpose of a file in one line of at most 120 characters, "" if the file does not say it.
 
-    It is the first sentence of a Python docstring, of the first comment (without licences and directives) or of a text,
-    the first heading of Markdown, or the description in a package's manifest. For other code it is the description of
-    the first class or function, or the names of these. Only the first 16,000 characters are read (all of package.json).
+    The purpose is taken from where files of this kind mostly state it: the first sentence of a Python docstring, of the
+    first comment (unless it is a licence or a directive for a tool) or of a text, the first heading of Markdown, or the
+    description in a package's manifest such as pyproject.toml. For other code it is the description of the first class
+    or function, or the names of the classes and functions. Only the first 16,000 characters are read (all of
+    package.json).
     """
     return plain(_find_purpose(path, text))
 
@@ -253,7 +255,8 @@ _TAG = re.compile(r"@\w+")
 def of_definition(suffix: str, lines: Sequence[str], line: int) -> str:
     """Return the first sentence of a definition's docstring or comment, "" if it has none.
 
-    `suffix` and `lines` are those of the file, and `line` is the number of the definition's first line, from 1.
+    `lines` are the lines of the file, `suffix` is the file's suffix, such as "py", and `line` is the number of the
+    definition's first line, from 1.
     """
     comment = _docstring(lines, line) if suffix in PYTHON else _comment_above(lines, line)
     return fit.first_sentence(comment)

@@ -1,4 +1,4 @@
-"""Facts about the repository's files, computed once per content and stored in the search index."""
+"""Facts about the repository's files, such as their imports; computed once per content, for the search index."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TODO = re.compile(rf"\b(?:{'|'.join(_TODO_WORDS)})\b")
 
 
 def of_content(path: str, content: bytes) -> FileFacts:
-    """Compute the facts of a file's content; the path's name and suffix say how to parse it."""
+    """Compute the facts of a file from its content; the name and suffix in its path say how to parse it."""
     if sensitive_files.is_binary(content):
         return FileFacts(len(content), refusal=sensitive_files.BINARY)
     text = clean_newlines(content.decode(errors="replace"))

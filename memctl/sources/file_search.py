@@ -21,7 +21,8 @@ from memctl.store.search_index import SearchIndex
 class FileHit(msgspec.Struct, frozen=True):
     """A file that matches a query, and its score from 0 to 1.
 
-    `reasons` are pairs of points and the reason for them; the score is the sum of the points as a share of 50.
+    `reasons` are pairs of points and the reason for them. The score is the sum of these points divided by 50, the most
+    that a file can get.
     """
 
     path: str
@@ -32,12 +33,12 @@ class FileHit(msgspec.Struct, frozen=True):
 def mentions(
     snapshot: Snapshot, sources: FileSources, query: str, now: str, likely: Collection[str], most: int = -1
 ) -> task_files.Mentions:
-    """Return the files that a query names, and the files to which records or sections matching the query refer.
+    """Return the files that a query is about, because it names them or because the memory connects them with it.
 
-    The result has one mention by the path of each file: the strongest. `now` is canonical UTC. `likely` are the paths
-    of files that match the query by their text; they decide what a very common word counts for (see
-    `task_files.mentions`). Of the files that only a section covers, `most` are returned beside the others; -1 stands
-    for all.
+    A file is connected if a record that matches the query refers to it, or a matching section covers it. The result has
+    for each file, by path, the strongest of these mentions. `now` is the current time in canonical form. `likely` are
+    files that the query is probably about, such as those whose text matches; a word that very many files have counts
+    only for these. Of the files that only a section covers, `most` are returned beside the others; -1 stands for all.
     """
     found = task_files.mentions(query, sources.contents, likely)
     asked = {*found, *likely}
@@ -49,7 +50,7 @@ def search(
 ) -> list[FileHit]:
     """Return the files that match a query, the best first; `commit` is "" for the worktree.
 
-    The score counts how well a file's text matches, and how surely the query, a record or a section points to the file.
+    The score counts how well a file's text matches, and how surely the query, a record or a section means the file.
     Recent changes and imports do not count, unlike in `memctl files --task`.
     """
 

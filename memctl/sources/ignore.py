@@ -1,4 +1,4 @@
-"""Read `.memctlignore` files: patterns as in `.gitignore` for tracked files that no model needs."""
+"""Read `.memctlignore` files: patterns as in `.gitignore`, of tracked files that no model needs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ NAME = ".memctlignore"
 def texts(files: FilesOnDisk | FilesInGit, top: Path, folders: Iterable[str]) -> dict[str, str]:
     """Return the texts of all `.memctlignore` files in some folders by path.
 
-    In the worktree, whose top is `top`, a `.memctlignore` counts even if Git ignores it. Raises MemctlError for one
-    there that is too large or not a regular file, since skipping it would let the files that it excludes into a model's
-    context.
+    In the worktree, whose folder is `top`, one counts even if Git ignores it. Raises MemctlError if one there is too
+    large or not a regular file, because without it the files that it excludes would enter a model's context.
     """
     paths = [f"{folder}/{NAME}" if folder else NAME for folder in folders]
     if isinstance(files, FilesInGit):
@@ -43,10 +42,10 @@ def texts(files: FilesOnDisk | FilesInGit, top: Path, folders: Iterable[str]) ->
 
 
 def ignored_files(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the files among `names` that `.memctlignore` files exclude, each with the path of its ignore file.
+    """Return the files among `names` that `.memctlignore` files exclude, each with the `.memctlignore` that does so.
 
-    `texts` are the texts of the ignore files by path. One that is nearer to a file overrides those in the folders
-    above, as with `.gitignore`.
+    `texts` are the texts of the `.memctlignore` files by path. The patterns in a folder override those in the folders
+    above it, as with `.gitignore`.
     """
     patterns: list[str] = []
     origins: list[str] = []

@@ -51,7 +51,7 @@ def is_parsed(suffix: str) -> bool:
 
 
 def in_piece(suffix: str, piece: ParsedCode) -> Iterator[str]:
-    """Yield the imports in one piece of parsed code."""
+    """Yield the imports in one piece of code that a parser has parsed."""
     from tree_sitter import QueryCursor
 
     nodes = QueryCursor(_query(suffix)).captures(piece.root).get("found", [])

@@ -39,9 +39,9 @@ _MIXED = re.compile(r"[a-z0-9][A-Z]|\w_\w|[A-Z]{2}[a-z]")
 
 
 class FileMention(msgspec.Struct, frozen=True):
-    """How surely a task is about a file, and the reason (`why`).
+    """How surely a task is about a file (`share`, from 0 to 1), and the reason (`why`).
 
-    `share` is from 0 to 1. A file that the task names by its path has 1.
+    A file that the task names by its path has the share 1.
     """
 
     share: float
@@ -52,10 +52,10 @@ Mentions = dict[str, FileMention]
 
 
 def mentions(task: str, contents: FileList, likely: Collection[str] = ()) -> Mentions:
-    """Return the files that a task names: by path, by a definition in them, or by words of path or description.
+    """Return the files that a task names: by path, by something that they define, or by words of their path or purpose.
 
-    `contents` are the files to look for, by path. A word that more than 5,000 files have counts only for the files
-    `likely`, and for the files that another word finds.
+    `contents` are the files to look for, by path. A word that more than 5,000 files have says little. So it counts only
+    for the files `likely`, and for the files that another word of the task finds.
     """
     result: Mentions = {}
     task = task[:_LONGEST]
@@ -72,12 +72,12 @@ def mentions(task: str, contents: FileList, likely: Collection[str] = ()) -> Men
 def from_memory(
     snapshot: Snapshot, task: str, files: FileList, now: str, asked: Collection[str] = (), most: int = -1
 ) -> Mentions:
-    """Return the files to which records or sections matching a task point, each with its mention.
+    """Return the files that records or sections about a task refer to, each with how surely it is meant.
 
-    A matching record points to the files that it refers to. A section points to the files that it covers if its title
-    has a word of the task; with `most`, that many of them are returned, the first by path, beside those in `asked`.
-    The share of a record's files grows with how well the record matches the task, and with how many of the task's
-    words it has. `now` is canonical UTC.
+    A record that matches the task refers to files by its code references. It counts more, the better it matches and the
+    more words of the task it has. A section refers to the files that it covers, if its title has a word of the task;
+    beside those in `asked` `most` of them are returned, the first by path (-1 stands for all). `now` is the current
+    time, such as "2025-11-04T14:32:00Z".
     """
     found: Mentions = {}
     wanted = _telling_words(task[:_LONGEST])
@@ -110,7 +110,7 @@ def from_memory(
 
 
 def strongest(*several: Mentions) -> Mentions:
-    """Merge mentions: returns the strongest mention of each file."""
+    """Merge several results of `mentions`: each file gets the strongest of its mentions."""
     result: Mentions = {}
     for each in several:
         for path, mention in each.items():

@@ -76,8 +76,8 @@ def counts(folder: Path) -> dict[str, tuple[int, str]]:
 def with_counts(folder: Path | None, records: list[Record]) -> list[Record]:
     """Return `records` with an `access_count` that includes the retrievals counted by the database in `folder`.
 
-    `last_accessed` of a record becomes the time of its last retrieval. The given records are not changed. If `folder`
-    is None, or the database has no counts, the records are returned as they are.
+    `last_accessed` of such a record becomes the time of its last retrieval. The given records are not changed. If
+    `folder` is None, or the database has no counts, the given records are returned.
     """
     totals = counts(folder) if folder is not None and records else {}
     if not totals:

@@ -1,6 +1,6 @@
-"""Facts computed from the repository's own files, such as token counts, stored in the cache by blob id.
+"""Facts computed from the repository's own files: those that the search index stores, and token counts in the cache.
 
-A key is a pair of the blob id and a name, which says on what else the fact depends, such as a tokenizer.
+In the cache a key is a pair of the blob id and a name, which says on what else a fact depends, such as a tokenizer.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ _MOST = 20_000  # facts that are stored; then all are made again
 class FileFacts(msgspec.Struct, frozen=True, array_like=True):
     """Facts about the content of one file.
 
-    `size` is in bytes, `kind` a kind of text of `tokens.families` such as "python". `refusal` says why the file may
-    never enter a model's context, "" if it may. `todos` counts TODO comments. `imports` have the form that
-    `imports.in_code` yields. `names` are the names that the file defines, such as classes; `words` are
-    the words of these names and of the file's purpose (`outline.purpose`). `declared` is what `manifests.declarations`
-    returns, () for a file that is no manifest.
+    - `size` is in bytes, and `kind` is the kind of text, such as "python" or "prose".
+    - `refusal` says why the file may never enter a model's context, "" if it may.
+    - `todos` counts TODO comments.
+    - `imports` are as `imports.in_code` yields them.
+    - `names` are the names that the file defines, such as classes. `words` are the words of these names and of the
+      sentence on the file's purpose.
+    - `declared` is what a manifest such as go.mod declares (`manifests.declarations`), () for any other file.
     """
 
     size: int
@@ -70,7 +72,7 @@ def recall(cache: Cache) -> dict[Key, bytes]:
 
 
 def keep(cache: Cache, facts: Mapping[Key, bytes]) -> None:
-    """Store the facts `facts`, by key, in the cache.
+    """Store facts in the cache: `facts` maps the key of each to the fact as bytes.
 
     If another process is writing, they are not stored and have to be computed again. All others are deleted when they
     are more than 20,000.

@@ -55,12 +55,18 @@ def is_moment(text: str) -> bool:
 
 
 def days_between(earlier: str, later: str) -> float:
-    """Return the days from `earlier` to `later`, two canonical times; negative if `later` comes first."""
+    """Return the number of days from the canonical time `earlier` to the canonical time `later`.
+
+    It has a fraction, and is negative if `later` comes first.
+    """
     return (_naive(later) - _naive(earlier)).total_seconds() / 86400
 
 
 def days_before(moment: str, days: float) -> str:
-    """Return the canonical time that is `days` before `moment`, or the beginning of the year 1 if it is earlier."""
+    """Return the canonical time that is `days` before `moment`.
+
+    If that would be before the year 1, the result is the beginning of the year 1.
+    """
     try:
         return shift(moment, timedelta(days=-days))
     except OverflowError:
@@ -73,7 +79,10 @@ def shift(moment: str, span: timedelta) -> str:
 
 
 def from_epoch(seconds: float) -> str:
-    """Return the canonical time of a Unix time in seconds; one after the year 9999 becomes that year's last moment."""
+    """Return the canonical time of a Unix time in seconds.
+
+    If that would be after the year 9999, the result is the last second of the year 9999.
+    """
     try:
         return _text(datetime.fromtimestamp(seconds, timezone.utc))
     except (OverflowError, ValueError, OSError):
@@ -81,7 +90,7 @@ def from_epoch(seconds: float) -> str:
 
 
 def to_epoch(moment: str) -> int:
-    """Return the Unix time of a canonical time, in seconds."""
+    """Return the Unix time, in whole seconds, of a canonical time."""
     return int(_naive(moment).replace(tzinfo=timezone.utc).timestamp())
 
 

@@ -1,8 +1,9 @@
 """How much a compressed context keeps of the original, measured by questions (rules.md#window-health).
 
-A judge, which is a model, answers each question from both contexts and says whether the answers agree; only the words
-`yes` and `no` are a verdict, not any text with these letters. Without a judge the facts of each question are searched
-in both contexts. Contexts are read whole, long ones in pieces. Without questions the score is None, not 1.0.
+A judge, which is a model, answers each question from both contexts and then says whether the answers agree. Its verdict
+must be the one word `yes` or `no`; any longer reply is no verdict. Without a judge, the facts that belong to each
+question are searched in both contexts. Long contexts are read whole, piece by piece. Without questions the score is
+None, not 1.0.
 """
 
 from __future__ import annotations
@@ -80,9 +81,9 @@ _COMPARE = (
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A question about a context, with the facts or the sentence by which its answer is recognised.
 
-    `ask` is the question itself, and `category` is what it asks about, such as "decision"; "" for none. A context
-    answers the question if it has each text of `facts` literally, and the sentence `said` at least in other words. A
-    question without facts and without such a sentence can only be judged by a model.
+    `ask` is the question itself, and `category` is what it is about, such as "decision"; "" for none. A context answers
+    the question if it contains each text of `facts` as it is, and the sentence `said` at least in other words. A
+    question that has neither `facts` nor `said` can only be judged by a model.
     """
 
     ask: str
@@ -102,10 +103,10 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class GradedQuestion(msgspec.Struct, frozen=True):
     """A question with its verdict: whether the compressed context answers it as the original does.
 
-    `kept` is the verdict. It is None, and the question does not count, if the original does not answer the question, or
-    if only a judge could tell and there is none. `note` says why the verdict is None, or why a judge decided on False.
-    `lost` has the facts and sentences that the compressed context lacks. `original` and `compressed` are the answers
-    that a judge gave from the two contexts, "" without a judge.
+    `kept` is the verdict. It is None if the original does not answer the question, or if only a judge could decide and
+    there is none; the question then does not count. `note` says why the verdict is None, or why a judge's verdict is
+    False. `lost` has the facts and sentences that the compressed context lacks. `original` and `compressed` are the
+    answers that a judge gave from the two contexts, "" without a judge.
     """
 
     question: Question
@@ -119,9 +120,10 @@ class GradedQuestion(msgspec.Struct, frozen=True):
 class Fidelity(msgspec.Struct, frozen=True):
     """How much a compressed context keeps of the original, by questions about it.
 
-    `score` is the share of the questions (0 to 1) that the compressed context answers as the original does; None if no
-    question has a verdict. `answers` has each question with its verdict. `method` is JUDGE (a model compared the
-    answers) or FACTS (the facts of the questions were searched); `calls` is how often the judge was asked.
+    `score` is the share of the questions (0 to 1) that the compressed context answers as the original does; questions
+    without a verdict do not count, and if no question has one, the score is None. `answers` has each question with its
+    verdict. `method` says whether a model compared the answers or the facts of the questions were searched; `calls` is
+    how often the model was asked.
     """
 
     score: float | None
@@ -139,8 +141,8 @@ class Contents(msgspec.Struct, frozen=True):
     """What a model reads of a file: the last context window in the file, as a session and as text.
 
     `session` has the events of this window, and `text` is all of its text. `entries` lists what a compression of the
-    text must still contain. `since` is the number of the line with the transcript's last compaction, after which the
-    window begins; 0 if the file has no compaction.
+    text must still contain. `since` is the line number of the transcript's last compaction, after which the window
+    begins; 0 if the file has no compaction.
     """
 
     session: Session
@@ -158,10 +160,10 @@ class _Uncounted:
 
 
 def read_contents(data: bytes, name: str) -> Contents:
-    """Return what a model reads of a file: a transcript, messages as JSON, or a text.
+    """Return what a model reads of a file, which may be a transcript, messages as JSON, or a text.
 
-    `data` is the content of the file, and `name` is what errors call the file. Of a transcript only the last window is
-    read. Raises MemctlError if a file of messages, or a transcript of Claude Code, is not a conversation.
+    `data` is the content of the file, and `name` is the file's name for error messages. Only the last window of a
+    transcript is read. Raises MemctlError if a file of messages, or a transcript of Claude Code, is not a conversation.
     """
     session = reader.read(data)
     if session.form not in ("Claude Code", "messages"):
@@ -185,9 +187,9 @@ def evaluate(
 ) -> Fidelity:
     """Return how much the text `compressed` keeps of the text `original`, by questions about the original.
 
-    A `judge` (a function that asks a model) is asked each question twice, once for each context, and then to compare
-    the answers. A context longer than `piece` characters is given to it in pieces, each a further call. Credentials are
-    redacted before anything is sent. Without a judge the facts of the questions are searched in both contexts.
+    `judge` is a function that asks a model. It answers each question twice, once from each text, and then compares the
+    two answers. A text longer than `piece` characters is given to it in pieces, with a call for each. Credentials are
+    redacted before anything is sent. Without a judge, the facts of the questions are searched in both texts.
     """
     argument_checks.texts(original=original, compressed=compressed)
     if judge is None:
@@ -200,9 +202,10 @@ def evaluate(
 
 
 def judge_by(provider: Answering) -> Ask:
-    """Return a judge for `evaluate` that asks `provider`.
+    """Return a function that asks a model, made from a provider, for the argument `judge` of `evaluate`.
 
-    A provider takes one text, so the judge's system prompt and prompt are joined, with an empty line between them.
+    A judge gets two texts, a system prompt and a prompt, but a provider takes one; so the two are joined, with an empty
+    line between them.
     """
     return lambda system, prompt: provider.answer(f"{system}\n\n{prompt}")
 
@@ -329,10 +332,11 @@ def _pieces(text: str, longest: int) -> Iterator[str]:
 
 
 def parse_questions(text: str, name: str) -> list[Question]:
-    """Return the questions in the YAML text of a file: a list `questions`, of texts or of mappings.
+    """Return the questions in a YAML file, which has a list `questions`; `text` is the file's content.
 
-    The keys of a mapping are the fields of Question: `ask`, `category`, `facts` and `said`. `name` is the file's name.
-    Raises MemctlError that names the file, and the line or the number of the question.
+    Each entry of the list is a question as a text, or a mapping with the fields of Question: `ask`, `category`, `facts`
+    and `said`. `name` is the file's name. Raises a MemctlError that names the file, and the line or the number of the
+    question.
     """
     values = read_yaml(text, name, "the file must have a list `questions`, and nothing else")
     given = values.pop("questions", None)
@@ -361,10 +365,10 @@ def _question(given: object, name: str) -> Question:
 def generate_questions(session: Session) -> list[Question]:
     """Return questions about what a compression of a session must not lose.
 
-    Each question is about one thing in the session, such as a decision, an error or a path; of each kind of thing at
-    most the last ten are asked for. There is no question about a fact that was put together from several places of the
-    session, because no single text has this fact. The events of sub-agents are left out, because each sub-agent has its
-    own window. In a plain text nobody knows who speaks, so all of the text counts as the user's words.
+    Each question is about one thing in the session, such as a decision, an error or a path. Of each kind of thing, at
+    most the last ten are asked about. There is no question about a thing whose words are not together in any one text
+    of the session. The events of sub-agents are left out, because each sub-agent has its own window. In a plain text it
+    is not known who speaks, so all of it counts as the user's words.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
@@ -395,10 +399,10 @@ def _can_tell(question: Question) -> bool:
 
 
 def terms(sentence: str) -> set[str]:
-    """Return the words of a sentence that distinguish it from others, in lower case.
+    """Return the words of a sentence that distinguish it from other sentences, in lower case.
 
-    Left out are common words such as `the`, words such as `decided` and `use`, and words of up to two letters; numbers
-    are not left out.
+    Common words such as `the`, words such as `decided` and `use`, and words of one or two letters are left out. Numbers
+    are kept.
     """
     words = (word.lower() for word in _WORD.findall(sentence))
     ignored = STOP_WORDS | _SAYING

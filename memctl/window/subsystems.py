@@ -1,4 +1,4 @@
-"""Builds the subsystems of a window's manager from its settings."""
+"""Makes the parts of a window's manager, such as its pressure monitor, from the settings."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ Given = str | PathLike[str] | Mapping[str, Any] | None
 
 
 def clock() -> str:
-    """Return the time now in UTC, such as `2025-11-04T09:00:00Z`."""
+    """Return the present time in UTC, such as `2025-11-04T09:00:00Z`."""
     return timestamps.from_epoch(int(time.time()))
 
 
 def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -> TokenCounter:
-    """Return a token counter: `given` itself, or the counter of the model that it names.
+    """Return a counter of tokens: `given` itself, or the counter for the model with the name `given`.
 
-    None stands for the model that the memory's settings name, or without a memory for Claude models. Raises MemctlError
-    for an unknown model, and for an object without a method `tokens`.
+    None for `given` stands for the model in the memory's settings, or without a memory for Claude models. Raises
+    MemctlError for an unknown model, and for an object that can't count tokens.
     """
     if given is not None and not isinstance(given, str):
         argument_checks.instance(given, TokenCounter, "counter", "the name of a model, or has a method `tokens`")
@@ -63,9 +63,9 @@ def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -
 
 
 def keep_rules(config: WindowConfig) -> Keep | None:
-    """Return which blocks must stay by the settings; None if the settings name none.
+    """Return the rules on which blocks must stay in the window, from the settings; None if there are none.
 
-    The settings are `protected_types`, `exclude_tools` and `keep_last`. The system prompt stays in any case.
+    The settings are `protected_types`, `exclude_tools` and `keep_last`. The system prompt stays without a rule.
     """
     given = config.eviction
     types = frozenset(given.protected_types) - {ContentType.SYSTEM_PROMPT}
@@ -74,13 +74,13 @@ def keep_rules(config: WindowConfig) -> Keep | None:
 
 
 def monitor(config: WindowConfig) -> ContextPressureMonitor:
-    """Return the pressure monitor that the settings describe."""
+    """Return the pressure monitor for a window's manager, made from the settings."""
     given, size = config.pressure, config.max_context_tokens
     return ContextPressureMonitor(size, given.velocity_window, given.thresholds, usual_growth=given.usual_growth)
 
 
 def eviction(config: WindowConfig, counter: TokenCounter, embed: Embed | None = None) -> EvictionEngine:
-    """Return the eviction engine that the settings describe.
+    """Return the eviction engine for a window's manager, made from the settings.
 
     `embed` is a function that returns the vectors of texts, which the policy `semantic_merge` compares.
     """
@@ -97,10 +97,10 @@ def compression(
     notes: Notes | None = None,
     dispatcher: Dispatcher | None = None,
 ) -> CompressionEngine:
-    """Return the compression engine that the settings describe.
+    """Return the compression engine for a window's manager, made from the settings.
 
-    `provider` is a language model; without one the engine works by rules alone. `notes` are the agent's notes, and
-    `dispatcher` starts sub-agents.
+    `provider` is a language model; without it the engine works by rules alone. `notes` are the agent's notes, and
+    `dispatcher` is a function that starts sub-agents.
     """
     given = config.compression
     engine = CompressionEngine(
@@ -115,11 +115,11 @@ def compression(
 
 
 def budget(config: WindowConfig) -> TokenBudgetManager:
-    """Return the budget manager that the settings describe.
+    """Return the budget manager for a window's manager, made from the settings.
 
-    Tokens are refused only if the whole window has no room for them; a component that exceeds its own limit only warns.
-    If components refused tokens (see rules.md#window-budget), tools' results beyond their 12 % would be summed up
-    before the model reads them, even in an empty window. Raises MemctlError for a window that is too small.
+    It refuses tokens only if the whole window has no room for them; a component that exceeds its own limit only warns.
+    If components refused tokens, tools' results beyond their share of 12 % would be summed up before the model reads
+    them, even in an empty window (rules.md#window-budget). Raises MemctlError for a window that is too small.
     """
     given, size = config.budget, config.max_context_tokens
     how: dict[str, Any] = {"soft_limit_pct": given.soft_limit_pct, "enforce_components": False}
@@ -130,16 +130,19 @@ def budget(config: WindowConfig) -> TokenBudgetManager:
 
 
 def health(config: WindowConfig, now: Callable[[], str] = clock) -> ContextHealthMonitor:
-    """Return the health monitor that the settings describe; `now` returns the time for its snapshots."""
+    """Return the health monitor for a window's manager, made from the settings.
+
+    `now` returns the present time, for the monitor's snapshots.
+    """
     given = config.health_monitoring
     return ContextHealthMonitor(now=now, thresholds=given.alerts, metrics=given.metrics)
 
 
 def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
-    """Return the settings in `given`: the path of a YAML file, or a mapping.
+    """Return a window's settings from `given`, which is the path of a YAML file, or a mapping.
 
-    None stands for `window:` in the config.yaml of `memory`, or without a memory for the defaults. Raises MemctlError
-    for a file that can't be read, and for wrong settings.
+    None stands for the key `window` in the config.yaml of `memory`, or without a memory for the defaults. Raises
+    MemctlError for a file that can't be read, and for wrong settings.
     """
     if isinstance(given, Mapping):
         return configuration.from_values(given, "the settings given")
@@ -165,13 +168,16 @@ def parts(
     now: Callable[[], str] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the arguments of a ContextWindowManager by name, made from settings.
+    """Return the arguments with which to make a ContextWindowManager, by name, from settings.
 
-    `given` are the settings, as for `settings`. Arguments in `more` are passed on, and replace those made from
-    settings. With a memory, the result has a `state_manager` and a log of decisions. Files that the settings name are
-    in `folder`. If it is None, they are in the memory's project, or without a memory beside the file of the settings.
-    `now` returns the time. The key `unused` has a line for each setting or argument that has no effect. Raises
-    MemctlError for wrong settings, and for a file that the settings name if there is no folder to put it into.
+    `given` are the settings: the path of a YAML file, a mapping, or None for those of `memory`. `counter` counts
+    tokens, `provider` is a language model, `dispatcher` is a function that starts sub-agents, and `now` returns the
+    present time. With a memory, the state of the task is stored in its checkpoints, and decisions in a log in its Git
+    directory. Arguments in `more` are passed on, and replace those made from settings.
+
+    Files that the settings name are in `folder`. If that is None, they are in the memory's project, or without a memory
+    in the folder of the settings' file. The key `unused` of the result has a line for each setting or argument that has
+    no effect. Raises MemctlError for wrong settings, and if the settings name a file but there is no folder for it.
     """
     config = settings(given, memory)
     now = now or ((lambda: memory.now) if memory is not None else clock)

@@ -1,6 +1,6 @@
-"""Write packs as an XML message, or as an XML event from one agent to another (rules.md#formats).
+"""Write packs as an XML message, or as an XML event that one agent sends to another (rules.md#formats).
 
-A serializer escapes all text; characters that XML 1.0 does not allow are replaced.
+All text is escaped, and characters that XML 1.0 does not allow are replaced.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def xml_pack(contents: Contents) -> str:
 
 
 def event_pack(contents: Contents) -> str:
-    """Return a whole pack as an XML event between agents.
+    """Return a whole pack as an XML event that one agent sends to another.
 
-    The element `meta` has the event's id, its time and the agents; `state` has the pack's content, and
-    `context_metrics` sizes in tokens.
+    Its element `meta` has the event's id, its time and the agents, `state` has the pack's content, and
+    `context_metrics` has sizes in tokens.
     """
     inside = _blocks(contents)
     state = ["<state>", *inside, "</state>"]

@@ -1,9 +1,11 @@
-"""The digest that a compaction puts in the place of the beginning of a conversation, in sections.
+"""The digest: a summary in sections that a compaction puts in the place of the beginning of a conversation.
 
-It has the state of the task as checkpoints have it, statements under labels, and findings
-(rules.md#window-compression), all in the words of the conversation. A later digest continues an earlier one as
-summaries of sessions do (rules.md#session-summary): decisions and what the user said are appended, files are merged by
-path, next steps are replaced, and an error stays until its step succeeds.
+A digest has the state of the task as checkpoints have it, statements under labels, and findings
+(rules.md#window-compression), all in the words of the conversation.
+
+If a conversation is compacted again, the new digest continues the old one (rules.md#session-summary). New decisions and
+messages of the user are added to the old ones; of two entries for the same file the newer counts; new next steps
+replace the old ones. An error stays in the digest until the command that failed succeeds.
 """
 
 from __future__ import annotations
@@ -43,9 +45,10 @@ _FIELD_OF = {
 
 
 class Digest(msgspec.Struct, frozen=True):
-    """The digest of a conversation: the state of its task, its statements under labels, and its findings.
+    """The digest (a summary) of a conversation: the state of its task, statements under labels, and findings.
 
-    `stated` and `findings` have one text each, oldest first, such as `Rationale: payments need transactions`.
+    `stated` has one text for each statement, such as `Rationale: payments need transactions`, and `findings` one for
+    each finding, both oldest first.
     """
 
     state: TaskState = TaskState()
@@ -53,7 +56,11 @@ class Digest(msgspec.Struct, frozen=True):
     findings: tuple[str, ...] = ()
 
     def text(self, findings: int | None = None) -> str:
-        """Return the digest as text in sections, with only the last `findings` findings; None for all of them."""
+        """Return the digest as text in sections.
+
+        `findings` is how many findings the text has at most, the last ones; None stands for all. Fewer findings make
+        the text shorter.
+        """
         state, found = self.state, self.findings if findings is None else self.findings[len(self.findings) - findings :]
         steps = [f"[{'x' if one.status == DONE else ' '}] {one.text} ({one.status_text})" for one in state.steps]
         files = state.files[::-1]
@@ -71,9 +78,9 @@ class Digest(msgspec.Struct, frozen=True):
         return "\n\n".join([events.HEAD, *parts])
 
     def with_missing(self, wanted: Iterable[Essential]) -> Digest:
-        """Return the digest with those of the `wanted` things added that its text lacks.
+        """Return the digest, completed by each thing in `wanted` that the digest's text lacks.
 
-        Each thing is added to the section for its kind, such as errors; a thing whose kind has no section is left out.
+        Each thing is added to the section for its kind, such as errors. A thing whose kind has no section is left out.
         """
         more: dict[str, tuple[str, ...]] = {}
         files, stated = self.state.files, self.stated
@@ -91,7 +98,10 @@ class Digest(msgspec.Struct, frozen=True):
 
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
-    """Return the digest of blocks; if a block is the digest of an earlier compaction, the new digest continues it."""
+    """Return the digest of the blocks (pieces) of a conversation.
+
+    If one of the blocks is the digest of an earlier compaction, the new digest continues it.
+    """
     before = next((_of_text(block.content) for block in events.digests(blocks)), Digest())
     happened, part = events.part_of([event for event in events.events_of(blocks) if event.kind != DIGEST])
     task = next((event for event in part.events if event.kind == PROMPT), Event(PROMPT))

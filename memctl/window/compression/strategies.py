@@ -1,8 +1,9 @@
 """The strategies that make a conversation smaller: results are summed up, turns shortened, the beginning compacted.
 
-Sizes and ages are from rules.md#window-compression. Whatever must survive stays in the shorter text; a block that would
-not shrink by 10 % is left as it is. In a compaction a digest, made by rules or by a model, replaces the beginning; the
-system prompt, the original task, the user's current message and marked blocks stay word for word.
+Sizes and ages are from rules.md#window-compression. Things that must survive, such as decisions and errors, stay in the
+shorter text; a block that would not shrink by 10 % is left as it is. In a compaction a digest, made by rules or by a
+model, replaces the beginning. The system prompt, the original task, the user's current message and blocks with
+`do_not_evict` stay word for word.
 """
 
 from __future__ import annotations
@@ -73,9 +74,10 @@ def summarize_results(
     free: int | None = None,
     is_unread: bool = False,
 ) -> CompressionStep:
-    """Sum up results of more than `threshold` tokens, largest first, until `free` tokens are saved; with None all.
+    """Sum up tools' results of more than `threshold` tokens, the largest first, until `free` tokens are saved.
 
-    By default these are results that the model has read; with `is_unread` those that it has not read yet.
+    With None for `free`, all of them are summed up. Only results that the model has read already are summed up, or with
+    `is_unread` only those that it has not read yet. Without a `model` the summaries are made by rules.
     """
     turn = conversation.current_turn
     large = [
@@ -101,11 +103,12 @@ def progressive(
     earlier: Sequence[Essential] = (),
     free: int | None = None,
 ) -> CompressionStep:
-    """Shorten answers and results of tools, oldest first, until `free` tokens are saved; None shortens all.
+    """Shorten answers of the model and results of tools, the oldest first, until `free` tokens are saved.
 
-    The age of a block is the number of turns since it was created. A block keeps all of its tokens up to an age of 1
-    turn, 30 % up to 5 turns, 5 % up to 20 turns, and 1 % beyond (LEVELS). `earlier` lists the things that an earlier
-    compression had to keep; this one must keep them, too.
+    With None for `free`, all of them are shortened. How much stays of a text depends on its age, which is the number of
+    turns since it came into the window: all of it up to an age of 1 turn, 30 % of its tokens up to 5 turns, 5 % up to
+    20 turns, and 1 % beyond. `earlier` lists the things that an earlier compression had to keep, such as decisions;
+    this one must keep them, too. Without a `model` the texts are shortened by rules.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     answers = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
@@ -132,11 +135,12 @@ def checked_step(
     blocks: Iterable[str],
     **more: Any,
 ) -> CompressionStep:
-    """Return the step from one conversation to a shorter one, refused if it loses something or saves too little.
+    """Return the step from a conversation `before` to a shorter one `after`, if it loses nothing and saves enough.
 
-    Nothing of `wanted` may be lost. `touched` is the number of tokens that the step worked on, of which at least 10 %
-    have to be saved. `text` is the shorter text, `blocks` are the ids of the blocks that it was made from, and `more`
-    are further fields of the result. A refused step has the conversation `before`, and `lost` in its metadata.
+    None of the things in `wanted` may be lost, and at least 10 % of `touched` must be saved, which is the number of
+    tokens that the step worked on. Otherwise the step is refused: it then has the conversation `before`, the reason,
+    and the lost things in its metadata. `text` is the shorter text, `blocks` are the ids of the blocks from which it
+    was made, and `more` are further fields of the result.
     """
     lost, saved = essentials.missing(wanted, after.blocks), before.tokens - after.tokens
     more["fidelity_score"] = round(1 - len(lost) / len(wanted), 3) if wanted else None
@@ -310,13 +314,15 @@ def compact(
     earlier: Sequence[Essential] = (),
     target: int | None = None,
 ) -> CompressionStep:
-    """Replace all turns but the last few by a digest.
+    """Replace the beginning of a conversation by a digest, which is a summary in sections; the last turns stay.
 
-    At least the last `kept_turns` turns stay. With a `target`, more turns stay if the conversation then still has at
-    most `target` tokens. A model `by` is asked once for the digest; rules make the digest if the model's text is
-    refused, or without a model. `earlier` lists the things that an earlier compression had to keep; this one must keep
-    them, too. The step is refused if it loses something or saves less than 10 %: then its conversation is unchanged,
-    and its result has the reason.
+    At least the last `kept_turns` turns stay. If there is a `target`, more turns stay, as long as the conversation then
+    has at most `target` tokens. A model `by` is asked once for the digest; rules make the digest if there is no model,
+    or if the model's text is refused.
+
+    `earlier` lists the things that an earlier compression had to keep, such as decisions; this one must keep them, too.
+    If the digest loses such a thing or saves less than 10 %, the compaction is refused: the conversation stays
+    unchanged, and the result has the reason.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     by_rules = partial(_by_rules, conversation, counter, wanted)

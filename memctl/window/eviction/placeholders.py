@@ -6,9 +6,10 @@ For example (rules.md#window-eviction):
     Finding: 9 files name retry in src/payment/.
     Full result in result-12.txt if needed.]
 
-A placeholder has at most 50 tokens, and fewer than the block. For a large result an outline of a few percent of its
-tokens is added: lines with errors, definitions and places, so that the agent finds a part again by its line and need
-not read the whole. A placeholder of a result stays a result.
+A placeholder has at most 50 tokens, and fewer than the block. The placeholder of a large result also has an outline, of
+a few percent of the result's tokens: its lines with errors, definitions and places. With these the agent finds a part
+of the result again by its line number, and need not read the whole. In the conversation the placeholder of a tool's
+result is still the result of that call.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ _WRITES = re.compile(r"write|edit|replace|create|insert|patch|save|update|append
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """The input of a placeholder: the block that is evicted, its call if it is a result, and where else its content is.
+    """What a placeholder is made from: the evicted block, its call if it is a result, and where else its content is.
 
-    `kept_at` is the place where the host keeps the content, "" for none. `same_as` is a text that names a newer block
-    with nearly the same content, and says what only this block has; "" for none.
+    `kept_at` is the place where the host keeps the content, "" for none. If a newer block has nearly the same content,
+    `same_as` is a text that names this newer block and says what only the evicted block has; otherwise it is "".
     """
 
     block: ContentBlock
@@ -53,18 +54,20 @@ class Evicted(msgspec.Struct, frozen=True):
 
 
 def is_placeholder(block: ContentBlock, most: int) -> bool:
-    """Return whether a block is a placeholder, by its form and by its size of at most `most` tokens.
+    """Return whether a block is a placeholder, and thus was evicted before.
 
-    The size counts because any text may have the form.
+    It is one if it has the form of a placeholder, and at most `most` tokens: a longer text with this form may be
+    anything.
     """
     text = block.content
     return text.startswith(EVICTED) and text.endswith("]") and text.count("]") == 1 and block.token_count <= most
 
 
 def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_share: float = 0.0) -> str | None:
-    """Return the placeholder of a block, of at most `most` tokens and fewer than the block; None if none is so short.
+    """Return the placeholder of an evicted block, with fewer tokens than the block; None if it can't be short enough.
 
-    The placeholder of a large result is followed by an outline, of at most `outline_share` of the block's tokens.
+    `most` is the largest number of tokens that it may have. `outline_share` is for large results of tools: their
+    placeholders also have an outline, of at most this fraction of the result's tokens.
     """
     text = _plain_placeholder(evicted, most, counter)
     if text is None or evicted.same_as or not outline_share:
@@ -79,7 +82,10 @@ def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_shar
 
 
 def outline(evicted: Evicted) -> list[str]:
-    """Return the lines of a result for its outline: errors first, then definitions, keys and places."""
+    """Return the lines of a tool's result that its outline may have, the most useful first: those with errors.
+
+    Definitions, keys and places follow.
+    """
     block, call = evicted.block, evicted.call
     tool, arguments = (call.tool_name, call.arguments) if call else (block.tool_name, {})
     if block.content.startswith(SUMMED_UP):
@@ -92,11 +98,11 @@ def outline(evicted: Evicted) -> list[str]:
 def merge_line(
     group: Sequence[ContentBlock], call: ContentBlock | None, most: int, counter: TokenCounter, answer: str = ""
 ) -> str | None:
-    """Return one line for several similar blocks, of at most `most` tokens; None if no line is that short.
+    """Return one line of at most `most` tokens that replaces several similar blocks; None if it can't be that short.
 
-    The line says how many blocks there are. Then follows the model's `answer`, a summary of the blocks; without an
-    answer the line says how often each content occurs and what the last block says. `call` is the call of a tool whose
-    result is the last block.
+    The line begins with the number of blocks. Then follows `answer`, a model's summary of the blocks. If it is "", the
+    line instead says how often each content occurs, and what the last block says. `call` is the call of the tool if the
+    last block is its result, else None.
     """
     last = group[-1]
     own = key_line(last.content)
@@ -132,7 +138,10 @@ def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> st
 
 
 def shorten_arguments(call: ContentBlock, counter: TokenCounter) -> str | None:
-    """Return the arguments of a call of a tool as JSON without their long texts; None if that saves nothing."""
+    """Return the arguments of a tool's call as JSON, with each long text in them replaced by its length.
+
+    The result is None if that saves no tokens.
+    """
     given = call.arguments
     if not given:
         return None

@@ -1,13 +1,14 @@
-"""How blocks relate: references from later blocks to earlier ones, and blocks that are alike.
+"""How blocks relate: references from later blocks to earlier blocks, and blocks that are similar.
 
-What the model or the user says, and the arguments of calls, may name something in an earlier block: a path (also its
-last two parts, or a file name with a suffix), an identifier (`snake_case`, `camelCase`, `dotted.name`), or the id of a
-call, a record or a commit. The reference is to the latest block that has the name, such as the newest reading of a
-file. A name with a folder does not refer to a file of that name elsewhere. References in plain words ("as said above")
-are not found.
+What the model or the user says, and the arguments of calls, may name something in an earlier block. Such a name is a
+path (or its last two parts, or a file name with a suffix), an identifier (`snake_case`, `camelCase`, `dotted.name`), or
+the id of a call, a record or a commit. The reference is to the latest block that has the name, such as the one that
+read a file last. A path with a folder does not refer to a file of the same name in another folder. References in plain
+words ("as said above") are not found.
 
-Two blocks are compared by the cosine of their embeddings if there are any, else by their word shingles, which are runs
-of three words (rules.md#window-eviction). Numbers count as words: tables of different figures are no duplicates.
+Two blocks are compared by the cosine of their embeddings. Without embeddings they are compared by their word shingles,
+which are runs of three words (rules.md#window-eviction). Numbers count as words, so that tables with different numbers
+do not pass for duplicates.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ Embed = Callable[[Sequence[str]], Any]  # texts -> a matrix with a row for each,
 
 
 class TextCache(Generic[T]):
-    """A function of a text whose results are cached, since the texts of a window are looked at again in each turn."""
+    """A function of a text, with a cache of its results.
+
+    A window has nearly the same texts in each turn, so most results are found in the cache.
+    """
 
     def __init__(self, function: Callable[[str], T]) -> None:
         self._function = function
@@ -48,15 +52,20 @@ class TextCache(Generic[T]):
         return found
 
     def keep(self, texts: Collection[str]) -> None:
-        """Drop the cached results of texts that are not in `texts`, once the cache has more than twice as many."""
+        """Drop the cached results of texts that are not in `texts`.
+
+        Nothing is dropped until the cache has more than twice as many results as there are `texts`, so that it is not
+        searched in each turn.
+        """
         if len(self._known) > 2 * len(texts):
             self._known = {text: self._known[text] for text in texts if text in self._known}
 
 
 class Similar(msgspec.Struct, frozen=True):
-    """The newer block to which a block is similar, with the similarity.
+    """The most similar newer block of a block, where blocks are pieces of a conversation such as tools' results.
 
-    `to` is the id of the newer block, `share` the similarity from 0 to 1, and `by` its measure: EMBEDDINGS or SHINGLES.
+    `to` is the id of that newer block, and `share` is the similarity from 0 to 1. `by` says how it was measured:
+    "embeddings" or "word shingles" (runs of three words).
     """
 
     to: str
@@ -69,10 +78,11 @@ def similar(
     runs: Callable[[str], frozenset[int]] = shingles,
     embed: Embed | None = None,
 ) -> dict[str, Similar]:
-    """Return a mapping from the id of a block to the newer block of its type that is most similar to it.
+    """Find for each block the newer block of the same type that is most similar to it.
 
-    A block without a similar newer block is missing. `runs` returns the shingles of a text; `embed` returns the vectors
-    of those texts for which the host gave none.
+    The result maps the id of a block to that newer block. A block to which no newer block is similar is missing. `runs`
+    returns the runs of words of a text, as hashes. `embed` returns the vectors of texts; it is used for blocks that
+    have no `embedding`.
     """
     found: dict[str, Similar] = {}
     by_type: dict[ContentType, list[ContentBlock]] = {}
@@ -138,11 +148,11 @@ def groups(
     calls: Mapping[str, str],
     may_go: Callable[[ContentBlock], bool],
 ) -> list[tuple[ContentBlock, ...]]:
-    """Return groups of at least three blocks that one line can replace; the blocks of a group are in their order.
+    """Return groups of at least three blocks each; one new line of text can replace all blocks of a group.
 
-    The blocks of a group are similar, or they are polls: results of equal calls that differ in their numbers. `similar`
-    maps the id of a block to the newer block to which it is similar. `calls` maps the id of a result to the text of its
-    call. `may_go` says whether a block may be in a group.
+    The blocks of a group are similar, or they are results of the same call, made repeatedly, that differ only in
+    numbers. `similar` maps the id of a block to the newer block to which it is similar. `calls` maps the id of a result
+    to the text of its call. `may_go` says whether a block may be in a group. The blocks of a group are in their order.
     """
     group = {block.block_id: block.block_id for block in blocks}
 
@@ -185,10 +195,10 @@ _Latest = dict[tuple[bool, str], int]
 
 
 class BlockReference(msgspec.Struct, frozen=True):
-    """A reference from a later block to an earlier block.
+    """A reference from a later block to an earlier block, where blocks are pieces of a conversation such as messages.
 
-    `by` is the index of the later block and `meant` the index of the earlier block. `names` are the names, such as
-    paths, that both blocks have.
+    `by` is the index of the later block, and `meant` the index of the earlier one. `names` are the names, such as
+    paths, that make the reference: both blocks have them.
     """
 
     by: int
@@ -197,7 +207,7 @@ class BlockReference(msgspec.Struct, frozen=True):
 
 
 def names_in(text: str) -> set[str]:
-    """Return the names in a text that may refer to another block: paths, identifiers and ids."""
+    """Return the names in a text by which it may refer to another block: paths, identifiers and ids."""
     found: set[str] = set()
     for word in _NAME.findall(text):
         name = word.rstrip(".:-/\\")
@@ -216,10 +226,10 @@ def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -
 
     - `metadata["reference_count"]` is the number of turns that refer to the block.
     - The field `last_referenced_turn` is the last of these turns.
-    - `metadata["newest_share"]` is the fraction of the block's names that no newer block has; a block without names
-      lacks it. Names that are in many blocks count as names that a newer block has.
+    - `metadata["newest_share"]` is the fraction of the names in the block, such as paths, that no newer block has. A
+      name that very many blocks have is treated as if a newer block had it. A block without names has no such value.
 
-    Higher values that the host gave for the first two stay. `names` returns the names in a text.
+    If the host gave a block higher values of the first two, these stay. `names` returns the names in a text.
     """
     turns: dict[int, set[int]] = {}
     found, latest = _names(blocks, names), _Latest()
@@ -239,7 +249,7 @@ def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -
 
 
 def pairs(blocks: Sequence[ContentBlock]) -> Iterator[BlockReference]:
-    """Return an iterator of the references to blocks of earlier turns, in the order of the later blocks."""
+    """Yield the references between blocks of different turns, in the order of the blocks that refer."""
     return _pairs(blocks, _names(blocks, names_in), _Latest())
 
 

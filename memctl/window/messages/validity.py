@@ -1,4 +1,4 @@
-"""Finds what is wrong with messages, so that the interface of a model would refuse them."""
+"""Finds faults in messages for which the interface of a model would refuse them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from memctl.transcript.messages import (
 
 
 def validate(given: Any) -> list[str]:
-    """Return what is wrong with messages, a sentence for each fault; [] if they can be sent.
+    """Return the faults of messages, a sentence for each; [] if they can be sent to a model.
 
-    `given` is a list of messages or the body of a request. Raises MemctlError for what is no conversation.
+    `given` is a list of messages or the body of a request. Raises MemctlError if it is neither.
 
-    Each call of a tool needs a result after it, and each result a call before it. In Anthropic's interface the result
-    must be in the next message, in OpenAI's chat before any message that is no result, and in OpenAI's responses
-    anywhere later. Ids are unique. No message and no text is empty. In Anthropic's shape the first message is the
-    user's, and roles alternate: Anthropic joins messages of one role, but other providers of the same models refuse
-    them.
+    Each call of a tool needs a result after it, and each result needs a call before it. In Anthropic's interface the
+    result must be in the next message; in OpenAI's chat it must come before any message that is no result; in OpenAI's
+    responses it may come anywhere later. Ids are unique. No message and no text is empty. In Anthropic's shape the
+    first message is the user's, and roles alternate: Anthropic itself accepts two messages of one role in a row, but
+    other providers of its models do not.
     """
     messages = messages_of(given)
     found = [(message, elements_at(index, message)) for index, message in enumerate(messages)]

@@ -1,11 +1,11 @@
 """Splits a text into blocks by its format: JSON and messages, XML, YAML, the lines of a short pack, Markdown.
 
-A boundary is what a reader sees as one: a heading, an empty line, a fence, a rule, an element, a key, a message. The
-format is found from the text; a text of no other format is read as Markdown.
+A block ends where a reader sees a boundary: a heading, an empty line, a fence, a ruled line, an element, a key, a
+message. The format is recognised from the text; a text in no other format is read as Markdown.
 
-XML, YAML and the lines of a pack in memctl's short form (they begin with MEMORY) become a tree, by elements or by
-indentation. Each leaf is a block; neighbouring short leaves of one parent are one block together. A leaf of several
-paragraphs is split like Markdown.
+XML and YAML become a tree of elements or keys; so do the lines of a pack in memctl's short form, which begins with
+MEMORY, by their indentation. An element or key without others in it becomes a block, but neighbouring short ones are
+joined to one block. A long one of several paragraphs is split like Markdown.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ _JSON_DEPTH = 20  # of values that are written out; deeper ones stay JSON
 
 
 def take_apart(text: str, name: str, count: CountTokens) -> ParsedText:
-    """Split a text into blocks by its format and count their tokens; `name` is what errors call the text.
+    """Split a text into blocks by its format and count their tokens; `name` is the text's name for error messages.
 
-    Raises MemctlError for binary data, for more than 60,000 parts, and for XML with a DOCTYPE, whose entities could be
-    made to grow without end.
+    Raises MemctlError for binary data, for more than 60,000 parts (blocks, elements and keys), and for XML with a
+    DOCTYPE, whose entities could make a short text huge.
     """
     if "\0" in text[:8_000]:
         raise MemctlError(f"{name} is not text")
@@ -118,9 +118,11 @@ def _is_margin(text: str) -> bool:
 
 
 class Node:
-    """A node of the tree that a text in XML, YAML or memctl's lines becomes.
+    """A node of the tree that is made of a structured text: of XML, YAML, or the short format of packs.
 
-    It has a title, attributes and children. `text` and `source` are the node's own, without those of the children.
+    It has a title, attributes and children. `source` is the part of the structured text that is the node's own, without
+    that of its children; `text` is what it says, without markup. `line` and `end` are the numbers of its first and last
+    line.
     """
 
     __slots__ = ("attributes", "children", "end", "line", "source", "text", "title")
@@ -131,12 +133,12 @@ class Node:
         self.children: list[Node] = []
 
     def says(self, separator: str = "\n") -> str:
-        """Return the attributes and the own text of the node, joined by the separator."""
+        """Return the node's attributes and its own text as one text, with the separator between them."""
         return separator.join(part for part in (self.attributes, self.text.strip()) if part)
 
     @property
     def is_short_leaf(self) -> bool:
-        """Whether the node has no children, and its text is at most one line of at most 20 words."""
+        """Whether the node has no children, and a text of at most one line and 20 words."""
         text = "" if self.children else self.text.strip()
         return not self.children and "\n" not in text and len(plain_words(text)) <= _SHORT
 

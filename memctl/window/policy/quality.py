@@ -1,8 +1,8 @@
 """The quality of a context: metrics with targets, triggers for a compression, and advice by line (rules.md#quality).
 
-A metric that is a share is a share of the tokens of all blocks. There are two exceptions: density is a share of the
-tokens of the whole text, and flow is a share of the tokens of the blocks with text. Health does not count markup as
-useless: else a text that just meets the target of density, 75 %, could not meet the target of health, 80 %.
+Most metrics are shares of the tokens of all blocks. There are two exceptions: density is a share of the tokens of the
+whole text, and flow is a share of the tokens of the blocks with text. Health does not count markup as useless:
+otherwise a text that just meets the target of density, 75 %, could not meet the target of health, 80 %.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ SHORT, MEDIUM = 500, 2_000  # tokens of a context; rules.md#quality
 
 
 class QualityMetric(msgspec.Struct, frozen=True):
-    """A metric of a context: its value, its target as a number (`target`) and as text (`wanted`), and its method.
+    """One metric of a context's quality: its value, its target, and whether the value meets the target.
 
-    `how` says how the metric is measured. `is_met` says whether the value meets the target. `is_met` and `value` are
-    None if the metric was not measured.
+    `target` is the target as a number, and `wanted` is the same as text, such as "> 80 %". `how` says how the metric is
+    measured. `value` and `is_met` are None if the metric was not measured.
     """
 
     name: str
@@ -48,14 +48,17 @@ class QualityMetric(msgspec.Struct, frozen=True):
 
 
 def tolerance(tokens: int) -> float:
-    """Return the largest fraction of irrelevant content that a context of `tokens` tokens may have."""
+    """Return the largest fraction of irrelevant content that is acceptable in a context of `tokens` tokens.
+
+    It is 20 % below 500 tokens, 30 % up to 2,000, and 40 % above.
+    """
     if tokens < SHORT:
         return 0.20
     return 0.30 if tokens <= MEDIUM else 0.40
 
 
 def metrics(found: Measures) -> list[QualityMetric]:
-    """Return all quality metrics of a measured text."""
+    """Return all quality metrics of a measured text, such as relevance, redundancy and density."""
     unrelated, tokens = irrelevance(found), found.parsed.tokens
     of_task = "words of the task, weighted by how rare they are" if found.task else _NEEDS_TASK
     within = f"the limit for {tokens:,} tokens" if found.task else _NEEDS_TASK
@@ -93,48 +96,58 @@ def _metric(name: str, value: float | None, sign: str, target: float, how: str, 
 
 
 def redundancy(found: Measures) -> float:
-    """Return the fraction of a text's tokens that repeat earlier blocks."""
+    """Return the fraction of a text's tokens that repeat earlier blocks (0 to 1)."""
     return found.share(sum(item.block.tokens * item.overlap.share for item in found.blocks))
 
 
 def staleness(found: Measures) -> float:
-    """Return the fraction of a text's tokens that are outdated."""
+    """Return the fraction of a text's tokens that are outdated (0 to 1)."""
     return found.share(sum(item.block.tokens * item.stale.share for item in found.blocks))
 
 
 def density(found: Measures) -> float:
-    """Return the fraction of a text's tokens that say something; 1.0 for an empty text."""
+    """Return the fraction of a text's tokens that say something (0 to 1); the others are markup and padding.
+
+    The result is 1.0 for an empty text.
+    """
     return found.useful_text_tokens / found.parsed.tokens if found.parsed.tokens else 1.0
 
 
 def irrelevance(found: Measures) -> float | None:
-    """Return the fraction of a text's tokens that do not bear on the task; None without a task."""
+    """Return the fraction of a text's tokens that do not bear on its task (0 to 1); None if it has no task."""
     return found.share(sum(item.block.tokens for item in found.irrelevant)) if found.task else None
 
 
 def short_block_share(found: Measures) -> float:
-    """Return the fraction of the tokens of all blocks with text that are in blocks of at most 200 tokens."""
+    """Return the fraction of a text's tokens that are in blocks of at most 200 tokens; headings alone do not count.
+
+    The result is 1.0 for a text without blocks.
+    """
     long = sum(item.block.tokens for item in long_blocks(found))
     content = sum(item.block.tokens for item in found.content)
     return 1 - long / content if content else 1.0
 
 
 def health(found: Measures) -> float:
-    """Return the fraction of a text's tokens that are relevant, new and not stale."""
+    """Return the fraction of a text's tokens that are relevant, not repeated and not outdated (0 to 1).
+
+    The result is 1.0 for an empty text.
+    """
     return found.share(sum(item.useful for item in found.blocks)) if found.tokens else 1.0
 
 
 def long_blocks(found: Measures) -> list[Measured]:
-    """Return the blocks of a text that have more than 200 tokens."""
+    """Return the blocks of a text that have more than 200 tokens, which count as too long."""
     return [item for item in found.content if item.block.tokens > LONG_BLOCK]
 
 
 def critical(found: Measures) -> list[Measured]:
-    """Return the critical blocks of a text, in the order of the text, up to a quarter of the text's tokens.
+    """Return the critical blocks of a text, in the order of the text.
 
-    A block is critical if it weighs at least 9; with a task, if it weighs at least 7 and bears on the task. The
-    heaviest blocks are chosen first, and of equal weights the earliest. The limit is a quarter, because critical blocks
-    belong into the first quarter of a text, and more do not fit there.
+    A block is critical if its weight (0 to 10) is at least 9. If there is a task, a weight of 7 is enough, but the
+    block must bear on the task. Together the blocks have at most a quarter of the text's tokens, because critical
+    blocks belong into the first quarter of a text: if there are more, those with higher weights are chosen, and among
+    equal weights the earlier ones.
     """
     least = WEIGHTY if found.task else CRITICAL
     allowed = (True,) if found.task else (True, None)
@@ -150,18 +163,18 @@ def critical(found: Measures) -> list[Measured]:
 
 
 def position(found: Measures, items: Sequence[Measured]) -> float | None:
-    """Return how far into a text the blocks `items` begin on average, as a fraction of its tokens; None without blocks.
+    """Return where in a text the blocks `items` begin on average: 0.0 is the start of the text, 1.0 its end.
 
-    The average is weighted by the tokens of the blocks. A block at the start of the text has 0.0.
+    Larger blocks count more in the average. The result is None if there are no blocks.
     """
     tokens = sum(item.block.tokens for item in items)
     return sum(item.before * item.block.tokens for item in items) / tokens / found.tokens if tokens else None
 
 
 def disorder(found: Measures) -> float:
-    """Return the fraction of pairs of blocks in which the block of lower weight comes first.
+    """Return the fraction of all pairs of blocks in which the less important block comes first.
 
-    Pairs of equal weights do not count.
+    Pairs of equally important blocks do not count.
     """
     seen = [0] * 11
     wrong = pairs = 0
@@ -173,11 +186,11 @@ def disorder(found: Measures) -> float:
 
 
 def boundaries(found: Measures) -> tuple[int, int, list[Measured]]:
-    """Return how many boundaries a text has, how many it needs, and the blocks that lack a boundary before them.
+    """Return how many visible boundaries a text has, how many it needs, and the blocks before which one is missing.
 
-    A text needs a boundary where the type of the blocks (text, code or data) changes, and one more for every 500
-    tokens. A block lacks a boundary if its type differs from that of the block before and no visible boundary precedes
-    it.
+    A text needs a boundary, such as a heading, where the type of the blocks (text, code or data) changes, and one more
+    for every 500 tokens. One is missing before a block if its type differs from that of the block before, and no more
+    than an empty line is between them.
     """
     items = found.content
     missing = [b for a, b in pairwise(items) if _type(a) != _type(b) and not b.block.is_marked]
@@ -197,10 +210,11 @@ _HEAD = 2_000  # characters in which a pack says what it is
 
 
 class Signal(msgspec.Struct, frozen=True):
-    """A trigger for a compression: the measured value and its limit, both as text, and whether the trigger fired.
+    """A trigger, which says that a context should be compressed if a measured value exceeds a limit.
 
-    `group` is what the trigger is about: performance, relevance or structure. `fired` is None if the value could not be
-    measured; `why` then has the reason.
+    `measured` and `limit` are the value and the limit as text, and `fired` says whether the trigger fired. `group` is
+    what the trigger is about: performance, relevance or structure. `fired` is None if the value could not be measured;
+    `why` then has the reason.
     """
 
     name: str
@@ -212,11 +226,13 @@ class Signal(msgspec.Struct, frozen=True):
 
 
 def signals(found: Measures, performance: Performance | None = None) -> list[Signal]:
-    """Return all triggers for a compression of a measured text: first of performance, then of relevance and structure.
+    """Return all triggers for a compression, each with whether it fired for a measured text.
 
-    The triggers are meant for a context that has grown. A pack is chosen anew from the memory within a budget, so that
-    for a pack only the triggers of relevance are judged, and only if it has a task. `performance` is the performance of
+    Those about performance come first, then those about relevance and structure. `performance` is the performance of
     the model in the session whose context the text is, None if it is not known.
+
+    The triggers are meant for a context that has grown over time. A pack has not: it is chosen from the memory anew,
+    within a budget. So for a pack only the triggers about relevance are judged, and only if it has a task.
     """
     judged = _judged(found, performance)
     head = " ".join(found.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
@@ -281,7 +297,8 @@ class Advice(msgspec.Struct, frozen=True):
     """A change that would improve a context.
 
     `action` is what to do with the lines `line` to `end` of the text, and `why` is the reason. `title` names the block
-    that has these lines. `saves` is the number of tokens that the change saves, `metric` the metric that it improves.
+    with these lines. `saves` is the number of tokens that the change saves, and `metric` is the metric that it
+    improves.
     """
 
     metric: str
@@ -294,7 +311,7 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advice(found: Measures) -> list[Advice]:
-    """Return the changes to a measured text that are worth making, those that save the most tokens first."""
+    """Return the changes that would improve a measured text, those that save the most tokens first."""
     changes = [change for item in found.content for change in _of_block(item, found)]
     changes += [*_structure(found), *_dense(found)]
     return sorted(changes, key=lambda change: (-change.saves, change.line))

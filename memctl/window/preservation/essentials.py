@@ -1,7 +1,7 @@
 """What a compression must not lose: the task, decisions, open issues, files in use, and numbers that matter.
 
-The list follows rules.md#preservation and rules.md#window-compression, with what the user insists on. A compression is
-refused if one of these things is missing in the text that the model would see afterwards.
+The list follows rules.md#preservation and rules.md#window-compression, and also has what the user insists on. A
+compression is refused if one of these things is missing in the text that the model would see afterwards.
 """
 
 from __future__ import annotations
@@ -47,13 +47,16 @@ _WORD = re.compile(r"[^\W_]{4,}|\d+")
 
 
 class Essential(msgspec.Struct, frozen=True):
-    """One thing that must survive a compression: its kind, and its words."""
+    """One thing that must survive a compression: its kind, such as "decision", "error" or "path", and its words."""
 
     kind: str
     text: str
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text, whose words have single spaces between them, contains the thing as it is."""
+        """Return whether a text contains the words of this thing unchanged.
+
+        The words of `text` must have single spaces between them.
+        """
         if self.kind == NUMBER:
             return names_in_text.place_of_figure(self.text, text) >= 0
         plain = " ".join(self.text.split())
@@ -61,9 +64,10 @@ class Essential(msgspec.Struct, frozen=True):
         return place(plain, text) >= 0
 
     def is_reworded_in(self, lines: Sequence[set[str]]) -> bool:
-        """Return whether, for each part of a decision or an issue, one line has most words of the part.
+        """Return whether a text contains this thing in other words; only a decision or an open issue may be reworded.
 
-        `lines` has the words of each line of a text.
+        `lines` has the set of words of each line of the text. For each part of the decision or issue, one line must
+        have at least three quarters of the part's words; parts are separated by semicolons.
         """
         if self.kind not in (DECISION, ISSUE):
             return False
@@ -73,11 +77,10 @@ class Essential(msgspec.Struct, frozen=True):
 
 
 def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ()) -> list[Essential]:
-    """Return the things in blocks that must survive a compression, each once, the task first.
+    """Return the things in a conversation's blocks that must survive a compression, each of them once, the task first.
 
-    `earlier` are the things that had to survive before the blocks were last made shorter. They count, too, since an
-    error whose line was shortened may not be found again. Things that no block contains, such as the words that memctl
-    uses for an error without a message, are left out.
+    `earlier` lists the things that had to survive an earlier compression of the conversation. They are added, because
+    an error whose line was shortened may not be recognised again. A thing that no block contains is left out.
     """
     found = [*of_happened(events.of_blocks(blocks)), *_last_errors(blocks), *earlier]
     return present(dict.fromkeys(found), blocks)
@@ -93,17 +96,17 @@ def _last_errors(blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
 
 
 def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list[Essential]:
-    """Return the essentials that blocks contain."""
+    """Return those essentials of `wanted` that a conversation's blocks contain."""
     wanted = list(wanted)
     lost = set(missing(wanted, blocks)) if wanted else ()
     return [one for one in wanted if one not in lost]
 
 
 def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
-    """Return the things of a session that must survive, each once, the task first.
+    """Return the things in the events of a session that must survive a compression, each of them once, the task first.
 
-    Within a kind the most important thing is the last. `more` are texts that are treated as messages of the user. Of
-    the changed files only the last are taken, as many as the state of a task holds.
+    Things of one kind are together; the most important is the last. `more` are texts that count as messages of the
+    user. Of the changed files only the last are included, as many as the state of a task can hold.
     """
     prompts = (*happened.prompts, *more)
     spoken = (*happened.said, *prompts[1:])
@@ -130,10 +133,11 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
 
 
 def block_of(made: Statement) -> str:
-    """Return the text of a statement that must survive, on one line.
+    """Return what must survive of a statement, which is a text under a label such as `Decision:`, on one line.
 
-    This is the text behind the label for a decision, issue, to-do or learning of one line, unless that text is very
-    short. Else it is the whole statement; of a statement of more than 4,000 characters it is the first line.
+    For a short statement of a decision, issue, to-do or learning on one line, this is the text behind the label. For
+    others it is the whole statement with its label; but of a statement of more than 4,000 characters only the first
+    line.
     """
     source = made.source if len(made.source) <= LONGEST_STATEMENT else made.source.split("\n")[0]
     line = one_line(source)
@@ -144,7 +148,7 @@ def block_of(made: Statement) -> str:
 
 @lru_cache(maxsize=256)  # prompts stay, and are looked through at each turn
 def binding(prompt: str) -> tuple[str, ...]:
-    """Return the sentences of a prompt that bind the agent: wishes, prohibitions, decisions."""
+    """Return the sentences of a user's prompt by which the agent is bound: wishes, prohibitions and decisions."""
     weighty = (summary_rules.CONSTRAINT, summary_rules.DECISION)
     return tuple(
         one_line(unit.text)
@@ -159,7 +163,7 @@ def _of_kind(found: Iterable[Essential], kind: str) -> list[str]:
 
 
 def named_in(text: str) -> list[Essential]:
-    """Return the paths, figures and errors that a text names, such as `src/a.py`, `250 ms` and `ValueError`.
+    """Return the paths, figures and names of errors in a text, such as `src/a.py`, `250 ms` and `ValueError`.
 
     Single digits are left out.
     """
@@ -172,14 +176,17 @@ def named_in(text: str) -> list[Essential]:
 
 
 def missing(wanted: Iterable[Essential], blocks: Iterable[ContentBlock]) -> list[Essential]:
-    """Return the essentials that blocks do not contain."""
+    """Return those essentials of `wanted` that a conversation's blocks do not contain.
+
+    A decision or an open issue may be there in other words.
+    """
     return missing_in(wanted, "\n".join(block.content for block in blocks))
 
 
 def missing_in(wanted: Iterable[Essential], text: str) -> list[Essential]:
-    """Return the essentials that a text does not contain.
+    """Return those essentials of `wanted` that a text does not contain.
 
-    A decision or an issue may be there in other words.
+    A decision or an open issue may be there in other words.
     """
     plain = " ".join(text.split())
     lost = [one for one in wanted if not one.is_in(plain)]
@@ -190,7 +197,7 @@ def missing_in(wanted: Iterable[Essential], text: str) -> list[Essential]:
 
 
 def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> set[str]:
-    """Return the paths and errors that a shorter result of a tool must keep, because other messages are about them.
+    """Return the paths and errors that a tool's result must keep when it is shortened: other messages name them.
 
     Numbers are left out: those that matter are also in the messages of the user and the model, which stay as they are.
     """

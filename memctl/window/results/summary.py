@@ -1,7 +1,7 @@
-"""A summary of a tool's result in a fifth of its tokens, without a model.
+"""Sums up a tool's result in a fifth of its tokens, by rules and without a model.
 
-A result above 500 tokens is summed up to less than 20 % of its length; the key finding, numbers, paths, names, errors
-and warnings stay (rules.md#window-compression).
+Results of more than 500 tokens are summed up to less than 20 % of their length. The key finding, numbers, paths, names,
+errors and warnings stay (rules.md#window-compression).
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _NEEDED = "Referred to elsewhere"
 class ResultSummary(msgspec.Struct, frozen=True):
     """The summary of a tool's result: its text and tokens, and the tokens of the whole result (`before`).
 
-    `form` is the form of the output, and `left_out` the number of rows that the summary leaves out.
+    `form` says what the result is, such as a search or a log, and `left_out` is the number of lines for which the
+    summary had no room.
     """
 
     text: str
@@ -48,12 +49,14 @@ def summarize(
     whole: str = "",
     goal: float = GOAL,
 ) -> ResultSummary | None:
-    """Return a summary of a call's result, within the share `goal` of its tokens; None if it would save less than 10 %.
+    """Return a summary of the result of a tool's call; None if it would save less than 10 % of the tokens.
 
-    `tool` and `arguments` are those of the call, and `text` is the result. `count` returns the tokens of a text.
-    `needed` are strings (paths, identifiers, numbers) to which other messages refer: the summary keeps the line of
-    each. `whole` is a sentence on how to get the whole result. The other rows are shown in the order of their
-    importance, while there is room.
+    `tool` and `arguments` are the name and the arguments of the call, and `text` is its result. `count` returns the
+    tokens of a text. `goal` is the fraction of the result's tokens that the summary may have.
+
+    `needed` are strings (paths, identifiers, numbers) that other messages refer to: the line with each of them is kept.
+    `whole` is a sentence on how to get the whole result, which becomes part of the summary. Other lines are kept in the
+    order of their importance, as long as there is room.
     """
     before = count(text)
     output = rows.output_of(tool, arguments, text)

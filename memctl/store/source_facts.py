@@ -23,7 +23,7 @@ class FileFacts(msgspec.Struct, frozen=True, array_like=True):
     - `size` is in bytes, and `kind` is the kind of text, such as "python" or "prose".
     - `refusal` says why the file may never enter a model's context, "" if it may.
     - `todos` counts TODO comments.
-    - `imports` are as `imports.in_code` yields them.
+    - `imports` are the imports in its code, such as "a.b" for `import a.b` in Python (see `imports.in_code`).
     - `names` are the names that the file defines, such as classes. `words` are the words of these names and of the
       sentence on the file's purpose.
     - `declared` is what a manifest such as go.mod declares (`manifests.declarations`), () for any other file.

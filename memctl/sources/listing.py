@@ -188,6 +188,8 @@ class _Update:
             row = self._list.row_of(path, blob) if blob else None
             if blob and (not row or (row[2] == file_texts.NO_ROOM and path not in left_out)):
                 unread[path] = blob
+            elif row and not row[2]:  # another list has it, too
+                room -= row[3]
         if unread:
             self._add(unread, left_out, room)
         rows: dict[str, tuple[int, bool, str] | None] = {}

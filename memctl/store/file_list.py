@@ -37,7 +37,7 @@ _LEFT_OUT = (
     "FROM files INDEXED BY files_apart CROSS JOIN listed ON listed.list = ? AND listed.number = files.number AND named"
     " WHERE reason <> ''"
 )
-_WITH_BLOB = "SELECT number, facts, reason FROM files WHERE path = ? AND blob = ?"
+_WITH_BLOB = "SELECT number, facts, reason, size FROM files WHERE path = ? AND blob = ?"
 _INSERT_WORDS = "INSERT INTO file_words (rowid, path_words, words, names, imports) VALUES (?, ?, ?, ?, ?)"
 _INSERT_TEXT = "INSERT INTO file_texts (rowid, path, body, parts) VALUES (?, ?, ?, ?)"
 _NEW_LIST = "INSERT INTO lists (name, state) VALUES (?, '')"
@@ -204,9 +204,9 @@ class FileList(Mapping[str, Content]):
         """Return the blob id of each file, by path, also of those that may not be named."""
         return dict(self._query(f"SELECT path, blob {_ANY}"))
 
-    def row_of(self, path: str, blob: str) -> tuple[int, bytes, str] | None:
-        """Return the number of a file with a content, its facts and why it is not indexed; None if it is not there."""
-        found: tuple[int, bytes, str] | None = self.index.database.execute(_WITH_BLOB, (path, blob)).fetchone()
+    def row_of(self, path: str, blob: str) -> tuple[int, bytes, str, int] | None:
+        """Return the row of a file and its content: number, facts, why it is not indexed, size; None without one."""
+        found: tuple[int, bytes, str, int] | None = self.index.database.execute(_WITH_BLOB, (path, blob)).fetchone()
         return found
 
     def waiting(self, reason: str, room: int) -> dict[str, str]:

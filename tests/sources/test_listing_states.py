@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memctl.sources import listing
-from memctl.store import load, search_index
+from memctl.store import file_texts, load, search_index
 from memctl.store.file_list import with_index
 from memctl.store.memory import open_memory
 from memctl.store.repository_files import FilesOnDisk
@@ -195,3 +195,41 @@ def test_newer_index_is_left_alone_with_a_remark(code: Path) -> None:
     assert blobs == every[0]
     assert ["by a newer version of memctl" in remark for remark in remarks] == [True]
     assert index_of(code).read_bytes() == newer
+
+
+def test_files_are_listed_anew_when_git_writes_no_checksum_of_its_index(code: Path) -> None:
+    memory = open_memory(code, os.environ)
+    known = FilesOnDisk(memory).tree()
+    assert FilesOnDisk(memory).tree(known) == known
+    index = code / ".git/index"
+    index.write_bytes(index.read_bytes()[:-20] + bytes(20))  # as with index.skipHash
+    assert FilesOnDisk(memory).tree(("", "of another index")) == ("", known[1])
+    write(code, {"src/new.py": "\n"})
+    git(code, "add", "-A")
+    assert FilesOnDisk(memory).tree(known)[1] != known[1]
+
+
+def test_index_of_a_hook_has_no_known_files(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = FilesOnDisk(open_memory(code, os.environ)).tree()
+    monkeypatch.setenv("GIT_INDEX_FILE", str(code / ".git/other"))
+    assert FilesOnDisk(open_memory(code, os.environ)).tree(known)[0] == ""
+
+
+def test_text_that_fits_in_later_stays_in_the_list_of_another_worktree(
+    code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    git(code, "worktree", "add", "-q", "--detach", str(other))
+    for folder in (code, other):
+        write(folder, {"src/pay.py": f"# {'pay ' * 25}\n"})
+    monkeypatch.setattr(file_texts, "MOST", 125)
+    every = found(code)
+    assert found(other) == every
+    with closing(sqlite3.connect(index_of(code))) as database:
+        reason = "SELECT reason = '' FROM files WHERE path = 'src/pay.py'"
+        assert database.execute(reason).fetchall() == [(False,)]
+        (code / "src/cart.py").unlink()
+        (code / "docs/zebra.md").unlink()
+        assert found(code)[0].keys() == {"src/pay.py"}
+        assert database.execute(reason).fetchall() == [(True,)]
+    assert found(other) == every

@@ -99,3 +99,18 @@ def test_first_commit_of_a_shallow_clone_changes_no_file(folder: Path, monkeypat
     assert paths_touched(clone, 5, ".memory")() == {"c"}
     (folder / "clone/.git/shallow").open("a").write(f"{'1' * 40}\n")  # Git prunes commits, but keeps their names
     assert recent_changes(clone, (), NOW).operations == {"c"}
+
+
+def test_first_commit_of_a_large_repository_counts_for_all_files_without_their_names(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "z").write_text("")
+    for name in ("a", "b", "c"):
+        commit(folder, name, "2025-11-03T12:00:00Z", monkeypatch)
+    repository = open_repository(folder)
+    named, unnamed = (recent_changes(repository, (), NOW, is_large=is_large) for is_large in (False, True))
+    assert (named.ago, named.first) == ({"c": 1, "b": 2, "a": 3, "z": 3}, None)
+    assert (unnamed.ago, unnamed.first) == ({"c": 1, "b": 2}, 3)
+    assert unnamed.ago_of("z") == named.ago_of("z")
+    git(folder, "clone", "-q", "--depth", "2", folder.as_uri(), "clone")
+    assert recent_changes(open_repository(folder / "clone"), (), NOW, is_large=True).first is None

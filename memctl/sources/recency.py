@@ -36,11 +36,6 @@ class RecentChanges(msgspec.Struct, frozen=True):
     ago: dict[str, int]
     first: int | None = None
 
-    @property
-    def operations(self) -> frozenset[str]:
-        """The files with uncommitted changes, and those that the last five commits changed."""
-        return frozenset(path for path, number in self.ago.items() if number <= OPERATIONS)
-
     def ago_of(self, path: str) -> int | None:
         """Return how many commits ago a file was changed, None for many."""
         return self.ago.get(path, self.first)

@@ -178,14 +178,16 @@ def _without_boundary(repository: Repository) -> list[str]:
     return ["--ignore-missing", "HEAD", *boundary] if boundary else []
 
 
-def latest(repository: Repository, limit: int) -> Iterator[CommitPaths]:
+def latest(repository: Repository, limit: int, *, with_first: bool = True) -> Iterator[CommitPaths]:
     """Yield date, paths and subject of the latest commits of HEAD, newest first; at most `limit` commits are read.
 
     The oldest commits of a shallow clone are left out: they have no parents there, and seem to add every file.
+    `with_first` says whether the first commit of the history comes with its paths, which may be 100,000.
     """
     if not repository.has_head():
         return
     args = ["log", "--no-show-signature", "-z", "--name-status", "--no-renames", f"--max-count={limit}"]
+    args = ["-c", f"log.showRoot={with_first}", *args]
     date, subject, paths = "", "", list[str]()
     items = git.stream([*args, "--format=%x1e%ct %s", *_without_boundary(repository)], repository.top)
     for item in items:

@@ -23,14 +23,23 @@ def entries(repository: Repository, *paths: str, without: str = "") -> list[Tree
     Files in folders with the name `without` (such as ".memory", "" for none) are left out, at any depth, which saves
     Git from printing thousands of files. Characters such as `*` in `paths` are then Git's patterns.
     """
+    return parse(read(repository, *paths, without=without))
+
+
+def read(repository: Repository, *paths: str, without: str = "") -> bytes:
+    """Return what Git prints of the files that `entries` returns; the same output means the same files."""
     chosen = [*pathspecs_without(without), *paths] if without else ["--", *paths]
-    args = ["ls-files", "-s", "-z", "--full-name", *chosen]
-    out = git.read(args, repository.top, literal=not without, extra=repository.index_in_use())
+    args = ["ls-files", "-t", "-s", "-z", "--full-name", *chosen]
+    return git.read(args, repository.top, literal=not without, extra=repository.index_in_use())
+
+
+def parse(out: bytes) -> list[TreeEntry]:
+    """Return the files in an output of `read`."""
     entries_by_path: dict[str, TreeEntry] = {}
     for item in out.split(b"\0"):
         if item:
             meta, _, path = item.partition(b"\t")
-            mode, blob, stage = meta.split()
+            _, mode, blob, stage = meta.split()
             name = git.decode_path(path)
             entries_by_path[name] = TreeEntry(name, blob.decode(), mode in REGULAR and stage == b"0")
     return list(entries_by_path.values())
@@ -97,6 +106,13 @@ def stage_blobs(repository: Repository, blobs: Mapping[str, str]) -> None:
     gone = "".join(f"{path}\0" for path, blob in blobs.items() if not blob)
     if gone:
         git.write(["update-index", "-z", "--force-remove", "--stdin"], repository.top, gone.encode(), extra)
+
+
+def skipped(out: bytes) -> frozenset[str]:
+    """Return the paths in an output of `read` that a sparse checkout may leave out."""
+    if b"\0S " not in b"\0" + out:
+        return frozenset()
+    return frozenset(git.decode_path(item.partition(b"\t")[2]) for item in out.split(b"\0") if item[:1] == b"S")
 
 
 def sparse_paths(repository: Repository, folder: str) -> list[str]:

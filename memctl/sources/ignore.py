@@ -11,27 +11,25 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.store.files import MAX_BYTES
+from memctl.store.repository_files import FilesInGit, FilesOnDisk
 from memctl.text.globs import Globs
 
 NAME = ".memctlignore"
 
 
-def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of all `.memctlignore` files by path, in the folders of some files and in those above them.
+def texts(files: FilesOnDisk | FilesInGit, top: Path, folders: Iterable[str]) -> dict[str, str]:
+    """Return the texts of all `.memctlignore` files in some folders by path.
 
-    `names` are the paths of the files. A `.memctlignore` counts even if Git ignores it. Raises MemctlError if one is
-    too large or not a regular file, because without it the files that it excludes would enter a model's context.
+    In the worktree, whose folder is `top`, one counts even if Git ignores it. Raises MemctlError if one there is too
+    large or not a regular file, because without it the files that it excludes would enter a model's context.
     """
-    folders = {""}
-    for folder in {name.rpartition("/")[0] for name in names}:
-        while folder not in folders:
-            folders.add(folder)
-            folder = folder.rpartition("/")[0]
+    paths = [f"{folder}/{NAME}" if folder else NAME for folder in folders]
+    if isinstance(files, FilesInGit):
+        return {path: content.decode(errors="replace") for path, content in files.read(paths).items()}
     result = {}
-    for folder in folders:
-        path = posixpath.join(folder, NAME)
+    for path in paths:
         try:
-            status = os.lstat(top / path)
+            status = os.lstat(f"{top}/{path}")
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
                 raise MemctlError(
                     f"{path} is not a regular file or is too large",

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from memctl.sources.facts import Content
 from memctl.sources.score import PRELOAD_SCORE, Score
+from memctl.store.source_facts import Content
 from memctl.tokens.count import Count
 
 PRELOAD, JUST_IN_TIME, ON_DEMAND = "preload", "just-in-time", "on demand"

@@ -8,12 +8,12 @@ from functools import cache
 import msgspec
 
 from memctl.sources import manifests
-from memctl.sources.facts import Content, paths_with_text
+from memctl.sources.listing import RELATIVE
 from memctl.sources.resolve import Resolver
+from memctl.store.file_list import FileList, stem_of
 
 # Points by rules.md#files-for-a-task: the limit, imported by an active file, imported by such a file, importing one.
 MOST, DIRECT, SECOND, IMPORTING = 20, 20, 10, 15
-_FEW = 50  # files whose importers are looked for by name; with more, resolving the imports of all files is as fast
 
 
 class Nearness(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Nearness(msgspec.Struct, frozen=True):
 
 
 def nearness(
-    contents: Mapping[str, Content],
+    contents: FileList,
     active: Collection[str],
     given: Collection[str] = (),
     likely: Mapping[str, float] | None = None,
@@ -47,9 +47,10 @@ def nearness(
     likely = {path: share for path, share in (likely or {}).items() if path not in active}
     if not active and not likely:
         return {}
-    names = (path for path in contents if path.rpartition("/")[2] in manifests.NAMES)
-    declared = {path: facts.declared for path in names if (facts := contents[path].facts).declared}
-    resolver = Resolver(contents.keys(), declared)
+    named = (path for name in manifests.NAMES for path in contents.called(stem_of(name)))
+    manifest_paths = {path for path in named if path.rpartition("/")[2] in manifests.NAMES}
+    declared = {path: facts.declared for path in manifest_paths if (facts := contents[path].facts).declared}
+    resolver = Resolver(contents, declared)
 
     @cache
     def imported(path: str) -> set[str]:
@@ -79,14 +80,18 @@ def nearness(
     }
 
 
-def _may_import(contents: Mapping[str, Content], resolver: Resolver, wanted: Collection[str]) -> Collection[str]:
-    """Return the files that may import one of the files `wanted`: all if these are many."""
-    if len(wanted) > _FEW:
-        return contents.keys()
-    traces = [resolver.traces(path) for path in wanted]
-    folders = tuple({folder for _, some in traces for folder in some})
-    related = {each for each in contents if each.startswith(folders)} if folders else set[str]()
-    return related.union(*paths_with_text(contents, {text for texts, _ in traces for text in texts}).values())
+def _may_import(files: FileList, resolver: Resolver, wanted: Collection[str]) -> set[str]:
+    """Return the files that may import one of the files `wanted`."""
+    texts, folders = set[str](), set[str]()
+    for path in wanted:
+        some, folder = resolver.traces(path)
+        texts |= some
+        folders.update(folder)
+    found = set[str]().union(*(files.with_all("imports", text, len(files)) for text in texts))
+    if folders:
+        starts = tuple(folders)
+        found.update(path for path in files.having("imports", [RELATIVE], len(files)) or () if path.startswith(starts))
+    return found
 
 
 def _near_likely(

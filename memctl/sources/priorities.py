@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from heapq import nsmallest
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pages import freshness, repository_paths
+from memctl.pages import repository_paths
 from memctl.pages.repository_paths import file_named
+from memctl.record import pages
 from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
-from memctl.sources import file_search, recency, task_files
+from memctl.sources import file_search, listing, recency, task_files
 from memctl.sources.facts import Progress
 from memctl.sources.generated_files import GeneratedFiles
+from memctl.sources.listing import FileSources
 from memctl.sources.load_plan import Choice, LoadBudget, ScoredFile, choose
 from memctl.sources.nearness import nearness
 from memctl.sources.score import RELEVANCE, FileKnowledge, Score, score, task_points
 from memctl.sources.sizes import TokenSizes
 from memctl.sources.task_files import FileMention
+from memctl.store import file_texts, load
+from memctl.store.file_list import FileList, with_index
 from memctl.store.file_texts import FileMatches
 from memctl.store.memory import Memory
+from memctl.store.repository_files import FilesOnDisk
+from memctl.store.search_index import SearchIndex
 from memctl.text.globs import is_pattern
 from memctl.tokens.count import Counter as TokenCounter
 
@@ -82,41 +88,56 @@ def priorities(
     their tokens. `progress` is called while files are read. Raises MemctlError for a bad glob, and for an active file
     that does not exist or may not enter a model's context.
     """
-    sources, now = file_search.read(memory, snapshot, progress), memory.now
-    contents = sources.contents
-    dirty = frozenset(path for path, blob in sources.files.unchanged().items() if not blob and path in contents)
-    lately = recency.recent_changes(
-        memory.repository, dirty, now, recency.LOOKED_AT if request.task else recency.OPERATIONS
-    )
+
+    def answer(index: SearchIndex) -> Priorities:
+        files = FilesOnDisk(memory)
+        sources = listing.of_worktree(memory, snapshot, files, index, progress)
+        return _ranked(memory, snapshot, request, room, TokenSizes(counter, files, load.open_cache(memory)), sources)
+
+    return with_index(memory, answer)
+
+
+def _ranked(
+    memory: Memory, snapshot: Snapshot, request: FileRequest, room: LoadBudget, sizes: TokenSizes, sources: FileSources
+) -> Priorities:
+    """Rank the files of `sources` for a request; `sizes` has their tokens."""
+    now = memory.now
+    contents, dirty = sources.contents, sources.differing
+    is_large = request.task != "" and len(contents) >= recency.LARGE
+    depth = recency.LOOKED_AT if request.task else recency.OPERATIONS
+    lately = recency.recent_changes(memory.repository, dirty, now, depth, is_large=is_large)
     alike = Counter(lately.ago.values())
-    late = contents.keys() & {path for path, ago in lately.ago.items() if not ago or alike[ago] < _SWEEPING}
+    late = {path for path, ago in lately.ago.items() if (not ago or alike[ago] < _SWEEPING) and path in contents}
     texts, named = FileMatches({}, {}, {}), dict[str, FileMention]()
     if request.task:
-        texts = file_search.matches(memory, sources, request.task, progress)
-        named = file_search.mentions(snapshot, sources, request.task, now, late.union(texts.best))
+        texts = file_texts.matches(contents, request.task)
+        most = -1 if request.lists_all else max(request.shown, _LIKELY)
+        named = file_search.mentions(snapshot, sources, request.task, now, late.union(texts.shares), most)
+    else:
+        contents.load()
     meant = {path for path, mention in named.items() if mention.share >= task_files.ACTIVE}
     given = _active_files(request, memory, contents, sources.refusals)
     active = dirty | meant | given
-    issues = _issues(snapshot, frozenset(contents))
-    found = contents.keys() & late.union(texts.best, named, active)
+    issues = _issues(snapshot, contents)
+    found = [path for path in late.union(texts.shares, named, active) if path in contents]
     known = {
         path: _knowledge(path, texts, named.get(path), lately, contents[path].facts.todos, issues.get(path, ()))
         for path in (found if request.task else contents)
     }
     near = nearness(contents, active, given, _likely(known) if request.task else {})
     for path, each in near.items():
-        known[path] = msgspec.structs.replace(known.get(path) or _only_changed(lately.ago.get(path)), near=each)
+        known[path] = msgspec.structs.replace(known.get(path) or _only_changed(lately.ago_of(path)), near=each)
     wanted = _matching(contents, request.globs)
     scored = [
-        ScoredFile(path, contents[path], score(path, known[path], now, for_task=request.task != ""))
-        for path in wanted
-        if path in known
+        ScoredFile(path, contents[path], score(path, each, now, for_task=request.task != ""))
+        for path, each in known.items()
+        if path in wanted
     ]
-    others, unlisted = _others([path for path in wanted if path not in known], lately.ago, request, room, now)
+    others, unlisted = _others(wanted, known, lately, request, room.least)
     scored += [ScoredFile(path, contents[path], same) for path, same in others]
     scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
-    sizes = TokenSizes(counter, sources.files, sources.cache, sources.known)
-    generated = GeneratedFiles(memory.repository, contents.keys(), lambda path: contents[path].facts.is_generated)
+    names = contents.called(".gitattributes").union(file.path for file in scored)
+    generated = GeneratedFiles(memory.repository, names, lambda path: contents[path].facts.is_generated)
     choices = tuple(choose(scored, room, sizes.look_up, sizes.count, request.shown, generated.reason))
     sizes.keep()
     refusals = tuple(sorted(sources.refusals.items()))
@@ -133,13 +154,14 @@ def _knowledge(
     issues: Iterable[str],
 ) -> FileKnowledge:
     """Return what is known of a file: how well it matches the task, who mentions it, and what changed of late."""
+    ago = lately.ago_of(path)
     return FileKnowledge(
         match=texts.shares.get(path, 0.0),
         words=tuple(texts.words.get(path, ())),
         mention=mention,
         changed=lately.moments.get(path, ""),
-        is_modified=path in lately.operations,
-        ago=lately.ago.get(path),
+        is_modified=_is_modified(ago),
+        ago=ago,
         todos=todos,
         issues=tuple(issues),
     )
@@ -147,27 +169,32 @@ def _knowledge(
 
 def _only_changed(ago: int | None) -> FileKnowledge:
     """Return what is known of a file of which only the last change is known, `ago` operations ago."""
-    return FileKnowledge(is_modified=ago is not None and ago <= recency.OPERATIONS, ago=ago)
+    return FileKnowledge(is_modified=_is_modified(ago), ago=ago)
+
+
+def _is_modified(ago: int | None) -> bool:
+    return ago is not None and ago <= recency.OPERATIONS
 
 
 def _others(
-    paths: Collection[str], ago: Mapping[str, int], request: FileRequest, room: LoadBudget, now: str
+    wanted: Collection[str], known: Collection[str], lately: recency.RecentChanges, request: FileRequest, least: float
 ) -> tuple[list[tuple[str, Score]], int]:
     """Return files of which only the last change is known, with their scores, and the number of those left out.
 
-    Files last changed in one operation score alike. As many of each as are shown are returned, the first by path; all
-    if they may be loaded, or if the request asks for all files. `ago` says by path in which operation a file was last
-    changed.
+    `wanted` are the files that the request asks for, without those in `known`. Files last changed in one operation
+    score alike. As many of each as are shown are returned, the first by path; all if they may be loaded (from `least`
+    on), or if the request asks for all files.
     """
     found: list[tuple[str, Score]] = []
-    by_change: dict[int | None, list[str]] = {}
-    for path in paths:
-        by_change.setdefault(ago.get(path), []).append(path)
-    for change, alike in by_change.items():
-        same = score("", _only_changed(change), now, for_task=True)
-        is_needed = request.lists_all or same.score >= room.least
-        found += [(path, same) for path in (alike if is_needed else nsmallest(request.shown, alike))]
-    return found, len(paths) - len(found)
+    by_change: dict[int, list[str]] = {}
+    for path in sorted(path for path in lately.ago if path not in known and path in wanted):
+        by_change.setdefault(lately.ago[path], []).append(path)
+    for change, alike in (*by_change.items(), (lately.first, wanted)):
+        same = score("", _only_changed(change), "", for_task=True)
+        is_needed = request.lists_all or same.score >= least
+        new = (path for path in alike if lately.ago_of(path) == change and path not in known)
+        found += [(path, same) for path in islice(new, None if is_needed else request.shown)]
+    return found, len(wanted) - sum(path in wanted for path in known) - len(found)
 
 
 def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
@@ -184,29 +211,38 @@ def _active_files(
 
     Raises MemctlError for a name without a file, and for a file that never enters a model's context.
     """
-    names = frozenset(contents) | refusals.keys()
-    found = {file_named(names, memory.repository.top, request.folder, text) for text in request.active}
+    top = memory.repository.top
+
+    def named(text: str) -> str:
+        paths = repository_paths.possible_paths(top, request.folder, text)
+        names = frozenset(path for path in paths if path in contents or path in refusals)
+        return file_named(names or frozenset(contents).union(refusals), top, request.folder, text)
+
+    found = set(map(named, request.active))
     for path in sorted(found & refusals.keys()):
         raise MemctlError(f"memctl never gives {path} to a model: {refusals[path]}")
     return found
 
 
-def _matching(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
-    """Return the names that match one of the globs, all without globs; raises MemctlError for a path without `*`."""
+def _matching(names: FileList, globs: Sequence[str]) -> Collection[str]:
+    """Return the names that match one of the globs, sorted; all without globs.
+
+    Raises MemctlError for a path without `*`.
+    """
     for glob in globs:
         if not is_pattern(glob):
             raise MemctlError(
                 f"{glob!r} is not a pattern for files", "write a pattern as in .gitignore, such as `src/**/*.py`", USAGE
             )
-    return repository_paths.matching(names, globs) if globs else names
+    return dict.fromkeys(repository_paths.matching(names, globs)) if globs else names
 
 
-def _issues(snapshot: Snapshot, names: frozenset[str]) -> dict[str, list[str]]:
+def _issues(snapshot: Snapshot, names: Collection[str]) -> dict[str, list[str]]:
     """Return the ids of open issues by the files that they refer to; a reference to a folder counts for no file."""
     found: dict[str, list[str]] = {}
     for record in Filters(types=("issue",)).keep(snapshot.records):
         for reference in record.code_refs if record.is_open else ():
-            for path in freshness.code_paths(names, reference):
+            for path in dict.fromkeys((reference, pages.code_path(reference))):
                 if path in names and record.id not in found.setdefault(path, []):
                     found[path].append(record.id)
     return found

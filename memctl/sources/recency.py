@@ -20,6 +20,7 @@ from memctl.text import timestamps
 OPERATIONS = 5  # the latest operations, whose changes give points; rules.md#files-for-a-task
 DAYS = 7  # after which a change gives no points for recency
 LOOKED_AT = 200  # operations that are read for a task; older ones would give hardly any points
+LARGE = 10_000  # files, from which on Git takes long to name those of the first commit
 _COMMITS = 1_000  # that are read at most
 
 
@@ -27,38 +28,45 @@ class RecentChanges(msgspec.Struct, frozen=True):
     """The recently changed files. Commits that only change the memory don't count.
 
     - `moments` maps each file that was changed within the last week to the canonical time of its last change.
-    - `operations` are the files with uncommitted changes, and those that the last five commits changed.
     - `ago` maps each file to the commit that changed it last: 1 for the newest commit, 0 for an uncommitted change.
+    - `first` is the number of the commit that changed all files that are not in `ago`, None if that is long ago.
     """
 
     moments: dict[str, str]
-    operations: frozenset[str]
     ago: dict[str, int]
+    first: int | None = None
+
+    def ago_of(self, path: str) -> int | None:
+        """Return how many commits ago a file was changed, None for many."""
+        return self.ago.get(path, self.first)
 
 
 def recent_changes(
-    repository: Repository, dirty: Collection[str], now: str, looked_at: int = OPERATIONS
+    repository: Repository, dirty: Collection[str], now: str, looked_at: int = OPERATIONS, *, is_large: bool = False
 ) -> RecentChanges:
     """Return the recently changed files, from the commits of HEAD and from the uncommitted changes.
 
     `dirty` are the files with uncommitted changes; their time is that on the disk. `now` is the current time in
     canonical form. The commits of the last week are read, and at least the last `looked_at` commits that change more
-    than the memory, but never more than 1,000 commits.
+    than the memory, but never more than 1,000 commits. If the repository `is_large`, its first commit is taken to have
+    changed all files.
     """
     since = timestamps.days_before(now, DAYS)
     moments = {path: moment for path in dirty if (moment := _modified(repository.top / path))}
     ago = dict.fromkeys(dirty, 0)
     operations = 0
-    for commit in history.latest(repository, _COMMITS):
+    commit = None
+    for commit in history.latest(repository, _COMMITS, with_first=not is_large):
         paths = _own(commit.paths)
         if operations >= looked_at and commit.date < since:
-            break
+            return RecentChanges(moments, ago)
         operations += bool(paths)
         for path in paths:
             ago.setdefault(path, operations)
         for path in paths if commit.date >= since else ():
             moments.setdefault(path, commit.date)
-    return RecentChanges(moments, frozenset(path for path, number in ago.items() if number <= OPERATIONS), ago)
+    is_first = is_large and commit is not None and not commit.paths and not repository.shallow()
+    return RecentChanges(moments, ago, operations + 1 if is_first else None)
 
 
 def last_files(repository: Repository, number: int = OPERATIONS, globs: Sequence[str] = ()) -> list[tuple[str, str]]:

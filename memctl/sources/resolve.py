@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from memctl.pages.code_lines import CPP, GO, JAVA, LANGUAGES, PYTHON, RUBY, RUST
 from memctl.pages.outline import suffix_of
 from memctl.sources.imports import NAME
 from memctl.sources.manifests import ALIAS, ENTRY, MODULE, PACKAGE
+from memctl.store.file_list import FileList
 
 _Finder = Callable[[str, str], Sequence[str]]  # from a folder and an import in it to the files
 Declared = Mapping[str, Sequence[tuple[str, str]]]  # from a manifest's path to pairs of `manifests.declarations`
@@ -35,10 +36,10 @@ def code_suffix(path: str) -> str:
 
 
 class Resolver:
-    """Finds the files to which imports lead, by the files' names and by what the repository's manifests declare."""
+    """Finds the files to which imports lead, by the list of files and by what the repository's manifests declare."""
 
-    def __init__(self, names: Collection[str], declared: Declared) -> None:
-        self._names = frozenset(names)
+    def __init__(self, names: FileList, declared: Declared) -> None:
+        self._names = names
         self._known: dict[tuple[_Finder, str, str], tuple[str, ...]] = {}
         self._finders: dict[str, _Finder] = {
             **dict.fromkeys(PYTHON, self._python),
@@ -48,27 +49,50 @@ class Resolver:
             **dict.fromkeys(RUST, self._rust),
             **dict.fromkeys(RUBY, self._ruby),
         }
+        self._known_starts: dict[str, set[str]] = {}
+        self._known_go: dict[str, list[str]] = {}
         self._go_modules, self._packages, self._aliases = _declarations(declared)
 
     @cached_property
-    def _go_folders(self) -> dict[str, list[str]]:
-        """The files of Go's packages by their folders."""
-        folders: dict[str, list[str]] = {}
-        for name in sorted(name for name in self._names if name.endswith(".go") and not name.endswith("_test.go")):
-            folders.setdefault(posixpath.dirname(name), []).append(name)
-        return folders
+    def _python_roots(self) -> set[str]:
+        """The folders from which Python's modules may be imported in the whole repository."""
+        manifests = (path for stem in ("pyproject", "setup") for path in self._names.called(stem))
+        split = [path.rpartition("/") for path in manifests]
+        roots = {folder for folder, _, name in split if name in ("pyproject.toml", "setup.py", "setup.cfg")} | {""}
+        return roots | {posixpath.join(root, name) for root in roots for name in _ROOTS}
 
-    @cached_property
-    def _by_ending(self) -> dict[str, list[str]]:
-        """The files of C, Java, Kotlin and Ruby by their last part."""
-        by_ending: dict[str, list[str]] = {}
-        for name in sorted(name for name in self._names if suffix_of(name) in (*CPP, *JAVA, *RUBY)):
-            by_ending.setdefault(posixpath.basename(name), []).append(name)
-        return by_ending
+    def _ends_with(self, ending: str) -> list[str]:
+        """Return the files of C, Java, Kotlin and Ruby whose path has an ending, sorted."""
+        stem = posixpath.basename(ending).partition(".")[0] or posixpath.basename(ending)
+        found = (path for path in self._names.called(stem) if suffix_of(path) in (*CPP, *JAVA, *RUBY))
+        return sorted(path for path in found if f"/{path}".endswith(f"/{ending}"))
 
-    @cached_property
-    def _modules(self) -> dict[str, list[str]]:
-        return _python_modules(self._names)
+    def _modules(self, dotted: str) -> list[str]:
+        """Return the Python files that have a dotted name from any likely root, sorted."""
+        last = dotted.rpartition(".")[2]
+        paths = (path for stem in (last, f"{last}/") for path in self._names.called(stem))
+        end = f"/{dotted.replace('.', '/')}"
+        found = []
+        for path in paths:
+            module = path.rpartition(".")[0].removesuffix("/__init__")
+            if path.endswith((".py", ".pyi")) and f"/{module}".endswith(end) and dotted != "__init__":
+                root = module[: max(len(module) - len(end), 0)]
+                if root in self._starts(path.rpartition("/")[0]):
+                    found.append(path)
+        return sorted(found)
+
+    def _starts(self, folder: str) -> set[str]:
+        """Return the roots from which the modules in a folder can be imported."""
+        if folder not in self._known_starts:
+            top = folder
+            while top and self._is_package(top):
+                top = posixpath.dirname(top)
+            above = self._python_roots.intersection(_above(f"{folder}/x" if folder else "x"))
+            self._known_starts[folder] = ({top} if top != folder else set()) | above
+        return self._known_starts[folder]
+
+    def _is_package(self, folder: str) -> bool:
+        return any(f"{folder}/{name}" in self._names for name in ("__init__.py", "__init__.pyi"))
 
     def targets(self, path: str, imports: Iterable[str]) -> set[str]:
         """Return the paths of the files that the file at `path` imports; a Go package stands for all its files.
@@ -104,8 +128,11 @@ class Resolver:
             folders.append(f"{path.removesuffix('.rs')}/")
             texts.add(_crate(path))
         texts |= {module for module, root in self._go_modules if folder == root}
-        texts |= {name for name, root, _ in self._packages if f"{folder}/".startswith(f"{root}/") or not root}
-        texts |= {start for _, pattern, _ in self._aliases if (start := pattern.partition("*")[0])}
+        for package_name, root, _ in self._packages:
+            if (f"{folder}/".startswith(f"{root}/") or not root) and path in self._script("", package_name):
+                texts.add(package_name)
+        # An alias such as "@/*" for "src/*" leaves the file's name as it is.
+        texts |= {pattern.partition("*")[0] for _, pattern, target in self._aliases if not target.endswith("*")}
         return texts - {""}, tuple(folders)
 
     def _python(self, folder: str, imported: str) -> Sequence[str]:
@@ -118,7 +145,7 @@ class Resolver:
                 return ()
             return self._python_file([*parts[: len(parts) - dots + 1], *bare.split(".")], names)
         for candidate in (*(f"{bare}.{each}" for each in names), bare):
-            if files := self._modules.get(candidate):
+            if files := self._modules(candidate):
                 if len(files) == 1:
                     return files
                 return (min(files, key=lambda path: (-_common_length(path, folder), len(path), path)),)
@@ -136,8 +163,16 @@ class Resolver:
     def _go(self, folder: str, imported: str) -> Sequence[str]:
         for module, root in self._go_modules:
             if imported == module or imported.startswith(module + "/"):
-                return self._go_folders.get(posixpath.join(root, imported[len(module) + 1 :]).rstrip("/"), ())
+                return self._go_files(posixpath.join(root, imported[len(module) + 1 :]).rstrip("/"))
         return ()
+
+    def _go_files(self, folder: str) -> list[str]:
+        """Return the files of a Go package by its folder, sorted."""
+        if folder not in self._known_go:
+            start = f"{folder}/" if folder else ""
+            names = (path for path in self._names.below(start) if "/" not in path[len(start) :])
+            self._known_go[folder] = [path for path in names if path.endswith(".go") and not path.endswith("_test.go")]
+        return self._known_go[folder]
 
     def _cpp(self, folder: str, imported: str) -> Sequence[str]:
         beside = posixpath.normpath(posixpath.join(folder, imported))
@@ -149,8 +184,9 @@ class Resolver:
         package, _, name = imported.rpartition(".")
         below = package.replace(".", "/")
         if name == "*":
-            folders = (each for paths in self._by_ending.values() for each in paths)
-            return [each for each in folders if f"/{posixpath.dirname(each)}".endswith(f"/{below}")]
+            near = self._names.with_all("path_words", below, len(self._names))
+            in_java = sorted(path for path in near if suffix_of(path) in JAVA)
+            return [path for path in in_java if f"/{posixpath.dirname(path)}".endswith(f"/{below}")]
         # An import of a class's member has the class's name before the member's.
         wanted = (f"{each}.{suffix}" for each in (f"{below}/{name}", below) for suffix in JAVA)
         return next((files for each in wanted if (files := self._nearest(folder, each))), ())
@@ -164,16 +200,16 @@ class Resolver:
 
     def _nearest(self, folder: str, ending: str) -> Sequence[str]:
         """Return the file whose path has this ending; if several have it, the one nearest to the folder."""
-        candidates = self._by_ending.get(posixpath.basename(ending), ())
-        names = [name for name in candidates if f"/{name}".endswith(f"/{ending}")]
-        return (min(names, key=lambda path: (-_common_length(path, folder), len(path), path)),) if names else ()
+        found = self._ends_with(ending)
+        return (min(found, key=lambda path: (-_common_length(path, folder), len(path), path)),) if found else ()
 
     def _rust(self, folder: str, imported: str) -> Sequence[str]:
         first, *rest = imported.removeprefix("mod ").split("::")
-        crates = (name for name in self._names if name.endswith("/src/lib.rs"))
+        crates = (name for name in self._names.called("lib") if name.endswith("/src/lib.rs"))
         if first == "crate":
-            roots = {posixpath.dirname(name) for name in self._names if name.endswith(("/lib.rs", "/main.rs"))}
-            folder = next((each for each in reversed(_above(f"{folder}/x")) if each in roots), folder)
+            above = (each for each in reversed(_above(f"{folder}/x")) if each)
+            roots = (each for each in above if any(f"{each}/{name}" in self._names for name in ("lib.rs", "main.rs")))
+            folder = next(roots, folder)
         elif first in ("self", "super"):
             for _ in (each for each in (first, *rest) if each == "super"):
                 folder = posixpath.dirname(folder)
@@ -226,31 +262,6 @@ class Resolver:
 def _crate(root: str) -> str:
     """Return the name of the crate with a root module: `lamp_oil` for lamp-oil/src/lib.rs."""
     return posixpath.basename(posixpath.dirname(posixpath.dirname(root))).replace("-", "_")
-
-
-def _python_modules(names: Collection[str]) -> dict[str, list[str]]:
-    """Return Python files by the dotted names that can import them from any likely root."""
-    python = [name for name in names if name.endswith((".py", ".pyi"))]
-    parts = [name.rpartition("/") for name in names]
-    packages = {folder for folder, _, name in parts if name in ("__init__.py", "__init__.pyi")}
-    roots = {folder for folder, _, name in parts if name in ("pyproject.toml", "setup.py", "setup.cfg")}
-    roots |= {""}
-    roots |= {posixpath.join(root, name) for root in roots for name in _ROOTS}
-    modules: dict[str, list[str]] = {}
-    starts: dict[str, set[str]] = {}  # the roots from which the modules in a folder can be imported, by folder
-    for path in sorted(python):
-        module = path.rpartition(".")[0].removesuffix("/__init__")
-        folder = path.rpartition("/")[0]
-        if folder not in starts:
-            top = folder
-            while top in packages and top:
-                top = posixpath.dirname(top)
-            starts[folder] = ({top} if top != folder else set()) | roots.intersection(_above(path))
-        for root in starts[folder]:
-            dotted = module[len(root) + 1 if root else 0 :].replace("/", ".")
-            if dotted and dotted != "__init__":
-                modules.setdefault(dotted, []).append(path)
-    return modules
 
 
 def _above(path: str) -> list[str]:

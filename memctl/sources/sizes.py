@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 
 import msgspec
 
-from memctl.sources.facts import Content, FileFacts
 from memctl.store import source_facts
 from memctl.store.cache import Cache
 from memctl.store.repository_files import FilesOnDisk
+from memctl.store.source_facts import Content, FileFacts
 from memctl.tokens.count import Count, Counter
 
 # Tokens of o200k per byte, measured for each kind of text. For 95 % of 870 files the estimate was within ERROR.
@@ -27,19 +27,16 @@ _DECODE = msgspec.msgpack.Decoder(Count).decode
 class TokenSizes:
     """The token counts of files for one family of models, cached by the files' blob ids."""
 
-    def __init__(
-        self, counter: Counter, files: FilesOnDisk, cache: Cache, known: Mapping[source_facts.Key, bytes]
-    ) -> None:
+    def __init__(self, counter: Counter, files: FilesOnDisk, cache: Cache) -> None:
         self._counter = counter
         self._files = files
         self._cache = cache
-        self._known = known
         self._counted: dict[source_facts.Key, bytes] = {}
 
     def look_up(self, content: Content) -> Count:
         """Return the tokens of a file without reading the file: the cached count, or an estimate from its size."""
         key = self._key(content)
-        packed = self._known.get(key) or self._counted.get(key)
+        packed = self._counted.get(key) or self._stored.get(key)
         return _DECODE(packed) if packed else self.estimate(content.facts)
 
     def estimate(self, facts: FileFacts) -> Count:
@@ -54,9 +51,9 @@ class TokenSizes:
         The result is an estimate if the file can't be read, or if it may have changed after its facts were read.
         """
         key = self._key(content)
-        if key not in self._known and key not in self._counted:
+        if key not in self._counted and key not in self._stored:
             with suppress(OSError):
-                data = self._files.read([path]).get(path)
+                data = self._files.read_listed([path]).get(path)
                 if data is not None and self._files.is_settled(path):
                     count = self._counter.count(data.decode(errors="replace"), content.facts.kind)
                     self._counted[key] = _ENCODE(count)
@@ -66,6 +63,10 @@ class TokenSizes:
         """Write the new counts, which `count` has made, to the cache."""
         if self._counted:
             source_facts.keep(self._cache, self._counted)
+
+    @cached_property
+    def _stored(self) -> dict[source_facts.Key, bytes]:
+        return source_facts.recall(self._cache)
 
     def _key(self, content: Content) -> source_facts.Key:
         return content.blob, f"{self._counter.cache_key} {content.facts.kind}"

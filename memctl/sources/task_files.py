@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping
-from itertools import accumulate
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from os.path import commonprefix
 
 import msgspec
 
 from memctl.pages import freshness, repository_paths
+from memctl.record import pages
 from memctl.record.errors import InvalidRecord
 from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
 from memctl.search import ranking
-from memctl.sources.facts import Content, paths_with_text
+from memctl.store.file_list import FileList
 from memctl.text import words
 
 # Shares of a full mention. A file whose path is in the task is meant, and a file whose name is one of its words most
@@ -27,9 +28,12 @@ _FEW = 3  # files that share a name, up to which the name counts in full for eac
 _SHORTEST = 4  # letters of a word that counts as a file's name
 _RECORDS = 10  # the best matching records, whose references are followed
 _MOST_HAVING = 5_000  # files with a word, above which it finds no file by itself
+_MOST_DEFINING = 5_000  # files that may define a name, above which it says nothing
 _MOST_BELOW = 200  # files in a folder that is named; a larger folder says nothing about its files
 _LONGEST = 20_000  # characters of a task
 _TOKEN = re.compile(r"§4\.[^\s`'\"()]+|[\w$@.\\/+-]+")
+_WORDS = "{path_words words}"  # the words of paths and facts in `FileList`
+_PATTERN = re.compile(r"[*?\[\\ ]")
 _LINE = re.compile(r":\d+(?:-\d+)?$")
 _MIXED = re.compile(r"[a-z0-9][A-Z]|\w_\w|[A-Z]{2}[a-z]")
 
@@ -47,7 +51,7 @@ class FileMention(msgspec.Struct, frozen=True):
 Mentions = dict[str, FileMention]
 
 
-def mentions(task: str, contents: Mapping[str, Content], likely: Collection[str] = ()) -> Mentions:
+def mentions(task: str, contents: FileList, likely: Collection[str] = ()) -> Mentions:
     """Return the files that a task names: by path, by something that they define, or by words of their path or purpose.
 
     `contents` are the files to look for, by path. A word that more than 5,000 files have says little. So it counts only
@@ -56,22 +60,24 @@ def mentions(task: str, contents: Mapping[str, Content], likely: Collection[str]
     result: Mentions = {}
     task = task[:_LONGEST]
     tokens = [token.strip(".-/\\") for token in dict.fromkeys(_TOKEN.findall(_without_lines(task)))]
-    names = frozenset(contents)
     rest = task
     for token in tokens:
-        if _add_paths(result, names, token):
+        if _add_paths(result, contents, token):
             rest = rest.replace(token, " ")  # its folders add nothing
     _add_definitions(result, contents, tokens, task)
     _add_words(result, contents, rest, likely)
     return result
 
 
-def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) -> Mentions:
-    """Return the files among `names` that records or sections about a task refer to, each with how surely it is meant.
+def from_memory(
+    snapshot: Snapshot, task: str, files: FileList, now: str, asked: Collection[str] = (), most: int = -1
+) -> Mentions:
+    """Return the files that records or sections about a task refer to, each with how surely it is meant.
 
     A record that matches the task refers to files by its code references. It counts more, the better it matches and the
-    more words of the task it has. A section refers to the files that it covers, if its title has a word of the task.
-    `now` is the current time, such as "2025-11-04T14:32:00Z".
+    more words of the task it has. A section refers to the files that it covers, if its title has a word of the task;
+    beside those in `asked` `most` of them are returned, the first by path (-1 stands for all). `now` is the current
+    time, such as "2025-11-04T14:32:00Z".
     """
     found: Mentions = {}
     wanted = _telling_words(task[:_LONGEST])
@@ -92,14 +98,14 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
             / len(set(wanted.values()))
         )
         for reference in record.code_refs:
-            for path in freshness.code_paths(names, reference):
-                below = [path] if path in names else _files_below(names, path)
+            for path in _code_paths(files, reference):
+                below = [path] if path in files else _files_below(files, path)
                 _add(found, below, share, f"{record.id} refers to it")
     for page in snapshot.outline.sections if wanted else ():
         title = {word for word in words.words_of(page.title) if word not in words.STOP_WORDS}
         if met := [word for word in title if word in wanted]:
             share = _SECTION * len(met) / len(title)
-            _add(found, repository_paths.matching(names, page.paths), share, f"{page.id} covers it")
+            _add(found, _covered(files, page.paths, asked, most), share, f"{page.id} covers it")
     return found
 
 
@@ -122,42 +128,79 @@ def _without_lines(task: str) -> str:
     return " ".join(_LINE.sub("", word.rstrip(",.;:)")) for word in task.split())
 
 
-def _files_below(names: Iterable[str], folder: str) -> list[str]:
-    below = [name for name in names if name.startswith(folder)]
-    return below if len(below) <= _MOST_BELOW else []
+def _code_paths(files: FileList, reference: str) -> tuple[str, ...]:
+    """Return the file or folder that a code reference names, as `freshness.code_paths` does."""
+    near = {name for path in (reference, pages.code_path(reference)) for name in _at(files, path)}
+    return freshness.code_paths(frozenset(near), reference)
 
 
-def _add_paths(result: Mentions, names: frozenset[str], token: str) -> bool:
+def _at(files: FileList, path: str) -> list[str]:
+    """Return the file at a path, and a file in the folder at the path, if there are such."""
+    return [*([path] if path in files else ()), *islice(files.below(f"{path.rstrip('/')}/"), 1)]
+
+
+def _covered(files: FileList, globs: Sequence[str], asked: Collection[str], most: int) -> list[str]:
+    """Return the files that globs match: all, or those in `asked` and the first `most`."""
+    if not globs:
+        return []
+    from memctl.text.globs import Globs  # slow to load
+
+    matches = Globs(globs).match
+    starts = [_PATTERN.split(each.lstrip("/"), maxsplit=1)[0] for each in globs]
+    is_rooted = all("/" in each.rstrip("/") and not each.startswith(("!", "#", "\\")) for each in globs)
+    below = files.below(commonprefix(starts) if is_rooted else "")  # noqa: RUF071 - characters are meant
+    found = (path for path in below if matches(path) is not None)
+    return [
+        *(path for path in asked if path in files and matches(path) is not None),
+        *islice(found, None if most < 0 else most),
+    ]
+
+
+def _files_below(files: FileList, folder: str) -> list[str]:
+    found = list(islice(files.below(folder), _MOST_BELOW + 1))
+    return found if len(found) <= _MOST_BELOW else []
+
+
+def _add_paths(result: Mentions, files: FileList, token: str) -> bool:
     """Add the files that a word names as a path, a file's name or a module's dotted name.
 
     Returns whether the word names a file without doubt.
     """
     reference = token.removeprefix("§4.")
-    if reference not in names and re.search(r"\w[./]\w", token) is None:
+    if reference not in files and re.search(r"\w[./]\w", token) is None:
         return False
-    paths = repository_paths.resolve(names, reference)
+    paths = repository_paths.resolve(_may_mean(files, reference), reference)
     is_one = len(paths) <= _FEW
     for path in paths:
         if path.endswith("/"):
-            _add(result, _files_below(names, path), IN_FOLDER, f"the task names {path}")
+            _add(result, _files_below(files, path), IN_FOLDER, f"the task names {path}")
         else:
             _add(result, [path], FULL if is_one else ONE_OF_MANY, f"the task names {token}")
     return is_one and any(path in result and result[path].share == FULL for path in paths)
 
 
-def _add_definitions(result: Mentions, contents: Mapping[str, Content], tokens: Iterable[str], task: str) -> None:
+def _may_mean(files: FileList, reference: str) -> frozenset[str]:
+    """Return files among which are all that decide what a reference means."""
+    wanted = repository_paths.without_stars(reference)
+    if there := _at(files, wanted):
+        return frozenset(there)
+    return files.with_all("path_words", wanted, len(files))
+
+
+def _add_definitions(result: Mentions, contents: FileList, tokens: Iterable[str], task: str) -> None:
     """Add the files that define a name in the task, such as `pay_all`, `CardClient` or `Cart.total()`."""
     parts = {part for token in tokens for part in re.split(r"[./\\]", token) if _MIXED.search(part)}
     parts |= set(re.findall(r"\b(\w{3,})\(", task)) | set(re.findall(r"`(\w{3,})`", task))
     defining: dict[str, list[str]] = {}
-    for path in set().union(*paths_with_text(contents, parts).values()) if parts else ():
-        for name in parts.intersection(contents[path].facts.names):
-            defining.setdefault(name, []).append(path)
+    for name in sorted(parts):
+        for path in contents.with_all("names", name, _MOST_DEFINING):
+            if name in contents[path].facts.names:
+                defining.setdefault(name, []).append(path)
     for name, paths in defining.items():
         _add(result, paths, FULL if len(paths) <= _FEW else ONE_OF_MANY, f"it defines {name}")
 
 
-def _add_words(result: Mentions, contents: Mapping[str, Content], task: str, likely: Collection[str]) -> None:
+def _add_words(result: Mentions, contents: FileList, task: str, likely: Collection[str]) -> None:
     """Add the files whose path, definitions or description share words with a task; a rare word weighs more."""
     wanted = _telling_words(task)
     if not wanted:
@@ -187,45 +230,23 @@ def _add_words(result: Mentions, contents: Mapping[str, Content], task: str, lik
     _add_called(result, wanted, in_path)
 
 
-def _with_words(contents: Mapping[str, Content], wanted: Mapping[str, str]) -> tuple[set[str], dict[str, int]]:
-    """Return the files that may have a word in their path or their facts, and the words that too many files have.
+def _with_words(files: FileList, wanted: Mapping[str, str]) -> tuple[frozenset[str], dict[str, int]]:
+    """Return the files that have a word in their path or their facts, and the words that too many files have.
 
-    `wanted` has the word of each form. A word that more than 5,000 files may have comes with about their number; it
-    adds only the files that are called by it. The rarest such word counts as rare if no other word is found.
+    `wanted` has the word of each form. A word that more than 5,000 files have comes with about their number; it adds
+    only the files that are called by it. The rarest such word counts as rare if no other word is found.
     """
-    paths = list(contents)
-    text = words.fold_diacritics("\n".join(paths)).lower()
-    ends = list(accumulate(len(line) + 1 for line in text.split("\n")))
     forms: dict[str, list[str]] = {}
     for form, word in wanted.items():
         forms.setdefault(word, []).append(form)
-    shortest = {word: min([word, *several], key=len) for word, several in forms.items()}  # all forms begin with it
-    numbers = {word: text.count(start) for word, start in shortest.items()}
-    seldom = [start for word, start in shortest.items() if numbers[word] <= _MOST_HAVING]
-    mentioned = paths_with_text(contents, seldom)
-    numbers = {word: max(number, len(mentioned.get(shortest[word], ()))) for word, number in numbers.items()}
-    frequent = {word: number for word, number in numbers.items() if number > _MOST_HAVING}
-
-    def matching(pattern: str, before: str = "") -> set[str]:
-        starts = (match.start() for match in re.finditer(pattern, text))
-        return {paths[bisect_right(ends, at)] for at in starts if not before or text[at - 1 : at] in before}
-
-    def having(word: str) -> set[str]:
-        start = shortest[word]
-        if start not in mentioned:
-            mentioned.update(paths_with_text(contents, [start]))
-        return matching(re.escape(start)).union(mentioned[start])
-
-    rare = [having(word) for word in shortest if word not in frequent]
-    called = []
-    for word in frequent:
-        ends_of_forms = "|".join(re.escape(form.removeprefix(shortest[word])) for form in forms[word])
-        called.append(matching(rf"{re.escape(shortest[word])}(?:{ends_of_forms})(?=[.\n]|$)", "/\n"))
-    with_words = set[str]().union(*rare, *called)
+    having = {word: files.having(_WORDS, some, _MOST_HAVING) for word, some in forms.items()}
+    frequent = {word: files.frequency(_WORDS, forms[word]) for word, paths in having.items() if paths is None}
+    called = (files.called(form) for word in frequent for form in forms[word])
+    with_words = frozenset[str]().union(*filter(None, having.values()), *called)
     if frequent and not with_words:
         rarest = min(frequent, key=frequent.__getitem__)
         del frequent[rarest]
-        with_words = having(rarest)
+        with_words = files.having(_WORDS, forms[rarest], len(files)) or with_words
     return with_words, frequent
 
 

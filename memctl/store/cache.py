@@ -48,6 +48,11 @@ def _schema(rules: str) -> str:
     return f"{__version__}/{checksum:08x}"
 
 
+def contents_version() -> str:
+    """Return the version of what is read from files, which changes with memctl and with the rules for credentials."""
+    return _schema(_RULES)
+
+
 class Undecodable(MemctlError, sqlite3.DatabaseError):
     """Raised if a row of a cache can't be decoded."""
 

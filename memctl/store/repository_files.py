@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from memctl.store.memory_root import FOLDER
 
 _TICK = 10_000_000  # ns by which the clock of a file system may be behind
 _LARGE = 1_000_000  # bytes of a file from which on Git is faster than hashing here, which takes 3 ms
+_CHECKSUM = 20  # bytes; of a longer one, these tell two apart
 _FIELDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}  # git-status(1), porcelain format version 2
 
 
@@ -50,10 +51,32 @@ class FilesInGit:
     def stamp(self, paths: Iterable[str]) -> bytes:
         return self._commit.encode()
 
+    def tree(self, known: tuple[str, str] = ("", "")) -> tuple[str, str]:
+        """Return the id of the commit, as both parts of what `FilesOnDisk.tree` returns."""
+        return self._commit, self._commit
+
+    def differing(self) -> dict[str, bool]:
+        """Return {}: a revision has no uncommitted changes."""
+        return {}
+
+    def blobs_here(self) -> dict[str, str]:
+        """Return the blob ids of all files, by path."""
+        return self.blobs(self._names)
+
+    def is_settled(self, path: str) -> bool:
+        """Return True: a revision does not change."""
+        return True
+
+    def size(self, path: str) -> int:
+        """Return the size of a file that `read` does not return, in bytes: more than it reads."""
+        return files.MAX_BYTES + 1
+
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         wanted = self.blobs(paths)
         contents = trees.blobs(self._repository, wanted.values(), files.MAX_BYTES if limit is None else limit)
         return {path: content for path, blob in wanted.items() if (content := contents[blob]) is not None}
+
+    read_listed = read
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -97,6 +120,29 @@ class FilesOnDisk:
         except OSError:
             return False
 
+    def tree(self, known: tuple[str, str] = ("", "")) -> tuple[str, str]:
+        """Return the checksum in Git's index file, and a digest of the files in it: paths, blob ids, what is sparse.
+
+        If the checksum is that of `known`, an earlier answer, its digest still holds, and Git need not list the files.
+        """
+        from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
+
+        checksum = _index_checksum(self._repository)
+        if checksum and checksum == known[0] and "_state" not in vars(self):
+            self._asked = time.time_ns()
+            self._state = _query_git(self._repository, lists=False)
+            return known
+        return checksum, blake2b(self._state[0], digest_size=16).hexdigest()
+
+    def differing(self) -> dict[str, bool]:
+        """Return the paths that differ from the index or HEAD, with whether there is a regular file."""
+        return self._state[1]
+
+    def blobs_here(self) -> dict[str, str]:
+        """Return what `unchanged` does, without the files that a sparse checkout leaves out."""
+        skipped = (path for path in index.skipped(self._entries) if not os.path.lexists(self._repository.top / path))
+        return {path: self._current_blobs[path] for path in self._current_blobs.keys() - set(skipped)}
+
     def existing(self, paths: Iterable[str]) -> frozenset[str]:
         return frozenset(self._blobs_from_git(list(dict.fromkeys(paths))))
 
@@ -131,9 +177,20 @@ class FilesOnDisk:
         return marks([self._repository.git_dir / "index", *(top / path for path in paths)])
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
+        return self.read_listed(self._blobs_from_git(list(paths)), limit)
+
+    def size(self, path: str) -> int:
+        """Return the size of a file in bytes, 0 if it does not exist."""
+        try:
+            return os.lstat(self._repository.top / path).st_size
+        except OSError:
+            return 0
+
+    def read_listed(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
+        """Return what `read` does, of paths that Git has named: it is not asked again."""
         most = files.MAX_BYTES if limit is None else limit
         result = {}
-        for path in self._blobs_from_git(list(paths)):
+        for path in paths:
             file = self._repository.top / path
             if not file.is_symlink() and file.is_file():
                 with open(file, "rb") as stream:
@@ -156,7 +213,7 @@ class FilesOnDisk:
     def _query_files(self, paths: Sequence[str]) -> bool:
         """Ask Git about some files, and store its answers; return False if Git refuses one of the paths."""
         with suppress(git.GitFailed):
-            answers = _query_git(self._repository, paths)
+            answers = _current_blobs(*_query_git(self._repository, paths))
             self._answers |= {path: answers.get(path) for path in paths}
             return True
         return False
@@ -168,37 +225,60 @@ class FilesOnDisk:
     @cached_property
     def _current_blobs(self) -> dict[str, str]:
         """The blob id of each file by path; "" for a changed, staged or new file."""
+        return _current_blobs(self._entries, self._state[1])
+
+    @property
+    def _entries(self) -> bytes:
+        return self._state[0] or index.read(self._repository, without=FOLDER)
+
+    @cached_property
+    def _state(self) -> tuple[bytes, dict[str, bool]]:
         self._asked = time.time_ns()
         return _query_git(self._repository)
 
 
-def _query_git(repository: Repository, paths: Sequence[str] = ()) -> dict[str, str]:
-    """Return the blob ids of the worktree's files at some paths (none: all), by path.
+def _query_git(
+    repository: Repository, paths: Sequence[str] = (), *, lists: bool = True
+) -> tuple[bytes, dict[str, bool]]:
+    """Return what Git says of the files at some paths (none: all): those in its index, and those that differ.
 
-    The id is "" for a changed, staged or new file. Raises GitFailed.
+    The first is an output of `index.read`; the others are paths, with whether the worktree has a regular file there.
+    Without `lists` the first is b"". Raises GitFailed.
     """
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
     args += ["--", *paths] if paths else index.pathspecs_without(FOLDER)
     status = git.start(args, repository.top, None if paths else {"GIT_LITERAL_PATHSPECS": "0"})
     try:
-        entries = index.entries(repository, *paths) if paths else index.entries(repository, without=FOLDER)
+        entries = index.read(repository, *paths, without="" if paths else FOLDER) if lists else b""
     except BaseException:
         git.end(status)
         raise
-    known = {path: entry.blob for path, entry in _own_files(entries).items()}
+    differing: dict[str, bool] = {}
     for item in git.finish(status, args).decode("utf-8", "backslashreplace").split("\0"):
         count = _FIELDS_BEFORE_PATH.get(item[:1])
         if count is None:
             continue
-        path = item.split(" ", count)[count]
+        *fields, path = item.split(" ", count)
+        is_regular = item[0] != "1" or fields[4].encode() in trees.REGULAR or fields[1] == ".A"
         file = f"{repository.top}/{path}"
-        if (
-            not _is_plain(file, path) or os.path.realpath(file) != file
-        ):  # a link on the way may lead out of the worktree
-            known.pop(path, None)
-        elif path in known or item[0] in "?u":
-            known[path] = ""
-    return known
+        # A link on the way may lead out of the worktree.
+        differing[path] = is_regular and _is_plain(file, path) and os.path.realpath(file) == file
+    return entries, differing
+
+
+def _index_checksum(repository: Repository) -> str:
+    """Return the checksum at the end of the worktree's index file; "" if there is none, or if Git uses another one."""
+    with suppress(OSError), open(repository.git_dir / "index", "rb") as file:
+        file.seek(-_CHECKSUM, os.SEEK_END)
+        return "" if repository.index_in_use() else file.read().strip(b"\0").hex()  # zeros: index.skipHash
+    return ""
+
+
+def _current_blobs(entries: bytes, differing: Mapping[str, bool]) -> dict[str, str]:
+    """Return the blob ids of the files by path, from what `_query_git` returns; "" for one that differs."""
+    known = {path: entry.blob for path, entry in _own_files(index.parse(entries)).items()}
+    changed = {path: "" for path, is_there in differing.items() if is_there}
+    return {path: blob for path, blob in known.items() if path not in differing} | changed
 
 
 def _is_plain(file: str, path: str) -> bool:

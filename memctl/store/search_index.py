@@ -19,15 +19,26 @@ from memctl.store.memory import Memory
 
 NAME = "index.db"
 # Raise it with every change of the tables, or of what is put into them: an older memctl then leaves the file alone.
-FORM = 5
+FORM = 6
 TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"
+# Its texts are split in Python, so that the words that are asked for are the indexed ones. No phrases are asked for.
+_WORDS = "path_words, words, names, imports, content = '', columnsize = 0, detail = column, tokenize = 'ascii'"
 TEXTS = f"CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, parts, {TOKENIZER})"
-# The repository's files have an index of their own (`file_texts`): their words must not count among those of records.
-# It keeps no texts, and none can be taken out of it (SQLite learnt that in 3.43). `reason` is why a file is not in it.
+# The repository's files have an index of their own: their words must not count among those of records. A row of `files`
+# is a file with one content. `listed` says which files a list has (`file_list`), and `why` a text is refused; a file
+# that is not `named` is never shown. `reason` is why a text is not in `file_texts`.
 FILE_TABLES = (
-    "CREATE TABLE files "
-    "(number INTEGER PRIMARY KEY, blob TEXT, path TEXT, size INTEGER, reason TEXT, UNIQUE (blob, path))",
+    "CREATE TABLE files"
+    " (number INTEGER PRIMARY KEY, path TEXT, blob TEXT, size INTEGER, reason TEXT, stem TEXT, facts BLOB)",
+    "CREATE UNIQUE INDEX files_at ON files (path, blob)",
+    "CREATE INDEX files_called ON files (stem)",
+    "CREATE INDEX files_apart ON files (number) WHERE reason <> ''",
+    "CREATE TABLE lists (list INTEGER PRIMARY KEY, name TEXT UNIQUE, state BLOB)",
+    "CREATE TABLE listed"
+    " (list INTEGER, number INTEGER, named INTEGER, why TEXT, PRIMARY KEY (list, number)) WITHOUT ROWID",
+    "CREATE INDEX listed_apart ON listed (list) WHERE why <> ''",
     f"CREATE VIRTUAL TABLE file_texts USING fts5(path, body, parts, content = '', {TOKENIZER})",
+    f"CREATE VIRTUAL TABLE file_words USING fts5({_WORDS})",
 )
 _TABLES = (
     "CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",

@@ -1,54 +1,84 @@
-"""Facts computed from the repository's own files, such as token counts, stored in the cache by blob id.
+"""Facts computed from the repository's own files: those that the search index stores, and token counts in the cache.
 
-A blob never changes, so a fact about it stays right. A key is a pair of the blob id and a name, which says what else
-the fact depends on, such as the file's suffix or a tokenizer. Facts about old blobs, which no file has any more, are
-deleted once they outnumber the others.
+In the cache a key is a pair of the blob id and a name, which says on what else a fact depends, such as a tokenizer.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+
+import msgspec
 
 from memctl.store.cache import Cache
 
 Key = tuple[str, str]  # blob and name
-_SPARE = 5_000  # facts to keep about blobs that no file has, since another branch may have them
+_MOST = 20_000  # facts that are stored; then all are made again
+
+
+class FileFacts(msgspec.Struct, frozen=True, array_like=True):
+    """Facts about the content of one file.
+
+    - `size` is in bytes, and `kind` is the kind of text, such as "python" or "prose".
+    - `refusal` says why the file may never enter a model's context, "" if it may.
+    - `todos` counts TODO comments.
+    - `imports` are the imports in its code, such as "a.b" for `import a.b` in Python (see `imports.in_code`).
+    - `names` are the names that the file defines, such as classes. `words` are the words of these names and of the
+      sentence on the file's purpose.
+    - `declared` is what a manifest such as go.mod declares (`manifests.declarations`), () for any other file.
+    """
+
+    size: int
+    lines: int = 0
+    kind: str = "prose"
+    refusal: str = ""
+    todos: int = 0
+    imports: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    declared: tuple[tuple[str, str], ...] = ()
+    is_generated: bool = False
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode = msgspec.msgpack.Decoder(FileFacts).decode
+
+
+class Content:
+    """The current content of a file: Git's blob id, and its facts, which are decoded when they are first needed."""
+
+    __slots__ = ("_facts", "blob")
+
+    def __init__(self, blob: str, facts: FileFacts | bytes) -> None:
+        self.blob = blob
+        self._facts = facts
+
+    @property
+    def facts(self) -> FileFacts:
+        """The facts about the content."""
+        if isinstance(self._facts, bytes):
+            self._facts = decode(self._facts)
+        return self._facts
 
 
 def recall(cache: Cache) -> dict[Key, bytes]:
-    """Return all facts about the repository's files that are stored in the cache, by blob id and name of the fact.
-
-    For 10,000 files this takes 10 ms. If the cache can't be read, the result is {}.
-    """
+    """Return all facts that are stored in the cache by key, such as token counts; {} if the cache can't be read."""
     try:
-        return {(row[0], row[1]): row[2] for row in cache.database.execute("SELECT blob, name, found FROM sources")}
+        rows = cache.database.execute("SELECT blob, name, found FROM sources").fetchall()
     except sqlite3.Error:  # damaged, or locked for long; the facts are computed again
         return {}
+    return {(blob, name): found for blob, name, found in rows}
 
 
 def keep(cache: Cache, facts: Mapping[Key, bytes]) -> None:
     """Store facts in the cache: `facts` maps the key of each to the fact as bytes.
 
-    If another process is writing, they are not stored and have to be computed again.
+    If another process is writing, they are not stored and have to be computed again. All others are deleted when they
+    are more than 20,000.
     """
-    _change(cache, "INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", ((*key, value) for key, value in facts.items()))
-
-
-def forget(cache: Cache, known: Collection[Key], blobs: Collection[str]) -> None:
-    """Delete from the cache the facts of blobs that no file has any more.
-
-    Nothing is deleted unless there are more than 5,000 such facts, and more of them than of all others. `known` are the
-    keys of all stored facts, and `blobs` the ids of the blobs that files have.
-    """
-    if len(known) <= _SPARE or len(known) <= 2 * len(blobs):  # each of these blobs has facts
-        return
-    gone = {key for key in known if key[0] not in blobs}
-    if len(gone) > max(len(known) - len(gone), _SPARE):
-        _change(cache, "DELETE FROM sources WHERE blob = ? AND name = ?", gone)
-
-
-def _change(cache: Cache, statement: str, rows: Iterable[tuple[str | bytes, ...]]) -> None:
     with suppress(sqlite3.Error), cache.transaction("BEGIN IMMEDIATE"):
-        cache.database.executemany(statement, rows)
+        if cache.database.execute("SELECT count(*) FROM sources").fetchone()[0] > _MOST:
+            cache.database.execute("DELETE FROM sources")
+        rows = ((*key, value) for key, value in facts.items())
+        cache.database.executemany("INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", rows)

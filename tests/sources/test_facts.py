@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.sources import facts
+from memctl.sources import facts, listing
 from memctl.store import load, source_facts
 from memctl.store.cache import Cache
+from memctl.store.file_list import with_index
 from memctl.store.memory import Memory, open_memory
 from memctl.store.repository_files import FilesOnDisk
+from memctl.store.search_index import SearchIndex
 from tests.conftest import Memctl, git
 
 CODE = (
@@ -21,8 +23,14 @@ CODE = (
 )
 
 
-def gathered(memory: Memory, cache: Cache) -> dict[str, facts.Content]:
-    return facts.gather(memory.repository.top, FilesOnDisk(memory), cache, source_facts.recall(cache), None)
+def gathered(memory: Memory, files: FilesOnDisk | None = None) -> tuple[dict[str, facts.Content], dict[str, str]]:
+    """Return the contents and the refusals of the worktree's files."""
+
+    def answer(index: SearchIndex) -> tuple[dict[str, facts.Content], dict[str, str]]:
+        found = listing.of_worktree(memory, load.disk(memory), files or FilesOnDisk(memory), index)
+        return dict(found.contents), found.refusals
+
+    return with_index(memory, answer)
 
 
 def opened(repo: Path) -> Memory:
@@ -49,12 +57,11 @@ def test_any_bytes_give_facts_with_their_size(content: bytes, path: str) -> None
 
 def test_unchanged_file_is_not_read_again(repo: Path) -> None:
     memory = opened(repo)
-    cache = load.open_cache(memory)
-    first = gathered(memory, cache)["app.py"]
+    first = gathered(memory)[0]["app.py"]
     git(repo, "update-index", "--refresh")
     (repo / "app.py").unlink()
     git(repo, "update-index", "--assume-unchanged", "app.py")
-    again = gathered(memory, cache)["app.py"]
+    again = gathered(memory)[0]["app.py"]
     # Git says that the file is what it was, so it is not read again.
     assert (again.blob, again.facts) == (first.blob, first.facts)
 
@@ -62,33 +69,42 @@ def test_unchanged_file_is_not_read_again(repo: Path) -> None:
 def test_new_and_changed_files_have_the_blob_that_git_would_give_them(repo: Path) -> None:
     (repo / "app.py").write_text("changed = 1\n")
     (repo / "new.py").write_text("import app\n")
-    memory = opened(repo)
-    found = gathered(memory, load.open_cache(memory))
+    found, _ = gathered(opened(repo))
     for name in ("app.py", "new.py"):
         assert found[name].blob == git(repo, "hash-object", name).strip()
 
 
+class _ChangedMeanwhile(FilesOnDisk):
+    """Files of which one changes after Git was asked for them."""
+
+    text: str | None
+
+    def tree(self, known: tuple[str, str] = ("", "")) -> tuple[str, str]:
+        found = super().tree(known)
+        file = self._repository.top / "app.py"
+        file.unlink(missing_ok=True) if self.text is None else file.write_text(self.text)
+        return found
+
+
 def test_file_written_during_a_scan_is_read_anew(repo: Path) -> None:
     memory = opened(repo)
-    files, cache = FilesOnDisk(memory), load.open_cache(memory)
-    before = files.unchanged()["app.py"]
-    (repo / "app.py").write_text("import later\n")
-    found = facts.gather(repo, files, cache, {}, None)["app.py"]
+    files = _ChangedMeanwhile(memory)
+    files.text = "import later\n"
+    found = gathered(memory, files)[0]["app.py"]
     assert found.facts.imports == ("later",)
-    assert found.blob != before
+    assert found.blob == git(repo, "hash-object", "app.py").strip()
     git(repo, "checkout", "-q", "app.py")
-    assert gathered(memory, cache)["app.py"].facts.imports == ()
+    assert gathered(memory)[0]["app.py"].facts.imports == ()
 
 
 def test_files_too_large_and_files_that_can_not_be_read_have_a_reason(repo: Path) -> None:
     (repo / "large.txt").write_bytes(b"x" * 2_200_000)
     memory = opened(repo)
-    files, cache = FilesOnDisk(memory), load.open_cache(memory)
-    files.unchanged()
-    (repo / "app.py").unlink()  # between Git's answer and the reading
-    found = facts.gather(memory.repository.top, files, cache, source_facts.recall(cache), None)
-    assert found["app.py"].facts.refusal == facts.GONE
-    assert found["large.txt"].facts.refusal == facts.TOO_LARGE
+    files = _ChangedMeanwhile(memory)
+    files.text = None
+    assert gathered(memory, files)[1] == {"app.py": facts.GONE, "large.txt": facts.TOO_LARGE}
+    git(repo, "checkout", "-q", "app.py")
+    assert "app.py" in gathered(memory)[0]
 
 
 def test_large_files_beyond_the_time_of_a_run_are_read_by_the_next(
@@ -96,8 +112,8 @@ def test_large_files_beyond_the_time_of_a_run_are_read_by_the_next(
 ) -> None:
     for number in (1, 2):
         (repo / f"large{number}.py").write_text(f"pager = {number}\n" * 200)
-    monkeypatch.setattr(facts, "_LARGE", 1_000)
-    monkeypatch.setattr(facts, "_SECONDS", 0.0)
+    monkeypatch.setattr(listing, "_LARGE", 1_000)
+    monkeypatch.setattr(listing, "_SECONDS", 0.0)
     first, second = memctl("files", "--task", "pager", "--json"), memctl("files", "--task", "pager", "--json")
     assert {item["path"] for item in first.data["files"]} == {"app.py", "large1.py"}
     assert first.data["refused"] == [{"path": "large2.py", "reason": facts.LATER}]
@@ -120,15 +136,12 @@ def test_links_out_of_the_repository_are_not_followed(repo: Path, tmp_path: Path
     (repo / "src" / "secret.py").unlink()
     os.rmdir(repo / "src")
     (repo / "src").symlink_to(outside)
-    memory = opened(repo)
-    assert set(gathered(memory, load.open_cache(memory))) == {"app.py"}
+    assert set(gathered(opened(repo))[0]) == {"app.py"}
 
 
-def test_facts_of_deleted_contents_are_deleted_once_they_are_many() -> None:
+def test_tokens_of_files_are_deleted_once_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_facts, "_MOST", 2)
     cache = Cache.open(None)
-    source_facts.keep(cache, {(f"{number:040x}", "py"): b"x" for number in range(6_000)})
-    known = source_facts.recall(cache)
-    source_facts.forget(cache, known, {f"{number:040x}" for number in range(2_000)})
-    assert len(source_facts.recall(cache)) == 6_000, "they may be needed again"
-    source_facts.forget(cache, known, {f"{number:040x}" for number in range(900)})
-    assert len(source_facts.recall(cache)) == 900
+    for number in range(4):
+        source_facts.keep(cache, {(f"{number:040x}", "py"): b"x"})
+    assert list(source_facts.recall(cache)) == [(f"{3:040x}", "py")]

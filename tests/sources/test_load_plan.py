@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.sources.facts import Content, FileFacts
 from memctl.sources.load_plan import (
     JUST_IN_TIME,
     NO_ROOM,
@@ -19,6 +18,7 @@ from memctl.sources.load_plan import (
     verdict,
 )
 from memctl.sources.score import Score
+from memctl.store.source_facts import Content, FileFacts
 from memctl.tokens.count import Count
 
 ROOM = LoadBudget(200_000, 0, 70_000, 40)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.sources.facts import Content, FileFacts, of_content
+from memctl.sources.facts import of_content
 from memctl.sources.nearness import nearness
+from memctl.store.file_list import FileList
+from memctl.store.source_facts import FileFacts
+from tests.sources import listed
 
 
-def contents(**imports: str) -> dict[str, Content]:
-    return {f"{name}.py": Content(name, FileFacts(1, imports=tuple(text.split()))) for name, text in imports.items()}
+def contents(**imports: str) -> FileList:
+    return listed.contents({f"{name}.py": FileFacts(1, imports=tuple(text.split())) for name, text in imports.items()})
 
 
 def test_points_fall_with_the_distance_in_imports() -> None:
@@ -70,8 +73,8 @@ def test_importer_is_found_without_resolving_the_imports_of_all_files(
     importer: str, text: str, target: str, others: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = {importer: text, target: "", "README.md": "# Shop\n", **others}
-    known = {path: Content(path, of_content(path, content.encode())) for path, content in files.items()}
+    known = listed.contents({path: of_content(path, content.encode()) for path, content in files.items()})
     found = nearness(known, {target})
     assert found[importer].points == 15
-    monkeypatch.setattr("memctl.sources.nearness._FEW", 0)  # the imports of all files are resolved
+    monkeypatch.setattr("memctl.sources.nearness._may_import", lambda *_: set(known))  # all imports are resolved
     assert nearness(known, {target}) == found

@@ -10,13 +10,15 @@ import pytest
 from memctl.sources import manifests
 from memctl.sources.facts import of_content
 from memctl.sources.resolve import Resolver
+from memctl.store.source_facts import FileFacts
+from tests.sources import listed
 
 
 def resolver(*names: str, **files: str) -> Resolver:
     """A resolver of some files; `files` are manifests by path, with `__` for a slash and `_` for a dot."""
     texts = {name.replace("__", "/").replace("_", "."): text for name, text in files.items()}
     declared = {path: manifests.declarations(path.rpartition("/")[2], text) for path, text in texts.items()}
-    return Resolver([*names, *texts], declared)
+    return Resolver(listed.contents(dict.fromkeys([*names, *texts], FileFacts(1))), declared)
 
 
 PYTHON = resolver(
@@ -118,7 +120,7 @@ def test_the_imports_of_memctl_itself_are_those_that_python_sees() -> None:
     root = Path(__file__).parents[2]
     folders = ("memctl", "bench", "tests")
     paths = [path.relative_to(root).as_posix() for folder in folders for path in (root / folder).rglob("*.py")]
-    known = Resolver(paths, {})
+    known = Resolver(listed.contents(dict.fromkeys(paths, FileFacts(1))), {})
     for path in [path for path in sorted(paths) if not path.startswith("tests/")][::9]:
         text = (root / path).read_text()
         expected = set()

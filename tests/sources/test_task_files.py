@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.sources import facts, task_files
-from memctl.sources.facts import Content
+from tests.sources import listed
 
 FILES = {
     "src/shop/payment/card.py": '"""Pays by card."""\n\nclass CardClient:\n    def pay_all(self): ...\n',
@@ -19,8 +19,9 @@ FILES = {
     "docs/payments.md": "# Payments\n",
     "README.md": "# Shop\n",
 }
-CONTENTS = {path: Content(path, facts.of_content(path, text.encode())) for path, text in FILES.items()}
-NO_CARD = {path: content for path, content in CONTENTS.items() if "card" not in path}
+FACTS = {path: facts.of_content(path, text.encode()) for path, text in FILES.items()}
+CONTENTS = listed.contents(FACTS)
+NO_CARD = listed.contents({path: found for path, found in FACTS.items() if "card" not in path})
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_plural_and_other_endings_of_a_word_match() -> None:
 
 
 def test_name_of_many_files_gives_less_than_a_full_share() -> None:
-    many = {f"part{number}/api.py": Content(str(number), facts.FileFacts(1)) for number in range(5)}
+    many = listed.contents({f"part{number}/api.py": facts.FileFacts(1) for number in range(5)})
     assert {mention.share for mention in task_files.mentions("api.py", many).values()} == {task_files.ONE_OF_MANY}
 
 
@@ -86,7 +87,7 @@ def test_share_is_between_0_and_1(text: str) -> None:
 
 def test_word_that_most_files_have_counts_beside_a_rare_word(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"module{number:02}/part.py" for number in range(30)] + ["module99/retry.py", "odd/part.py"]
-    contents = {name: Content(name, facts.FileFacts(1)) for name in names}
+    contents = listed.contents(dict.fromkeys(names, facts.FileFacts(1)))
     full = task_files.mentions("retry the module", contents)
     monkeypatch.setattr(task_files, "_MOST_HAVING", 10)
     found = task_files.mentions("retry the module", contents)
@@ -96,5 +97,5 @@ def test_word_that_most_files_have_counts_beside_a_rare_word(monkeypatch: pytest
     assert task_files.mentions("retry the module", contents, ["module07/part.py"]).keys() == found.keys() | {
         "module07/part.py"
     }
-    called = {**contents, "odd/module.py": contents["odd/part.py"]}
+    called = listed.contents(dict.fromkeys([*names, "odd/module.py"], facts.FileFacts(1)))
     assert task_files.mentions("retry the module", called)["odd/module.py"].share == task_files.CALLED

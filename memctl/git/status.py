@@ -149,9 +149,17 @@ class UntrackedNames:
     def _folders_below(self, path: bytes, now: bytes) -> list[bytes]:
         """Return the folders in a folder; they are known without reading it if its stamp `now` is the stored one."""
         if self._stored_stamps.get(path) == now:
-            return [stored_stamp for stored_stamp in self._stored_stamps if os.path.dirname(stored_stamp) == path]
+            return self._stored_folders[path]
         with os.scandir(os.path.join(self._top, path)) as entries:
             return [os.path.join(path, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+    @cached_property
+    def _stored_folders(self) -> dict[bytes, list[bytes]]:
+        """The folders in the file, by the folder that they are in."""
+        folders: dict[bytes, list[bytes]] = {path: [] for path in self._stored_stamps}
+        for path in self._stored_stamps:
+            folders.get(os.path.dirname(path), []).append(path)
+        return folders
 
 
 def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:

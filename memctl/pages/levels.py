@@ -108,11 +108,8 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
     issues = sorted(snapshot.catalogue.blocking(_BLOCKERS), key=lambda r: (r.severity != "critical", not r.blocks))
     entries = [_entry(links, record, "" if record.severity == "critical" else "high") for record in issues]
     of_tasks: list[ListEntry] = []
-    for record in snapshot.catalogue.top("state", None, _LISTED):
-        body = snapshot.body(record)
-        if "blockers" not in body.casefold():  # the heading of blockers, which most tasks lack
-            continue
-        content = content_fields.content(record.kind, body)
+    for record in snapshot.catalogue.blocked(_LISTED):
+        content = content_fields.content(record.kind, snapshot.body(record))
         lines = (markdown.inline(fit.first_sentence(line)) for line in content.get("blockers") or ())
         of_tasks += [
             ListEntry(record.id, line, links.record(record), f"blocks “{_title(record)}”") for line in lines if line

@@ -67,9 +67,11 @@ class StoredCatalogue:
         return self._records(f"is_open AND place = ? AND type = ? {_ORDER}", place, memory_type, limit)
 
     def blocking(self, limit: int) -> list[Record]:
-        query = "is_open AND type = 'issue' AND severity = ? ORDER BY timestamp DESC, path LIMIT ?"
-        critical = self._records(query, "critical", limit)
-        return critical + self._records(query, "high", limit - len(critical))
+        query = "is_open AND type = 'issue' AND severity IN ('critical', 'high')"
+        return self._records(f"{query} ORDER BY severity, timestamp DESC, path LIMIT ?", limit)
+
+    def blocked(self, limit: int) -> list[Record]:
+        return self._records(f"is_open AND type = 'state' AND has_blockers {_ORDER}", limit)
 
     def count(self, memory_type: str, place: str) -> int:
         if place not in self._open:  # of all types at once: a page asks for each of them, and most places have few

@@ -117,9 +117,11 @@ class Snapshot:
 
     def find(self, identifier: str) -> Record | None:
         """Return the record whose id or memory_id is `identifier`, else one that formerly had this id, or None."""
+        if found := self.catalogue.with_id(identifier):
+            return found[0]
         if ids.kind_of(identifier) is None:
             return next((record for record in self.records if record.memory_id == identifier), None)
-        return next(iter([*self.catalogue.with_id(identifier), *self.catalogue.with_alias(identifier)]), None)
+        return next(iter(self.catalogue.with_alias(identifier)), None)
 
     def link_target_by_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
         """Return the record that `record` links to by a former id of the linked record, None if there is none.

@@ -153,6 +153,7 @@ def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: 
     `styles` has for each column click's style, or a function that returns the style of a cell. `below` has a line to
     print under each row, or "".
     """
+    styles = styles if sys.stdout.isatty() else ()  # click would take the colours out
     widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
     lines = []
     for number, row in enumerate(rows):

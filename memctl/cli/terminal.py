@@ -131,7 +131,7 @@ def has_colour(stream: TextIO) -> bool:
 
 def complain(text: str) -> None:
     """Print lines on standard error. No name in them can begin a line that a CI system reads as a command."""
-    line = re.sub(_COMMAND, r"\1\2\\", harmless(text, sys.stderr))
+    line = harmless(re.sub(_COMMAND, r"\1\2\\", text) if "::" in text else text, sys.stderr)
     if has_colour(sys.stderr):
         line = re.sub(_LABEL, lambda found: f"\033[1;{_COLOUR_OF[found[0]]}m{found[0]}\033[0m", line)
     if sys.stderr.isatty() and keep(f"{line}\n"):

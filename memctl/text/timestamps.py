@@ -6,6 +6,7 @@ Such texts sort in the order of time, so most code compares them directly and bu
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 
@@ -27,9 +28,9 @@ def parse(text: str) -> str:
     text = text.strip()
     if text[19:20] == "." and text[20:-1].isdecimal() and text.endswith("Z") and text.isascii():
         text = f"{text[:19]}Z"  # a fast path for the form on every line of a transcript
-    if CANONICAL.fullmatch(text):
-        _naive(text)  # raises ValueError for the 31st of February
-        return text
+    with suppress(ValueError):
+        if _text(_naive(text)) == text:
+            return text
     if _ACCEPTED.fullmatch(text) is None:  # Python 3.11 would accept more forms than 3.10
         raise ValueError(text)
     # Python 3.10 reads neither a bare Z nor fractions of other lengths than 3 and 6.

@@ -1,7 +1,7 @@
-"""The memory as an agent may read it.
+"""Show the memory as an agent may read it.
 
-Owners of sections can restrict who reads pages of details, the records that belong to these, and files of the
-repository.
+The owner of a section can restrict who reads its pages of details, the records that belong to these pages, and the
+files that the section covers.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def readable(memory: Memory, found: Snapshot, at: str | None = None) -> Snapshot:
-    """Return a Snapshot without the parts that the agent named in MEMCTL_AGENT may not read.
+    """Return a Snapshot without what the agent that is named in MEMCTL_AGENT may not read.
 
     `found` is the memory on the disk, or at the revision `at`. It is returned unchanged if MEMCTL_AGENT is not set, as
     for a person, or if no owner restricts reading.
 
-    Which files belong to a restricted section is read from the pages of `found` and of HEAD, since somebody may just
-    have deleted or broken a page on the disk. If `at` is given, the pages on the disk count, too.
+    What belongs to a restricted section is read from its page. Somebody may just have deleted or broken this page, so
+    the page in HEAD counts as well, and if `at` is given, also the page on the disk.
     """
     if not memory.environ.get("MEMCTL_AGENT"):
         return found

@@ -8,9 +8,9 @@
         print(found.id, found.title)
     print(memory.pack(task="retry failed jobs", budget=4000).text)
 
-Each method calls the same functions as the command of its name: it takes the same lock, refuses the same requests, and
-makes one commit for each write. Errors are raised as `MemctlError`: `message` says what is wrong, `hint` what to do,
-and `exit_code` is the exit code of the command.
+Each method does the same as the command of its name, by the same functions: it takes the same lock, refuses the same
+requests, and makes one commit for each write. Errors are raised as `MemctlError`: `message` says what is wrong, `hint`
+what to do, and `exit_code` is the exit code of the command.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _PATIENCE = 5.0  # seconds to wait for the unfinished work of an agent's hook
 
 
 class Written(msgspec.Struct, frozen=True):
-    """The result of a write: ids of the records, paths of the files below the worktree's top, and the commit.
+    """The result of a write: the ids of the records, the paths of the files below the worktree's top, and the commit.
 
     `commit` is "" if nothing had to change, in a dry run, and if the commit could not be made yet. In the last case the
-    files are written, and `pending` is the reason. `hints` say what a record lacks, such as a reason.
+    files are written, and `pending` says why they are not committed. `hints` say what a record lacks, such as a reason.
     """
 
     ids: tuple[str, ...]
@@ -62,14 +62,14 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class Handover(msgspec.Struct, frozen=True):
-    """The result of `Memory.hand_over`: the record of the handoff, and the package for the agent that takes over."""
+    """The result of `Memory.hand_over`: the record of the handoff, and the package (text) for the other agent."""
 
     written: Written
     package: str
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """The reasons why a file or a line is as it is: the likeliest one as a sentence, and the records, best first.
+    """Why a file or a line is as it is: the likeliest reason in a sentence, and records that explain it, best first.
 
     `answer` is the sentence, "" if no reason is known. `sections` are the markers of the sections that the file belongs
     to, such as "§2.1". `commits` are commit ids, newest first. `perhaps` are records about the same subject that do not
@@ -107,7 +107,10 @@ class RecordFields(TypedDict, total=False):
 
 
 class DecisionFields(RecordFields, total=False):
-    """Optional fields of a new decision."""
+    """Optional fields of a new decision, in addition to those of `RecordFields`.
+
+    Texts are Markdown; a list has one text for each item, such as each alternative.
+    """
 
     decision: str
     rationale: str
@@ -118,7 +121,10 @@ class DecisionFields(RecordFields, total=False):
 
 
 class IssueFields(RecordFields, total=False):
-    """Optional fields of a new issue."""
+    """Optional fields of a new issue, in addition to those of `RecordFields`.
+
+    Texts are Markdown; a list has one text for each item, such as each next action.
+    """
 
     severity: str
     description: str
@@ -130,7 +136,10 @@ class IssueFields(RecordFields, total=False):
 
 
 class StateFields(RecordFields, total=False):
-    """Optional fields of a new state of a task."""
+    """Optional fields of a new state of a task, in addition to those of `RecordFields`.
+
+    Texts are Markdown; a list has one text for each item, such as each step.
+    """
 
     completion_percentage: int
     task_description: str
@@ -141,7 +150,10 @@ class StateFields(RecordFields, total=False):
 
 
 class LearningFields(RecordFields, total=False):
-    """Optional fields of a new learning."""
+    """Optional fields of a new learning, in addition to those of `RecordFields`.
+
+    Texts are Markdown.
+    """
 
     lesson: str
     context: str
@@ -182,16 +194,22 @@ class Memory:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the user trusts this clone; in a clone that is not trusted, anybody may have written the records."""
+        """Whether the user trusts this clone.
+
+        The records in a clone that is not trusted may have been written by anybody, and are to be read with care.
+        """
         return self._memory.is_trusted
 
     @property
     def remarks(self) -> list[str]:
-        """Warnings and notes for the user, which commands print on standard error."""
+        """Warnings and notes on the memory, for the user; commands print them on standard error."""
         return self._memory.remarks
 
     def close(self) -> None:
-        """End the Git processes that were started for this memory; a later call starts them again."""
+        """End the Git processes that were started for this memory.
+
+        The object can still be used; a later call starts them again.
+        """
         self._memory.repository.close()
 
     def __enter__(self) -> Memory:
@@ -273,24 +291,34 @@ class Memory:
         return self._write(lambda snapshot: edit.close(snapshot, record_ids, resolution), reason, dry_run)
 
     def get(self, record_id: str, *, at: str | None = None) -> Record:
-        """Return a record by its id or a unique beginning of it, as it is now or was at the revision `at`."""
+        """Return a record as it is now, or as it was at the revision `at`.
+
+        `record_id` is its id, or a beginning of the id that no other record has.
+        """
         return self._read(at).resolve(record_id)
 
     def text(self, record_id: str, *, at: str | None = None) -> str:
-        """Return the whole Markdown file of a record, as it is now or was at the revision `at`."""
+        """Return the whole Markdown file of a record as it is now, or as it was at the revision `at`.
+
+        `record_id` is its id, or a beginning of the id that no other record has.
+        """
         snapshot = self._read(at)
         return snapshot.read(snapshot.resolve(record_id).path)
 
     def sentence(self, record: Record) -> str:
-        """Return the first sentence of a record's reason, else of its description; "" if the record has neither."""
+        """Return the first sentence of a record's reason; if it gives no reason, the first sentence of its text.
+
+        The result is "" if the record has no text.
+        """
         from memctl.pages import provenance
 
         return provenance.reason_of_record(self._read(None), record)
 
     def page(self, marker: str, *, at: str | None = None) -> str:
-        """Return the page of a section or another place in the hierarchy, as Markdown for a model.
+        """Return a page, such as that of a section, as Markdown for a model.
 
-        `marker` names the place, such as "§2.1". With `at` the page is returned as it was at this revision.
+        `marker` names the page or another place in the hierarchy, such as "§2.1". The page is as it is now, or as it
+        was at the revision `at`.
         """
         from memctl.pack.item_sources import places
         from memctl.store import agent_env
@@ -301,10 +329,10 @@ class Memory:
         return place.text
 
     def records(self, *types: str, archived: bool = False, at: str | None = None) -> list[Record]:
-        """Return the records of some types, sorted by id; records of every type if none is named.
+        """Return the records of some types, sorted by id; without `types` those of all types.
 
-        A type is a name such as "decision". Archived records are left out without `archived`. With `at` the records are
-        those of this revision.
+        A type is a name such as "decision". If `archived` is False, archived records are left out. The records are
+        those of now, or of the revision `at`.
         """
         from memctl.record.filters import Filters
         from memctl.record.kinds import KINDS
@@ -318,8 +346,8 @@ class Memory:
         """Return the records, pages, sessions and checkpoints that match the words of a query, best first.
 
         `types` limits the results to some types, such as "issue", "record" (of any type), "page", "session" or
-        "checkpoint"; by default all are searched. A `limit` of 0 returns all results. With `at` the memory of this
-        revision is searched.
+        "checkpoint"; by default all are searched. `limit` is the largest number of results, 0 for all. If `at` is
+        given, the memory is searched as it was at this revision.
         """
         from memctl.search import ranking
 
@@ -330,10 +358,10 @@ class Memory:
         return ranking.search(snapshot, query, self._memory.now, ranking.ANY, kinds or ranking.ALL, limit or None)
 
     def why(self, path: str, *, limit: int = 20, at: str | None = None) -> Explanation:
-        """Return the reasons for a file, or for one of its lines, such as "src/pay.py:120".
+        """Return why a file, or one of its lines, is as it is.
 
-        `limit` is the number of commits to read; 0 reads all. With `at` the file and the memory are those of this
-        revision.
+        `path` is such as "src/pay.py" or "src/pay.py:120". `limit` is the largest number of commits to read, 0 for all.
+        If `at` is given, the file and the memory are those of this revision.
         """
         from memctl.pages import provenance, why_answer
 
@@ -361,14 +389,17 @@ class Memory:
         model: str = "",
         at: str | None = None,
     ) -> Pack:
-        """Return the part of the memory that a model needs to start work, within a budget.
+        """Return the part of the memory that a model needs to start work, within a budget of tokens.
 
-        Records about `task` come first. With a `section`, such as "2.1", the pack has only that section. The records in
-        the pack are counted as retrieved, unless `at` names a revision.
+        - `task`: what the model is to do; records about it come first.
+        - `section`: a section such as "2.1", if the pack is to have only this section.
+        - `budget`: the largest number of tokens, None for the memory's setting `rehydrate_budget`.
+        - `form`: the format: "markdown", "xml", "yaml" or one of the other formats of `memctl rehydrate --format`;
+          "auto" chooses one by the size.
+        - `model`: the model whose tokens are counted, "" for the one in the memory's settings.
+        - `at`: a revision of which to take the memory, None for now.
 
-        `budget` is a number of tokens, None for the memory's setting `rehydrate_budget`. `model` is the model whose
-        tokens are counted, "" for the one in the memory's settings. `form` is "markdown", "xml", "yaml", "tokens",
-        "event", or "auto" to choose by size.
+        The records in the pack are counted as retrieved, unless `at` is given.
         """
         from memctl.pack import budget_fill, item_sources, last_work, rehydrate
         from memctl.pages.links import known_section
@@ -406,10 +437,15 @@ class Memory:
     ) -> Handover:
         """Hand work over to the agent `taker`: record the handoff, and make the agent the owner of `sections`.
 
-        Either all of it succeeds, or nothing changes. `kind` is "complete", "specialist", "continuation" or
-        "emergency". Without `sections` the handoff is about the whole memory, and no section changes its owner. Texts
-        that the arguments leave out come from the memory, as with `memctl handoff`. `reason` is part of the handoff and
-        goes into the commit message. With `dry_run` nothing is written.
+        Either everything succeeds, or nothing changes. Without `sections` the handoff is about the whole memory, and no
+        section changes its owner.
+
+        `kind` decides what the package for the agent contains: everything on the sections ("complete"), what search
+        finds for the task ("specialist"), the task and what changed ("continuation"), or only the task, what blocks it,
+        severe issues and binding decisions ("emergency").
+
+        A text that is left out, such as `task`, is taken from the memory, as `memctl handoff` does. `reason` is part of
+        the handoff and of the commit message. With `dry_run` nothing is written.
         """
         from memctl.pack import handoff
         from memctl.pack.handoff_request import TYPES, HandoffRequest
@@ -433,10 +469,10 @@ class Memory:
         return Handover(self._outcome(offered.done.written), offered.package.pack.text)
 
     def history(self, record_id: str = "", *, limit: int | None = None) -> list[Entry]:
-        """Return the commits that changed a record, or any part of the memory, newest first, as GitPython's objects.
+        """Return the commits that changed a record, or if `record_id` is "" any part of the memory, newest first.
 
-        A `limit` of None or 0 returns all. Raises MemctlError in a SHA-256 repository, whose commits GitPython can't
-        read.
+        The commits are objects of GitPython. `limit` is the largest number of them, None or 0 for all. Raises
+        MemctlError in a SHA-256 repository, whose commits GitPython can't read.
         """
         import git
 
@@ -446,7 +482,7 @@ class Memory:
             return history.entries(repo, record_id, limit=limit or None)
 
     def check(self, *, at: str | None = None) -> list[Finding]:
-        """Return the findings of `memctl check`, for the memory on the disk or at the revision `at`; writes nothing."""
+        """Return the findings of `memctl check` for the memory on the disk, or at the revision `at`; writes nothing."""
         from memctl.check import context, run
 
         snapshot = self._read(at, whole=True)

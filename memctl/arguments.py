@@ -1,4 +1,4 @@
-"""Checking the arguments of methods against the methods' annotations, and writing them as commands take them."""
+"""Check the arguments of methods by the methods' annotations, and turn them into the texts that commands take."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _BRACKETS = re.compile(r"\[.*?\]+")
 
 
 def checked(cls: _Class) -> _Class:
-    """Decorate a class, so that each public method raises MemctlError for an argument of a wrong type.
+    """Make every public method of a class raise MemctlError if it is called with an argument of a wrong type.
 
-    The annotations must be strings, as with `from __future__ import annotations`. A value is accepted if the annotation
-    names its class or one of its base classes. Keyword arguments that a TypedDict describes
-    (`**fields: Unpack[Fields]`) are checked one by one. Two kinds of values are refused whatever their type: numbers
-    out of their range, and texts that no file can contain, such as a text with a NUL character.
+    This is a decorator for classes. Types are compared by name: a value is accepted if the annotation names its class
+    or one of its base classes. So the module must have `from __future__ import annotations`, which keeps annotations as
+    texts. Keyword arguments that a TypedDict describes (`**fields: Unpack[Fields]`) are checked one by one. Numbers out
+    of their range are refused as well, and so are texts that no file can contain, such as a text with a NUL character.
     """
     for name, value in list(vars(cls).items()):
         if name.startswith("_"):
@@ -110,11 +110,11 @@ def _is(value: object, name: str) -> bool:
 
 
 def set_pairs(fields: Mapping[str, object], joined: Collection[str]) -> list[tuple[str, str]]:
-    """Return (field, value) pairs with each value as a text, in the form that `memctl edit --set` takes.
+    """Return the values of fields as (field, text) pairs, in the form that `memctl edit --set` takes.
 
-    A list becomes a Markdown list: `["a", "b"]` gives "- a" and "- b" on two lines. Lists of the fields named in
-    `joined` become texts with commas instead: "a,b". None becomes "". Raises MemctlError for a value that is no text,
-    number or list of texts.
+    A list becomes a Markdown list: `["a", "b"]` gives "- a" and "- b" on two lines. Lists of the fields in `joined`
+    become one line: "a,b". None becomes "". Raises MemctlError for a value that is not a text, a number or a list of
+    texts.
     """
     pairs = []
     for name, value in fields.items():
@@ -130,7 +130,7 @@ def _items(texts: Iterable[str]) -> str:
 
 
 def item_pairs(fields: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
-    """Return a (field, text) pair for each text: `{"tags": ["a", "b"]}` gives ("tags", "a") and ("tags", "b").
+    """Return the texts of fields as (field, text) pairs: `{"tags": ["a", "b"]}` gives ("tags", "a") and ("tags", "b").
 
     Raises MemctlError for a value that is neither a text nor a list of texts.
     """

@@ -1,4 +1,4 @@
-"""`MemctlError`, the base of every error that memctl raises on purpose; the command line prints it in one place."""
+"""`MemctlError`, the base class of all errors that memctl raises on purpose; the command line prints such errors."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _KINDS = {USAGE: "usage", BUG: "bug", UNANSWERED: "unanswered", INTERRUPTED: "in
 
 
 class MemctlError(Exception):
-    """An error that a user can act on.
+    """An error that a user can do something about.
 
-    `message` says what is wrong, `hint` what to do, and `exit_code` is that of the process. `kind` is a word by which
-    programs distinguish errors; docs/programs.md lists the kinds.
+    `message` says what is wrong, `hint` what to do, and `exit_code` is the exit code of the process. `kind` is a word
+    by which programs can tell errors apart; docs/programs.md lists the kinds.
     """
 
     kind = ""
@@ -42,7 +42,7 @@ class MemctlError(Exception):
 
     @property
     def kind_name(self) -> str:
-        """The error's `kind`; if that is empty, the word for its exit code, such as "refused"."""
+        """The error's `kind`, or if that is "", a word for its exit code, such as "refused"."""
         return self.kind or _KINDS.get(self.exit_code, "refused")
 
     @property
@@ -52,9 +52,9 @@ class MemctlError(Exception):
 
 
 def incomplete_installation(error: ModuleNotFoundError) -> MemctlError | None:
-    """Return the MemctlError for a failed import of a package that memctl requires; None for any other module.
+    """Return the MemctlError for a failed import, if the missing package is one that memctl requires; otherwise None.
 
-    Its message names the missing package, and its hint is the `pip install` that adds the package.
+    Its message names the package, and its hint is the `pip install` that adds the package.
     """
     import sys
 

@@ -1,10 +1,12 @@
-"""The history of a memory for Python programs: commits as GitPython's objects, with what memctl's trailers say.
+"""Read the history of a memory in Python programs: commits as GitPython's objects, with what memctl's trailers say.
 
-import git
-from memctl import history
+For example, this prints all commits of a record:
 
-for entry in history.entries(git.Repo("."), "DEC-2025-11-04-001"):
-    print(entry.commit.hexsha, entry.operations, entry.reason)
+    import git
+    from memctl import history
+
+    for entry in history.entries(git.Repo("."), "DEC-2025-11-04-001"):
+        print(entry.commit.hexsha, entry.operations, entry.reason)
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ _SHA256 = 64  # hexadecimal digits of an object's id
 
 
 class Entry(NamedTuple):
-    """A commit that changed the memory, with the values of memctl's trailers; a missing trailer gives "" or ()."""
+    """A commit that changed the memory, with what the trailers at the end of its message say.
+
+    If a trailer is missing, its value is "" or ().
+    """
 
     commit: git.Commit
     operations: tuple[str, ...]  # such as ("decide",); several if one commit holds several changes
@@ -37,12 +42,14 @@ class Entry(NamedTuple):
 
 
 def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: int | None = None) -> list[Entry]:
-    """Return the commits that changed a record, or any part of the memory, newest first and at most `limit` of them.
+    """Return the commits that changed a record, or if `record_id` is "" any part of the memory, newest first.
 
-    Without a `record_id` the commits of refs/memctl/sessions, with session pages and checkpoints, are among them.
-    `record_id` is an id or a unique beginning of one; the record may be deleted. Raises MemctlError if there is no such
-    record, if the worktree of `repo` has no memory, or if it is a SHA-256 repository, whose commits GitPython (3.1)
-    can't read; `memctl log --json` can.
+    `record_id` is an id or a unique beginning of one; the record may be deleted. The commits are those before
+    `revision`, at most `limit` of them. If `record_id` is "", commits of session pages and checkpoints, which are on a
+    ref of their own (refs/memctl/sessions), are among them.
+
+    Raises MemctlError if there is no such record, if the worktree of `repo` has no memory, or if it is a SHA-256
+    repository, whose commits GitPython (3.1) can't read; `memctl log --json` can.
     """
     if not repo.working_tree_dir:
         raise MemctlError(f"{repo.git_dir} is a bare repository: there is no memory in it", "open a clone of it")
@@ -64,8 +71,8 @@ def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: 
 def record_paths(memory: Memory, snapshot: Snapshot, record_id: str) -> list[str]:
     """Return all paths that a record's file has had, relative to the worktree's top.
 
-    The first is its present path, or its last one if the record is deleted. The others are the paths under which it had
-    other ids, before it was renumbered. `record_id` is an id or a unique beginning of one.
+    The first is its present path, or if the record is deleted, its last one. The others are from the time before the
+    record was renumbered. `record_id` is an id or a unique beginning of one.
     """
     path = remove.path_of(memory, snapshot, record_id)
     return [memory.tracked(path), *map(memory.tracked, id_collisions.former_paths(snapshot, path))]

@@ -1,1 +1,1 @@
-"""The consistency check: rules with stable codes, functions that find violations, and formats of reports."""
+"""Check that a memory is consistent: the rules, which have stable codes, and the formats of the report."""

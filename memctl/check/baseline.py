@@ -1,4 +1,4 @@
-"""Compare findings on a staged commit with its baseline: the errors that the commit's parents have already."""
+"""Find which errors in the staged files are older than the staged change, so that they don't prevent the commit."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ _OF_CHANGES = {"MEM109", "MEM601", *DOCUMENTS}
 
 
 def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterable[str]) -> Report:
-    """Return the report on the staged files, with its errors demoted to warnings that HEAD or a merged commit has too.
+    """Return the report on the staged files, with those errors as warnings that a parent of the commit has already.
 
-    Errors are the same if code, file and message are; lines may differ. A credential must also be on the same line of
-    text. Of equal errors, as many are demoted as the parent has. Only if there are errors are the parents read.
-    `ignore` are the rules that the check of the staged files has skipped.
+    The parents are HEAD and, in a merge, the merged commits. Two errors are the same if code, file and message are
+    equal; the line may differ, except for a credential, whose line must have the same text. If the staged files have
+    more equal errors than the parent, the surplus stays errors. The parents are only read if there are errors. `ignore`
+    are the rules that the check of the staged files has skipped.
     """
     for parent in ("HEAD", *context.merged_commits(memory)) if memory.repository.has_head() else ():
         codes = {finding.code for finding in found.findings if finding.severity == ERROR} - _OF_CHANGES

@@ -1,4 +1,4 @@
-"""A renderer that does not render documents that are up to date, so that a check takes less time."""
+"""Get documents from their files if they are up to date, and render only the others, to make a check faster."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from memctl.write.documents import renderer
 
 
 class CachedRenderer(Renderer):
-    """A renderer that reads a document from its file if the file is up to date, and renders only the others.
+    """A renderer that reads a document from its file if the file is up to date, and renders it otherwise.
 
-    `remember` stores digests of the rendered texts, and the next check compares each file with its digest.
+    To know that, `remember` stores a hash of each rendered document, with which the next check compares the file.
     """
 
     def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
@@ -29,13 +29,13 @@ class CachedRenderer(Renderer):
         self._rendered: dict[str, str] = {}
 
     def page(self, name: str) -> str:
-        """Return the text of a document, by its file name below `docs/`."""
+        """Return the text of a document without its header; `name` is the file name below `docs/`."""
         if name not in self._rendered:
             self._rendered[name] = self._current_text(name) or self._renderer.page(name)
         return self._rendered[name]
 
     def remember(self) -> None:
-        """Store the digests of the rendered documents in the cache, under `key`."""
+        """Store the hashes of the rendered documents in the cache, for the next check."""
         digests = {name: generated_header.digest(text) for name, text in self._rendered.items()}
         if not digests.items() <= self._known_digests.items():
             self.snapshot.catalogue.keep(self.key, msgspec.msgpack.encode(self._known_digests | digests))
@@ -60,10 +60,11 @@ class CachedRenderer(Renderer):
 
     @cached_property
     def key(self) -> bytes:
-        """A digest of everything that documents show except records.
+        """A hash of everything that documents show except records.
 
-        That is pages, settings, templates, and the names of the repository's files. Records are left out, since the
-        cache deletes stored values as soon as a record changes.
+        The stored hashes of documents are valid as long as it does not change. It covers pages, settings, templates,
+        and the names of the repository's files. Records need not be covered, since the cache deletes stored values as
+        soon as a record changes.
         """
         digest_of_all = blake2b(digest_size=16)
         shown = (__version__, self.snapshot.prefix, self.snapshot.config, self.snapshot.outline.pages)

@@ -1,4 +1,4 @@
-"""Collecting the input of the rules besides the Snapshot: texts in HEAD, staged files, overdue commits."""
+"""Collect what the rules need besides the Snapshot: texts in HEAD, staged files, changes whose commit is overdue."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from memctl.check.cached_renderer import CachedRenderer
 from memctl.check.findings import CheckContext, StagedWork
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
+from memctl.pages import renamed_files
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, pending_state
 from memctl.store.memory import Memory
@@ -17,9 +18,10 @@ from memctl.write import documents
 
 
 def is_touched(memory: Memory) -> bool:
-    """Return whether any file of the memory is staged, or the repository has no commit yet.
+    """Return whether any file of the memory is staged; True if the repository has no commit yet.
 
-    A commit without such files needs no check: documents that a rebase or cherry-pick left stale must not prevent it.
+    If none is staged, a commit needs no check: an error in the memory that is not part of the commit must not prevent
+    it.
     """
     return not _exists(memory, "HEAD") or bool(
         differences.changed_below(memory.repository, memory.prefix, "HEAD", staged=True)
@@ -27,7 +29,10 @@ def is_touched(memory: Memory) -> bool:
 
 
 def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str | None = None) -> CheckContext:
-    """Return the input of the rules for a snapshot of the disk, of the index if `staged`, or of the revision `at`."""
+    """Return the input of the rules for a snapshot.
+
+    The snapshot is that of the disk, of the index if `staged`, or of the revision `at`.
+    """
     after = memory.repository.resolve(at) if at else None
     before = f"{after}^" if after else "HEAD"
     changed: set[str] = set()
@@ -55,14 +60,9 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
         None if at else _coordination_state(memory),
         () if staged or at else _overdue_changes(memory),
         documents.belong_here(memory, snapshot.config),
-        (lambda: _staged_renames(memory)) if staged else dict,
+        lambda missing: renamed_files.present_paths(memory, snapshot, missing, at=at),
+        staged,
     )
-
-
-def _staged_renames(memory: Memory) -> dict[str, str]:
-    """Return the new path of each file that the index has under another path than HEAD, by old path."""
-    changes = differences.changed_in_index(memory.repository)
-    return {change.before: change.path for change in changes if change.status == differences.RENAMED}
 
 
 def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:
@@ -77,7 +77,8 @@ def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:
 def merged_commits(memory: Memory) -> list[str]:
     """Return names of the commits that are being merged into HEAD, [] if no merge is under way.
 
-    Inside a merge commit's hooks MERGE_HEAD may not exist yet; Git names the merged commit in a variable GITHEAD_….
+    While Git runs the hooks of a merge commit, the file MERGE_HEAD may not exist yet. Then the merged commit is taken
+    from an environment variable of Git's, whose name is GITHEAD_ and the commit's id.
     """
     merged = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
     return [commit for commit in ("MERGE_HEAD", *merged) if _exists(memory, commit)]

@@ -16,9 +16,9 @@ _HINT = "`memctl redact FILE` removes it; revoke the credential, too"
 
 
 def secrets(subject: CheckContext) -> Iterator[Finding]:
-    """Report each credential in a file of the memory or in its name, and each file that can't be searched.
+    """Report each credential in a file of the memory or in a file's name, and each file that can't be searched.
 
-    Texts that the cache knows to be clean are not searched again.
+    A text that an earlier search has found to be clean is not searched again.
     """
     catalogue = subject.snapshot.catalogue
     suspicious = {*catalogue.suspicious(), *(fault.path for fault in subject.snapshot.faults)}

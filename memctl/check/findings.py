@@ -1,8 +1,8 @@
-"""Findings, and the input of the rules that report them."""
+"""The findings of rules, and the input (`CheckContext`) that all rules get."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -28,9 +28,10 @@ _SUGGESTED = 20
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A violation of a rule: file (`path` below `.memory/`), line (1-based), what is wrong, and a hint what to do.
+    """A violation of a rule: the file, the line (from 1), what is wrong, and a hint what to do.
 
-    `is_demoted` makes an error a warning, since the commit that is checked does not introduce it.
+    `path` is below `.memory/`. `is_demoted` says that an error counts as a warning, because the commit that is checked
+    does not introduce it.
     """
 
     code: str
@@ -47,7 +48,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def severity(self) -> str:
-        """The severity: its rule's, but that of a demoted error is "warning"."""
+        """The severity, "error", "warning" or "info": that of the rule, but "warning" for a demoted error."""
         return WARNING if self.is_demoted and self.rule.severity == ERROR else self.rule.severity
 
 
@@ -66,17 +67,19 @@ class CheckContext:
     """The input of all rules: a Snapshot, the time, and everything with which rules compare the Snapshot.
 
     - `now`: the time, in canonical form; `counter`: counts the tokens of texts.
-    - `renderer`: returns the documents as they should be. It reads those that are up to date from their files, and
-      renders the others.
+    - `renderer`: returns the documents as they should be.
     - `earlier`: a function that returns the text that a file had before (in HEAD, or in the parent of the revision that
       is checked), None if there was none.
-    - `changed`: the files that differ from their earlier texts.
+    - `changed`: the records of decisions whose text differs from the earlier text.
     - `staged`: the commit about to be made, None unless the index is checked.
     - `coordination`: the coordination state, which says who owns which section; None if a revision is checked.
     - `overdue`: the changes that have waited too long for their commit, as pairs of a path and a text that says which
       change it is and why it waits.
-    - `has_documents`: whether rendered documents belong on this branch.
-    - `renames`: returns the new path of each file that the staged change renames, by old path.
+    - `has_documents`: whether the branch is to have rendered documents. A memory's settings may leave them out on
+      branches other than the main one.
+    - `present_paths`: a function that returns the present path of each renamed file or folder among some missing ones,
+      by its old path.
+    - `is_staged`: whether the index is checked, before a commit.
     """
 
     def __init__(
@@ -91,7 +94,8 @@ class CheckContext:
         coordination: State | None = None,
         overdue: Sequence[tuple[str, str]] = (),
         has_documents: bool = True,
-        renames: Callable[[], Mapping[str, str]] = dict,
+        present_paths: Callable[[Collection[str]], Mapping[str, str]] = lambda _: {},
+        is_staged: bool = False,
     ) -> None:
         self.snapshot = snapshot
         self.now = now
@@ -103,7 +107,8 @@ class CheckContext:
         self.coordination = coordination
         self.overdue = overdue
         self.has_documents = has_documents
-        self._find_renames = renames
+        self.present_paths = present_paths
+        self.is_staged = is_staged
         self._suggested = 0
         self._lines: dict[tuple[str, str], dict[str, int]] = {}
 
@@ -117,21 +122,20 @@ class CheckContext:
         """The paths of all files of the memory that are not records."""
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
-    @cached_property
-    def renames(self) -> Mapping[str, str]:
-        """The new path of each file that the staged change renames, by old path; empty unless the index is checked."""
-        return self._find_renames()
-
     def findings(self, rule: Callable[[CheckContext], Iterator[Finding]]) -> list[Finding]:
-        """Run a rule and return its findings; they do not depend on which rules were run before."""
+        """Run a rule and return its findings.
+
+        Which rules were run before makes no difference, although the number of hints of a rule is limited (see `near`).
+        """
         self._suggested = 0
         return list(rule(self))
 
     def cached_findings(self, rule: Callable[[CheckContext], Iterator[Finding]]) -> list[Finding]:
-        """Return the findings of a rule; they come from the cache if its input and its module are unchanged.
+        """Return the findings of a rule, from the cache if nothing has changed that the rule reads.
 
-        The rule may depend only on the records, the pages, the names of files and its own module. More than 20 findings
-        are not cached, since only a rule's first 20 are certain to have their hint with similar names (see `near`).
+        It is allowed for rules that read only the records, the pages and the names of files. If a rule has more than 20
+        findings, they are not cached: only 20 of them can have a hint with similar names (see `near`), and once some
+        are corrected, others are to get one.
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
@@ -151,7 +155,7 @@ class CheckContext:
 
     @cached_property
     def linked(self) -> tuple[Record, ...]:
-        """The records that link to others."""
+        """The records that have a link to another record."""
         return tuple(
             record
             for record in self.snapshot.records
@@ -160,18 +164,22 @@ class CheckContext:
 
     @cached_property
     def markers(self) -> dict[str, None]:
-        """The existing markers of levels 1 to 3, in the order of the pages, as keys of a dict; all values are None."""
+        """The markers of all pages and of their headings, in the order of the pages, as the keys of a dict.
+
+        The values are all None. Markers of files (§4) are not included.
+        """
         return dict.fromkeys(self.snapshot.outline.markers())
 
     def lengths(self, files: Iterable[str]) -> dict[str, int]:
-        """Return the number of lines of each of some files of the repository; files that can't be read are left out."""
+        """Return the number of lines of files of the repository, by path; files that can't be read are left out."""
         contents = self.snapshot.files.read(set(files))
         return {file: text.count(b"\n") + (text[-1:] not in (b"\n", b"")) for file, text in contents.items()}
 
     def has_id(self, identifier: str) -> bool:
         """Return whether a record has this id.
 
-        A record that can't be read counts, too, since another rule reports it.
+        A record that can't be read counts, too: another rule reports it, so that links to it need not be reported as
+        well.
         """
         if "by_id" in vars(self):
             return identifier in self.by_id or identifier in self._unreadable
@@ -184,7 +192,7 @@ class CheckContext:
 
     @cached_property
     def broken_pages(self) -> frozenset[str]:
-        """The markers of the pages that can't be read, from their file names."""
+        """The markers of the pages that can't be read; they are taken from the names of the files."""
         numbers = (pages.number_at(fault.path) for fault in self.snapshot.outline.faults)
         return frozenset(f"§{number}" for number in numbers if number)
 
@@ -193,19 +201,22 @@ class CheckContext:
         return frozenset(found for fault in self.snapshot.faults if (found := ids.id_in_path(fault.path)))
 
     def may_suggest(self) -> bool:
-        """Count a call, and return whether a rule may search for similar names: True for a rule's first 20 calls."""
+        """Return whether a rule may search for similar names, which takes time: True for its first 20 calls."""
         self._suggested += 1
         return self._suggested <= _SUGGESTED
 
     def near(self, wanted: str, known: Iterable[str]) -> str:
-        """Return a hint with the known names similar to `wanted` (see `closest`); "" if there are none.
+        """Return a hint with those of the `known` names that are similar to `wanted`, "" if there are none.
 
-        Only the first 20 calls of a rule search for names, since that takes time; all others return "".
+        See `closest` for an example. After 20 calls of a rule the result is always "", since the search takes time.
         """
         return closest(wanted, known) if self.may_suggest() else ""
 
     def line_of(self, path: str, key: str, value: str = "") -> int:
-        """Return the line of a key in a file's front matter, or of a value in the key's list; 1 if it is not found."""
+        """Return the line (from 1) of a key in a file's front matter; 1 if it is not found.
+
+        If `value` is given, it is the line of this item in the key's list.
+        """
         if (path, key) not in self._lines:
             self._lines[path, key] = self._lines_by_value(path, key)
         lines = self._lines[path, key]
@@ -231,7 +242,10 @@ class CheckContext:
         return found
 
     def lines_of(self, path: str, key: str) -> list[int]:
-        """Return the lines of the items in a list of a file's front matter or of `config.yaml`; [] without that key."""
+        """Return the lines (from 1) of the items in a list of a file's front matter, or of config.yaml.
+
+        `key` is the key of the list. The result is [] if the file does not have the key.
+        """
         try:
             text = self.snapshot.read(path)
             blocks = frontmatter_edit.blocks(text if text.startswith("---\n") else f"---\n{text.rstrip()}\n---\n")
@@ -253,7 +267,7 @@ class CheckContext:
             return None
 
     def body_line(self, path: str, body: str) -> int:
-        """Return the 1-based line of the file on which its body begins."""
+        """Return the line of the file (from 1) on which the body begins, the text below the front matter."""
         text = self.snapshot.read(path)
         return text.count("\n", 0, len(text) - len(body)) + 1
 

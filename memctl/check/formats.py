@@ -22,7 +22,7 @@ Place = Callable[[str], str]  # a path below `.memory/` -> the path below the wo
 def as_text(report: Report, place: Place) -> list[str]:
     """Return a report as lines: one per finding (`PATH:LINE: SEVERITY CODE MESSAGE`), and one per hint.
 
-    `place` returns the path below the worktree's top for a path below `.memory/`.
+    `place` is a function that turns a path below `.memory/` into one relative to the worktree's top.
     """
     lines = []
     for finding in report.findings:
@@ -34,7 +34,7 @@ def as_text(report: Report, place: Place) -> list[str]:
 
 
 def summary(report: Report) -> str:
-    """Return the number of findings by severity, such as `1 error, 2 warnings, 1 ignored`."""
+    """Return the number of findings by severity as text, such as `1 error, 2 warnings, 1 ignored`."""
     nouns = {name: "note" if name == INFO else name for name in SEVERITIES}
     words = [quantity(count, noun) for name, noun in nouns.items() if (count := report.count(name))]
     words += [f"{report.ignored:,} ignored"] if report.ignored else []
@@ -42,7 +42,7 @@ def summary(report: Report) -> str:
 
 
 def omission(report: Report) -> str:
-    """Return a line that says how many findings are not listed; "" if all are."""
+    """Return a line that says how many findings a report leaves out because there are too many; "" if it has all."""
     listed, unlisted = len(report.findings), sum(report.unlisted.values())
     return f"only the worst {listed:,} of {listed + unlisted:,} findings are listed" if unlisted else ""
 
@@ -50,8 +50,8 @@ def omission(report: Report) -> str:
 def as_data(report: Report, place: Place) -> dict[str, Any]:
     """Return a report as the data of the JSON that `memctl check --json` prints.
 
-    `place` returns the path below the worktree's top for a path below `.memory/`. The counts by severity include
-    findings that are not listed.
+    `place` is a function that turns a path below `.memory/` into one relative to the worktree's top. The counts by
+    severity include findings that are not listed.
     """
     return {
         "counts": {name: report.count(name) for name in SEVERITIES},
@@ -62,9 +62,9 @@ def as_data(report: Report, place: Place) -> dict[str, Any]:
 
 
 def as_github(report: Report, place: Place) -> list[str]:
-    """Return workflow commands, one per finding, which GitHub shows beside the lines of the files.
+    """Return a report as workflow commands, one per finding, which GitHub shows beside the lines of the files.
 
-    `place` returns the path below the worktree's top for a path below `.memory/`.
+    `place` is a function that turns a path below `.memory/` into one relative to the worktree's top.
     """
     return [
         f"::{_GITHUB[f.severity]} file={_property(place(f.path))},line={f.line},"
@@ -76,8 +76,8 @@ def as_github(report: Report, place: Place) -> list[str]:
 def as_sarif(report: Report, place: Place, version: str, home: str) -> str:
     """Return a report as a SARIF 2.1.0 log (OASIS standard), which tools for code scanning read.
 
-    `place` returns the path below the worktree's top for a path below `.memory/`. `version` is memctl's, and `home` the
-    absolute URI of memctl's pages.
+    `place` is a function that turns a path below `.memory/` into one relative to the worktree's top. `version` is
+    memctl's version, and `home` the absolute URI of memctl's web pages.
     """
     used = sorted({finding.code for finding in report.findings})
     driver: dict[str, Any] = {

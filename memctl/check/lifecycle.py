@@ -39,7 +39,7 @@ def replacements(subject: CheckContext) -> Iterator[Finding]:
 
 
 def completion(subject: CheckContext) -> Iterator[Finding]:
-    """Report each state that is complete but active, and each open record that a closed one blocks."""
+    """Report each state that is complete but still active, and each open record that is blocked by a closed one."""
     for record in subject.snapshot.open_records:
         if record.memory_type == "state" and record.completion_percentage == 100:
             line = subject.line_of(record.path, "completion_percentage")

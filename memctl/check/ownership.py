@@ -24,7 +24,11 @@ def owned_sections(subject: CheckContext) -> Iterator[Finding]:
 
 
 def answered_handoffs(subject: CheckContext) -> Iterator[Finding]:
-    """Report each handoff whose status contradicts who owns its sections, unless a later handoff explains it."""
+    """Report each handoff whose status does not agree with who owns its sections now.
+
+    For example, an accepted handoff gives its sections to the receiver. A handoff is not reported if a later handoff
+    explains the difference.
+    """
     state = subject.coordination
     if state is None or not team_handoffs.has_handoffs(state):
         return

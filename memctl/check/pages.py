@@ -62,7 +62,10 @@ def hierarchy(subject: CheckContext) -> Iterator[Finding]:
 
 
 def status(subject: CheckContext) -> Iterator[Finding]:
-    """Report the project's page if its progress is more than 5 percentage points off the mean of its sections."""
+    """Report the project's page if its percentage of completion differs much from the mean of its sections.
+
+    Up to 5 percentage points are allowed.
+    """
     project = subject.snapshot.outline.project
     mean = subject.snapshot.outline.mean_percentage
     broken = any(name.startswith("§2") for name in subject.broken_pages)
@@ -75,7 +78,10 @@ def status(subject: CheckContext) -> Iterator[Finding]:
 
 
 def contents(subject: CheckContext) -> Iterator[Finding]:
-    """Report a project page that is missing or incomplete, and each page of level 1 or 2 with code."""
+    """Report a project page that is missing or incomplete, and blocks of code on the project's page or on a section.
+
+    Code belongs on pages of details.
+    """
     outline = subject.snapshot.outline
     if outline.project is not None:
         fields = content_fields.content(pages.PROJECT, outline.project.body)
@@ -96,7 +102,10 @@ def contents(subject: CheckContext) -> Iterator[Finding]:
 
 
 def lengths(subject: CheckContext) -> Iterator[Finding]:
-    """Report each page with more or fewer tokens than its level should have, not counting the targets of links."""
+    """Report each page with more or fewer tokens than pages of its level should have.
+
+    The page is counted as rendered, without the targets of links.
+    """
     is_small = len(subject.names) - len(subject.others) < _FEW
     for page in subject.snapshot.outline.pages:
         least, most = levels.LIMITS[page.kind.level]
@@ -116,7 +125,7 @@ def lengths(subject: CheckContext) -> Iterator[Finding]:
 
 
 def stale_documents(subject: CheckContext) -> Iterator[Finding]:
-    """Report each document that is missing, stale, edited by hand, or without a page."""
+    """Report each document that is missing, outdated or edited by hand, and each whose page no longer exists."""
     if not subject.snapshot.config.docs or not subject.names:
         return
     comparisons = documents.compare(subject.renderer)

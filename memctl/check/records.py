@@ -107,9 +107,9 @@ def _graph(subject: CheckContext, relation: str, other_end: str) -> dict[str, li
 
 
 def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
-    """Return circles of a directed graph (node -> successors), as a depth-first search finds them.
+    """Return the circles in a directed graph, which maps each node to the nodes that it leads to.
 
-    Each circle is a list of nodes that begins with its smallest one. If several circles share a node, some may be
+    A circle is a list of nodes that begins with its smallest node. If several circles share a node, some of them may be
     missing.
     """
     circles: dict[tuple[str, ...], None] = {}

@@ -108,8 +108,8 @@ RULES = _rules(
     # References
     (
         "MEM201", "broken-code-reference", ERROR, "A page refers to a file that does not exist.",
-        "Every reference from level 3 to level 4 must lead to a file. Give the file's new path, or remove the"
-        " reference.",
+        "Every reference from level 3 to level 4 must lead to a file. `memctl check --fix` writes the new path of a"
+        " renamed file; remove the reference to a deleted one.",
     ),
     (
         "MEM202", "ambiguous-code-reference", ERROR, "A § reference may mean more than one file.",
@@ -117,7 +117,8 @@ RULES = _rules(
     ),
     (
         "MEM203", "missing-code", WARNING, "An open record refers to a file that does not exist.",
-        "The file was moved or deleted. `memctl edit ID --remove code_refs=OLD --add code_refs=NEW` corrects it.",
+        "The file was moved or deleted. `memctl check --fix` writes the new path of a renamed file; otherwise"
+        " `memctl edit ID --remove code_refs=OLD --add code_refs=NEW` corrects it.",
     ),
     (
         "MEM204", "missing-line", WARNING, "A reference names a line that the file does not have.",

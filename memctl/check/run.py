@@ -1,4 +1,4 @@
-"""Running the rules on a memory, and leaving out the findings that the memory's settings and files ignore."""
+"""Run the rules on a memory, and leave out findings that the memory's settings and files ignore (`check_ignore`)."""
 
 from __future__ import annotations
 
@@ -70,9 +70,10 @@ _CACHEABLE: tuple[object, ...] = (
 
 
 class IgnoreLine(msgspec.Struct, frozen=True):
-    """A line of `check_ignore`: the beginning of a code, a glob of paths below `.memory/`, and a reason.
+    """A line of `check_ignore`, which makes a check ignore findings: a code of a rule, a glob of paths, and a reason.
 
-    `path` and `line` are the place of the line itself, in config.yaml or in a file of the memory.
+    `code` may be the beginning of a code, which means several rules. `pattern` is the glob, for paths below `.memory/`.
+    `path` and `line` say where the line itself is: in config.yaml or in a file of the memory.
     """
 
     code: str
@@ -87,9 +88,9 @@ class IgnoreLine(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The findings of a check, ordered by file and line, and the number of those that were ignored.
+    """The findings of a check, ordered by file and line, and how many others were ignored.
 
-    At most 25,000 findings are listed, the worst ones; `unlisted` counts the others by severity.
+    At most 25,000 findings are listed, the worst ones. `unlisted` has the number of the other findings by severity.
     """
 
     findings: tuple[Finding, ...]
@@ -108,9 +109,10 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def check(subject: CheckContext, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Report:
-    """Run the rules that `select` names (all by default), without those that `ignore` names, and return the findings.
+    """Run the rules on a memory and return a report.
 
-    A rule is named by its name, its code, or the beginning of its code. Raises MemctlError if a text names no rule.
+    `select` names the rules to run, () for all; `ignore` names rules that are not run. A rule is named by its name, its
+    code, or the beginning of its code. Raises MemctlError if a text names no rule.
     """
     wanted = codes(select) if (select := tuple(select)) else set(RULES)
     wanted -= codes(ignore)
@@ -130,9 +132,10 @@ def check(subject: CheckContext, select: Iterable[str] = (), ignore: Iterable[st
 
 
 def codes(prefixes: Iterable[str]) -> set[str]:
-    """Return the codes of rules for their names, their codes or beginnings of codes: "MEM30" gives MEM301 to MEM309.
+    """Return the codes of the rules that some texts name.
 
-    Raises MemctlError if a text names no rule.
+    A text is a rule's name, its code, or the beginning of a code: "MEM30" gives MEM301 to MEM309. Raises MemctlError if
+    a text names no rule.
     """
     result: set[str] = set()
     for prefix in prefixes:

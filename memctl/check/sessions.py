@@ -19,7 +19,10 @@ _OUTSIDE = re.compile(r"/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://|(?:.*/)?\.\.(?:
 
 
 def pages(subject: CheckContext) -> Iterator[Finding]:
-    """Report each page of a session that can't be read, is a copy, or lists files outside of the project."""
+    """Report each session page that can't be read, is a duplicate, or lists files outside of the project.
+
+    A session must have one page only.
+    """
     pages_by_path: dict[str, SessionPage] = {}
     for path in subject.snapshot.names(session_page.FOLDER):
         if session_page.is_page(path) or session_page.is_trail(path):
@@ -77,7 +80,10 @@ def _trails(subject: CheckContext, pages_by_path: dict[str, SessionPage]) -> Ite
 
 
 def checkpoints(subject: CheckContext) -> Iterator[Finding]:
-    """Report each checkpoint that can't be read or that shares the highest version of its workflow with another."""
+    """Report each checkpoint that can't be read, and each whose version number another one of its workflow has, too.
+
+    Only the highest version of a workflow matters, since work is resumed from it.
+    """
     numbers: dict[str, list[Version]] = {}
     for path in filter(checkpoint.is_json, subject.snapshot.names(checkpoint.FOLDER)):
         found = yield from _checkpoint(subject, path)

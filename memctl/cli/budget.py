@@ -1,4 +1,4 @@
-"""The command `memctl budget`."""
+"""The command `memctl budget`: divide a context window among kinds of content, and show how full it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `memctl check`."""
+"""The command `memctl check`: report where the memory is not consistent, and correct it with --fix."""
 
 from __future__ import annotations
 
@@ -144,13 +144,15 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
     from memctl.write import autofix, render, transaction
 
     say = output.text if style == "text" else output.note
-    mended = [finding for finding in found.findings if finding.rule.is_mended]
+    mended = [finding for finding in found.findings if finding.rule.is_mended or finding.code in autofix.RENAMED]
     in_records = [(finding.code, finding.path) for finding in mended if finding.code not in DOCUMENTS]
     if in_records:
         result = transaction.carry_out(
-            memory, lambda _: autofix.fix(load.disk(memory), in_records), WriteOptions(dry_run=dry_run)
+            memory, lambda _: autofix.fix(load.disk(memory), in_records, memory), WriteOptions(dry_run=dry_run)
         )
-        if style == "text":
+        if result.change.is_empty:
+            mended = [finding for finding in mended if finding.code in DOCUMENTS]
+        elif style == "text":
             write_command.outcome(memory, result, {"as_json": False, "dry_run": dry_run})
         else:
             say(f"{'would ' if dry_run else ''}{result.change.op} {result.change.title}")
@@ -169,10 +171,10 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
 
 
 def home() -> str:
-    """Return the absolute URI of memctl's web pages, as the metadata of the installed package names it.
+    """Return the absolute URI of memctl's web pages, which SARIF reports must name.
 
-    If the metadata name none, the result is a package URL such as "pkg:pypi/memctl@1.0"
-    (https://github.com/package-url/purl-spec). SARIF needs an absolute URI, and this one promises no web page.
+    It is taken from the metadata of the installed package. If they name no web page, the result is a package URL such
+    as "pkg:pypi/memctl@1.0" (https://github.com/package-url/purl-spec).
     """
     from importlib import metadata
 

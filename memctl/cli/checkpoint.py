@@ -222,7 +222,9 @@ def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
 
 def _note_missing(missing: Sequence[StateGap]) -> None:
     """Print what a checkpoint lacks: what nobody can continue without, and what only `resume --strict` requires."""
-    output.note(*(f"{'missing to resume' if one.essential else 'not given'}: {one}" for one in missing))
+    output.note(*(f"missing to resume: {gap}" for gap in missing if gap.essential))
+    if others := "; ".join(str(gap) for gap in missing if not gap.essential):
+        output.note(f"not given: {others}")
 
 
 def _note_rest(memory: Memory, shown: Sequence[Checkpoint], withheld: int = 0) -> None:

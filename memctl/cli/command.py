@@ -1,4 +1,4 @@
-"""Options, groups and help that commands share. The help of a command begins with its examples."""
+"""What commands share: decorators for options, groups of commands, and help that begins with examples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Command(click.Command):
-    """A command whose help begins with examples: pairs of a command line and what it does."""
+    """A command whose help begins with examples.
+
+    An example is a pair of a command line and a sentence that says what this command line does.
+    """
 
     def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **kwargs: Any) -> None:
         kwargs.setdefault("context_settings", {}).setdefault("help_option_names", ["-h", "--help"])
@@ -27,9 +30,9 @@ class Command(click.Command):
                 param.type = click.Path()  # lets shells complete names of files
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. If it refuses a text with a credential, add a hint that --allow-secret allows the text.
+        """Run the command, with a hint in the error if a text is refused because it has a credential.
 
-        The hint is left out for an agent that may not use this option.
+        The hint says that --allow-secret allows the text. An agent that may not use this option does not get it.
         """
         try:
             return super().invoke(ctx)
@@ -89,9 +92,11 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None = None) -> Callable[[F], F]:
-    """Return a decorator that adds options whose value is a text, from rows of flag, parameter and help.
+    """Return a decorator that adds several options whose value is a text.
 
-    An option whose help ends in "Repeatable." may occur several times. `check` is the callback of each option.
+    Each row has the option's flag, such as "--title", the name of the parameter, and the help. If the help ends in
+    "Repeatable.", the option may be given several times. `check` is click's callback of each option, which checks or
+    changes its value.
     """
     return options(
         *(
@@ -125,10 +130,10 @@ reading = options(at_option, json_option)
 
 
 def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
-    """Callback of an option that agents may not use: return the option's value.
+    """Return the value of an option that agents may not use. This is a callback of click's.
 
-    Raises MemctlError in the shell of an agent if the agent may run the command without asking, unless the value is `-`
-    (standard input) or empty.
+    If an agent's shell runs the command, and the agent may run it without asking, MemctlError is raised. An empty value
+    and `-` (standard input) are always allowed.
     """
     if given and given != "-":
         from memctl.store import agent_env
@@ -146,9 +151,9 @@ Completer = Callable[[click.Context, click.Parameter, str], list[Any]]
 
 
 def complete(kind: str) -> Completer:
-    """Return a completer (click's `shell_complete`) that suggests values of a kind, such as "id", "section" or "tag".
+    """Return a function that suggests values of a kind, such as "id" or "tag", while a user types in a shell.
 
-    `completion_values` has the kinds.
+    It is the argument `shell_complete` of an option. `completion_values` lists the kinds.
     """
 
     def completer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
@@ -163,9 +168,10 @@ complete_id = complete("id")
 
 
 def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
-    """Callback of a section option: return the marker of a section that is given by name ("Payment" becomes "§2.3").
+    """Return the marker of the section that an option names, such as "§2.3" for "Payment".
 
-    Numbers, markers and empty values are returned unchanged; the command checks whether such a section exists.
+    This is a callback of click's. A number, a marker and an empty value are returned unchanged: whether such a section
+    exists, is checked by the command.
     """
     if isinstance(given, tuple):
         return tuple(section_named(ctx, param, one) for one in given)
@@ -178,14 +184,17 @@ def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any
 
 
 def split_at_commas(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Callback of a tag option: return the tags, which may be separated by commas or given by several options."""
+    """Return the tags that an option names: `-t a,b` and `-t a -t b` both give a and b.
+
+    This is a callback of click's.
+    """
     return tuple(tag.strip() for value in given for tag in value.split(",") if tag.strip())
 
 
 def filtering(function: F, more_types: Sequence[str] = ()) -> F:
-    """Add to a command's function the options that filter records, which `list`, `search` and `export` have.
+    """Add to a command's function the options that filter records, such as --type, --tag and --since.
 
-    `more_types` are further choices for `--type`.
+    `list`, `search` and `export` have these options. `more_types` are further values that `--type` may have.
     """
     from memctl.record.kinds import KINDS, SEVERITIES
 
@@ -239,10 +248,13 @@ _WHOLE = 1000  # characters; longer than the first sentence of any command's hel
 
 
 class Group(Command, click.Group):
-    """A command with subcommands; its help lists them, after its own examples or the first of each subcommand."""
+    """A command with subcommands, which are listed in its help.
+
+    The help begins with the group's own examples or, if it has none, with the first example of each subcommand.
+    """
 
     def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
-        """Return the examples of the group, or else the first one of each subcommand."""
+        """Return the examples of the group; if it has none, return the first example of each subcommand."""
         members = [command for _, command in self._subcommands(ctx) if isinstance(command, Command)]
         return self.examples or [command.examples[0] for command in members if command.examples]
 

@@ -117,14 +117,17 @@ SYNONYMS = {
 
 
 def of_kinds() -> dict[str, Kind]:
-    """Return the record types that have a command of their own, by the command's name; loads all types."""
+    """Return the record types that have a command of their own, by the command's name, such as "decide".
+
+    It loads the definitions of all types, which takes time; so the list of commands does not call it at import.
+    """
     from memctl.record.kinds import KINDS
 
     return {kind.verb: kind for kind in KINDS.values() if kind.help}
 
 
 def all_commands() -> dict[str, dict[str, str]]:
-    """Return all commands: for each group of the help, the names of its commands with their lines."""
+    """Return all commands by the headings of the help: under each, the names of commands and a line on each command."""
     groups = {title: {name: line for name, (_, line) in group.items()} for title, group in COMMANDS.items()}
     return {**groups, "Record": {**{name: kind.help for name, kind in of_kinds().items()}, **groups["Record"]}}
 

@@ -1,4 +1,4 @@
-"""The command `memctl commit`."""
+"""The command `memctl commit`: commit pending changes, and then edits that people made by hand."""
 
 from __future__ import annotations
 

@@ -47,7 +47,10 @@ complete --no-files --command git --condition '__fish_seen_subcommand_from memct
 
 
 class PowerShellComplete(ShellComplete):
-    """Completion in PowerShell. Its script passes the line up to the cursor and the word at the cursor."""
+    """Completion in PowerShell, which click lacks: the script for it, and the answer to it.
+
+    The script passes the typed line up to the cursor, and the word at the cursor, in environment variables.
+    """
 
     name: ClassVar[str] = "powershell"
     source_template: ClassVar[str] = """\
@@ -65,12 +68,12 @@ Register-ArgumentCompleter -Native -CommandName %(prog_name)s -ScriptBlock {
 """
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the complete words of the line, and the word at the cursor."""
+        """Return the words that are typed completely, without the command's name, and the word that is being typed."""
         words, typed = split_arg_string(os.environ["COMP_WORDS"])[1:], os.environ["COMP_CWORD"]
         return words[:-1] if typed and words else words, typed
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
-        """Return a value and its help, separated by a tab."""
+        """Return a suggested value and its help as one line, separated by a tab."""
         return f"{item.value}\t{' '.join((item.help or item.value).split())}"
 
 

@@ -19,9 +19,9 @@ Pairs = Iterable[tuple[str, str]]  # values and their descriptions
 
 
 def values_beginning(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Return the values of a kind, such as "id" or "tag", that begin with the typed text, ignoring case.
+    """Return the suggestions of a kind, such as "id" or "tag", that begin with `incomplete`, the text typed so far.
 
-    `incomplete` is the text typed so far. Returns [] where there is no memory.
+    Upper and lower case make no difference. The result is [] where there is no memory.
     """
     if kind in _FIXED:
         pairs = _FIXED[kind]()

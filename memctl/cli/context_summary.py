@@ -1,4 +1,4 @@
-"""The command `memctl context-summary`: the summary that one phase of a task passes to the next."""
+"""The command `memctl context-summary`: shorten the result of one phase of a task to what the next phase needs."""
 
 from __future__ import annotations
 

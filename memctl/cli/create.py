@@ -1,4 +1,4 @@
-"""The commands `decide`, `issue`, `state` and `learn`: one for each record type, made from its Kind."""
+"""The commands `decide`, `issue`, `state` and `learn`, which create records. They are built from the record types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memctl.write import create, transaction
 
 
 def command(kind: Kind) -> Command:
-    """Return the command that creates a record of a type."""
+    """Build the command that creates records of a type, such as `memctl decide`."""
 
     def callback(**given: Any) -> None:
         run(kind, click.get_current_context(), given)
@@ -126,9 +126,10 @@ _READING = ("list", "ls", "show", "all")  # what people type for a command of th
 
 
 def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
-    """Create a record from the values of the options, and print its id and path; with --update, change a state record.
+    """Create a record from the values of a command's options, and print its id and path.
 
-    `kind` is the record's type, and `given` has the values of the options by the names of their parameters.
+    `kind` is the record's type, and `given` has the values of the options by the names of their parameters. If --update
+    is among the options, a state record that exists is changed instead.
     """
     if given.get("update"):
         _update(ctx, given)

@@ -1,4 +1,4 @@
-"""The commands `memctl render` and `memctl review`."""
+"""The commands `memctl render`, which writes the documents, and `review`, which confirms that pages agree with code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that change existing records."""
+"""The commands that change existing records: `edit`, `link`, `resolve`, `archive`, `delete`, `restore` and others."""
 
 from __future__ import annotations
 

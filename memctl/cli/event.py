@@ -168,9 +168,9 @@ for member in (emit_command, list_command, show_command):
 
 
 def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
-    """Return how many compressions a workflow has had, up to and including the event `until`.
+    """Return how many compressions of the context a workflow has had, up to the event `until` and including it.
 
-    `events` are all events; the workflow is that of `until`.
+    `events` may have events of several workflows; those of the workflow of `until` are counted.
     """
     return sum(
         event.event_type == "compression"

@@ -1,4 +1,4 @@
-"""`import` and `export`: JSON Lines, and folders of architecture decision records."""
+"""The commands `memctl import` and `export`: records as JSON Lines, as files of decisions (ADRs), from other tools."""
 
 from __future__ import annotations
 

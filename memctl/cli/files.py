@@ -1,4 +1,4 @@
-"""The command `memctl files`."""
+"""The command `memctl files`: rank the repository's files for a task, and show which to load into the context."""
 
 from __future__ import annotations
 

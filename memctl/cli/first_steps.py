@@ -30,9 +30,10 @@ _WHOLE = 0.6  # a folder with more than this share of all files holds the parts,
 
 
 class FirstStep(NamedTuple):
-    """A command to run next: its words without `memctl`, and its purpose as a phrase for people.
+    """A command that a user may run next: its words without `memctl`, and what it is for.
 
-    `is_complete` is False if the user has to fill in words such as TITLE before the command can run.
+    `purpose` is a phrase such as "import 3 decisions". `is_complete` is False if the user has to replace words such as
+    TITLE before the command can run.
     """
 
     words: tuple[str, ...]
@@ -41,19 +42,19 @@ class FirstStep(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The words of this step as one shell command, such as `memctl import adr docs/adr`."""
+        """The command line to type, such as `memctl import adr docs/adr`."""
         return shlex.join(("memctl", *self.words))
 
     def arguments(self, top: Path) -> list[str]:
-        """Return the words for a call of memctl in the current directory, whichever that is.
+        """Return the arguments with which memctl can be run in any current directory.
 
-        The last word of an `import` is a path relative to `top`, the worktree's root, so it is made absolute.
+        The path in an `import` is relative to `top`, the worktree's top, so it is made absolute.
         """
         return [*self.words[:-1], str(top / self.words[-1])] if self.words[0] == "import" else list(self.words)
 
 
 def propose(memory: Memory) -> list[FirstStep]:
-    """Return at least three next commands: first those for what the repository contains, then general ones."""
+    """Return at least three commands to run next: first those that fit the repository, such as imports."""
     tracked = _tracked(memory)
     found = [*_imports(memory.folder.parent, tracked), *_agents(memory, tracked)]
     found.append(FirstStep(("install", "git"), "merge documents without conflicts, check the memory at each commit"))
@@ -95,7 +96,7 @@ def _agents(memory: Memory, tracked: Sequence[str]) -> Iterator[FirstStep]:
 
 
 def propose_sections(memory: Memory, snapshot: Snapshot) -> list[FirstStep]:
-    """Return commands that add sections for the folders with the most files that belong to no section yet."""
+    """Return commands that add sections to the memory: for the largest folders that no section covers yet."""
     parts = _parts([path for path in _tracked(memory) if not path.startswith(".")])
     covered = {glob.rstrip("*").rstrip("/") for page in snapshot.outline.sections for glob in page.paths}
     titles = {page.title.casefold() for page in snapshot.outline.sections}

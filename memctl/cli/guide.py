@@ -1,4 +1,4 @@
-"""The command `memctl guide`."""
+"""The command `memctl guide`: tell an agent when and how to use memctl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `memctl help`."""
+"""The command `memctl help`: show the most common commands, all commands, or a page on a subject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands `memctl log` and `memctl diff`."""
+"""The commands `memctl log`, which shows the memory's commits, and `memctl diff`, which compares it with a revision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hook`: the commands that agents' programs call, and the log of what they did."""
+"""The commands `memctl hook …`: hosts (agents' programs) call them at events, and people read the log of the events."""
 
 from __future__ import annotations
 

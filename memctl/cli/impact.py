@@ -1,4 +1,4 @@
-"""The command `memctl impact`."""
+"""The command `memctl impact`: show which pages and documents a change of files affects."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _IN_WORDS = {
 
 
 class ImpactQuery(msgspec.Struct, frozen=True):
-    """What a call of `memctl impact` asks about: the changed files, and the snapshot of the memory to judge them by.
+    """What a call of `memctl impact` asks about: the changed files, and the snapshot of the memory in which to look.
 
-    `source` says where the changes are: "disk", "index" or a range of commits such as "main..HEAD". `at` is the id of
-    the commit at the end of that range, "" for disk and index. `rows` has the kinds of change that are known already,
-    by the file's path; the kinds are keys of `impact.MATRIX`.
+    - `source`: where the changes are: "disk", "index" or a range of commits such as "main..HEAD".
+    - `at`: the id of the commit at the end of that range, "" for disk and index.
+    - `rows`: the kind of change, such as "fix", of those files for which it is known already, by path.
     """
 
     source: str

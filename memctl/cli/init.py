@@ -1,4 +1,4 @@
-"""The commands `memctl init` and `memctl demo`."""
+"""The commands `memctl init`, which creates a memory, and `memctl demo`, which creates an example to try."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`install`: Git's hooks and merge drivers, and the hooks of agents, which are shown and confirmed first."""
+"""The command `memctl install`: set up Git's hooks and merge drivers, or the hooks of agents' programs.
+
+Changes of settings are shown, and are made only if the user agrees.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +44,9 @@ _ANYWHERE = "commit {what} in clones that you trust, off the branch where it has
 
 
 class InstallOptions(msgspec.Struct, frozen=True):
-    """The options of `memctl install`: `what` is to be installed, and the other fields are options of that name.
+    """The options of `memctl install`: `what` says what to install, and each other field is an option of this name.
 
-    `user` is --user. `own` is --local: the user's own settings in a project.
+    `user` is --user: the settings in the user's home. `own` is --local: the settings of one user in the project.
     """
 
     what: str

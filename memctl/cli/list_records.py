@@ -1,4 +1,4 @@
-"""The command `memctl list`."""
+"""The command `memctl list`: list records, filtered and ordered by options."""
 
 from __future__ import annotations
 

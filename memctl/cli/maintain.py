@@ -1,4 +1,4 @@
-"""The command `memctl maintain`."""
+"""The command `memctl maintain`: archive and delete what is due, and store how often records were retrieved."""
 
 from __future__ import annotations
 

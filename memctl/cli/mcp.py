@@ -1,4 +1,4 @@
-"""The command `memctl mcp`."""
+"""The command `memctl mcp`: serve the memory to a program by the Model Context Protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens the memory for a command, and the Snapshot that the command's options select."""
+"""Open the memory for a command, and load the Snapshot that the command's options select."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ _WORTH_A_BAR = 2_000  # files; fewer take less than a second
 
 
 def memory(ctx: click.Context) -> Memory:
-    """Return the memory around the command's directory, after finishing the pending jobs of agents' hooks.
+    """Return the memory around the command's directory; raises MemctlError if there is none.
 
-    The remarks in `Memory.remarks` are printed when the command ends. Raises MemctlError if there is no memory.
+    Jobs that agents' hooks have queued are finished before. Remarks on the memory (`Memory.remarks`) are printed when
+    the command ends.
     """
     opened = open_memory(ctx.obj.folder, agent_env.with_agent(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
@@ -122,7 +123,7 @@ def _writes(ctx: click.Context) -> bool:
 
 
 def memory_if_any(ctx: click.Context) -> Memory | None:
-    """Return the memory around the command's directory; None if there is none. Raises MemctlError if it is broken."""
+    """Return the memory around the command's directory, None if there is none; raises MemctlError if it is broken."""
     from memctl.store import memory_root
 
     try:
@@ -133,9 +134,9 @@ def memory_if_any(ctx: click.Context) -> Memory | None:
 
 
 def snapshot(opened: Memory, at: str | None, *, whole: bool = False) -> Snapshot:
-    """Return the Snapshot of the memory on the disk, or at the revision `at` if it is not None.
+    """Return the Snapshot of the memory at the revision `at`; if `at` is None, that of the disk.
 
-    With `whole` it also has the files that a sparse checkout leaves out of the worktree.
+    If `whole` is True, files that a sparse checkout leaves out of the worktree are read from Git.
     """
     if at is not None:
         return load.revision(opened, at)
@@ -143,31 +144,36 @@ def snapshot(opened: Memory, at: str | None, *, whole: bool = False) -> Snapshot
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:
-    """Return the Snapshot of the memory, on the disk or at the revision `at`, that the calling agent may read.
+    """Return the Snapshot of the memory at the revision `at`, or of the disk if it is None, as an agent may read it.
 
-    Parts that owners of sections keep from the agent are left out.
+    If an agent runs the command, what owners of sections keep from this agent is left out.
     """
     return agent_view.readable(opened, snapshot(opened, at), at)
 
 
 def read(ctx: click.Context, at: str | None) -> tuple[Memory, Snapshot]:
-    """Return the memory around the command's directory, and the snapshot of it that the calling agent may read."""
+    """Return the memory around the command's directory, and its Snapshot (see `readable`).
+
+    `at` is a revision, None for the disk.
+    """
     opened = memory(ctx)
     return opened, readable(opened, at)
 
 
 def progress(doing: str) -> Progress | None:
-    """Return a function that shows a progress bar for a long operation; None if standard error is not a terminal.
+    """Return a function that draws a progress bar on standard error; None if standard error is not a terminal.
 
-    The function takes two numbers: the steps that are done, and all steps. `doing` names the operation.
+    The function takes the number of steps that are done and the number of all steps. `doing` is the text before the
+    bar.
     """
     return (lambda done, total: _progress(done, total, doing)) if sys.stderr.isatty() else None
 
 
 def filters(opened: Memory, section: str, since: str, until: str, importance: int | None, **named: Any) -> Filters:
-    """Return the Filters for options of `list`, `search` and `export`; raises MemctlError for an invalid time.
+    """Return the filter for records that the options of `list`, `search` and `export` describe.
 
-    The parameters are the values of the options, "" or None for one that is not given.
+    The parameters are the values of the options, "" or None for an option that was not given. Raises MemctlError for an
+    invalid time.
     """
     from memctl.record.filters import Filters
 

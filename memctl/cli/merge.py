@@ -1,4 +1,4 @@
-"""The command `memctl merge-file`."""
+"""The command `memctl merge-file`, which Git calls as a merge driver: merge one file of the memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands `memctl show` and `memctl index`."""
+"""The commands `memctl show`, which prints records and pages, and `memctl index`, which lists the § markers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `memctl next`."""
+"""The command `memctl next`: show what to work on next, unblocked work first."""
 
 from __future__ import annotations
 

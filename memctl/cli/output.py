@@ -1,4 +1,4 @@
-"""Output of commands: text for people, JSON for programs, warnings on stderr."""
+"""Print what commands return: text for people, JSON for programs, and warnings on standard error."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ _OVER = ("resolved", "done", "superseded", "rejected", "wontfix", "archived")
 
 
 def text(line: str = "", *, newline: bool = True) -> None:
-    """Print text; on a terminal, without control characters from records."""
+    """Print a text on standard output; on a terminal, control characters in it are replaced."""
     styled(plain(line), newline=newline)
 
 
 def styled(line: str, *, newline: bool = True) -> None:
-    """Print text with colours as it is; the caller has made each part of the text harmless by `plain` before."""
+    """Print a text with colours as it is.
+
+    The caller must have made the parts of the text that come from records harmless before, by `plain`.
+    """
     if terminal.keep(line + "\n" * newline):
         return
     with terminal.answering():
@@ -36,25 +39,25 @@ def styled(line: str, *, newline: bool = True) -> None:
 
 
 def plain(value: str) -> str:
-    """Return a text without characters that control a terminal; unchanged if the output goes elsewhere."""
+    """Return a text with its control characters replaced; unchanged if standard output is not a terminal."""
     return terminal.harmless(value, sys.stdout)
 
 
 def one_line(value: str) -> None:
-    """Print one line; a newline in it is written as `\\n`, so that a name can't start a line of its own."""
+    r"""Print a text as one line: line ends in it are written as `\n`, so that a name can't begin a line of its own."""
     text(terminal.one_line(value))
 
 
 def painted(value: str, colour: str) -> None:
-    """Print one line in a colour."""
+    """Print a text as one line in a colour, such as "red"."""
     styled(click.style(plain(terminal.one_line(value)), fg=colour))
 
 
 def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
-    """Print the JSON object that every `--json` prints, with the keys `schema`, `kind` and `data`.
+    """Print the JSON object (envelope) that every `--json` prints, with the keys `schema`, `kind` and `data`.
 
-    A key `faults` is added if files can't be read: `faults` are these files. `memory` is the memory to which they
-    belong; if it is given, their paths are relative to the worktree's top.
+    `faults` are the files that can't be read; if there are any, the object has a key `faults`. Their paths are relative
+    to the worktree's top if `memory` is given, and otherwise below `.memory/`.
     """
     envelope: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "data": data}
     if faults:
@@ -65,7 +68,10 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
 def json_list(
     kind: str, items: Iterable[Any], faults: Sequence[Fault] = (), memory: Memory | None = None, *, name: str = ""
 ) -> None:
-    """Print a list as JSON: the number of items, and the items under `name` (by default, under the kind)."""
+    """Print a list in the JSON object of `--json`, with the number of items in `total`.
+
+    The list's key is `name`, by default the `kind`. `faults` and `memory` are as for `json`.
+    """
     shown = list(items)
     json(kind, {"total": len(shown), name or kind: shown}, faults, memory)
 
@@ -76,21 +82,21 @@ def json_text(written: str) -> None:
 
 
 def note(*lines: str) -> None:
-    """Print lines on stderr, without characters that control a terminal."""
+    """Print lines on standard error; on a terminal, control characters in them are replaced."""
     for line in lines:
         terminal.complain(line)
 
 
 def warnings(lines: Iterable[object]) -> None:
-    """Print warnings on stderr."""
+    """Print lines on standard error, each as a warning."""
     note(*(f"warning: {line}" for line in lines))
 
 
 def rest(total: int, shown: int, nothing: str, more: str = "more: --limit 0 lists all") -> None:
-    """Print on stderr that a list is empty, or how many of its `total` items are not shown.
+    """Print on standard error that a list is empty, or how many of its items are not shown.
 
-    `shown` is the number of items that are shown, and `nothing` the line for an empty list. `more` follows the number
-    of the items that are not shown.
+    `total` is the number of all items, and `shown` that of the items shown. The line for an empty list is `nothing`;
+    otherwise the number of the items that are not shown is printed with `more` after it.
     """
     if not total:
         note(nothing)
@@ -99,12 +105,12 @@ def rest(total: int, shown: int, nothing: str, more: str = "more: --limit 0 list
 
 
 def name(path: str) -> str:
-    r"""Return a path for printing; bytes that are not UTF-8 become `\xe9`."""
+    r"""Return a path for printing: a byte that is not UTF-8 is written as an escape such as `\xe9`."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def record_data(memory: Memory, record: Record) -> dict[str, Any]:
-    """Return a record for JSON: each field under its name, and the path below the worktree's top."""
+    """Return a record for JSON: its fields by name, with its path relative to the worktree's top."""
     return {**msgspec.structs.asdict(record), "path": memory.tracked(record.path)}
 
 
@@ -114,7 +120,7 @@ def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:
 
 
 def finish(memory: Memory, snapshot: Snapshot) -> int:
-    """Print which files of a snapshot can't be read, and return the exit code: OK if there are none, else REFUSED."""
+    """Print which files of a snapshot can't be read, and return the exit code: 0 if all can be read, otherwise 1."""
     warn(memory, snapshot)
     return REFUSED if snapshot.faults else OK
 
@@ -125,7 +131,7 @@ def faults(memory: Memory, found: Iterable[Fault]) -> None:
 
 
 def warn(memory: Memory, snapshot: Snapshot) -> None:
-    """Print on stderr which records and pages of a snapshot can't be read and are left out."""
+    """Print on standard error which records and pages of a snapshot can't be read, and that they are left out."""
     faults(memory, snapshot.faults)
     if snapshot.faults:
         number = len({fault.path for fault in snapshot.faults})
@@ -133,9 +139,10 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
 
 
 def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
-    """Print a note on stderr for each record that formerly had an id which another record has now.
+    """Print a note on standard error for ids that belonged to other records before these were renumbered.
 
-    `references` are the ids that the user gave; only these are looked at. `memctl renumber` changes ids.
+    `references` are the ids that the user gave. If a record has one of these ids now, and another record had it
+    earlier, the user may mean the other one, so the note names it. `memctl renumber` changes ids.
     """
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
         if (others := snapshot.catalogue.with_alias(identifier)) and snapshot.catalogue.find(identifier):
@@ -148,10 +155,10 @@ Style = dict[str, Any] | Callable[[str], dict[str, Any] | str]
 
 
 def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: Sequence[str] = ()) -> None:
-    """Print rows in aligned columns; the last column is not padded.
+    """Print rows in aligned columns.
 
-    `styles` has for each column click's style, or a function that returns the style of a cell. `below` has a line to
-    print under each row, or "".
+    `styles` has for each column a style of click's, such as {"fg": "red"}, or a function from a cell's text to a style
+    or to coloured text. `below` has a line to print under each row, "" for none.
     """
     styles = styles if sys.stdout.isatty() else ()  # click would take the colours out
     widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
@@ -180,7 +187,10 @@ def _width(cell: str) -> int:
 
 
 def record_row(record: Record) -> tuple[str, ...]:
-    """Return the cells of a record in a list: id, status with severity or percentage, importance, title with tags."""
+    """Return the cells for a record in a list: id, status, importance, and title with tags.
+
+    The status has the severity or the percentage in parentheses, such as "open (critical)".
+    """
     state: str = record.severity or ""
     if record.completion_percentage is not None:
         state = f"{record.completion_percentage} %"
@@ -190,7 +200,7 @@ def record_row(record: Record) -> tuple[str, ...]:
 
 
 def status_style(cell: str) -> dict[str, Any]:
-    """Return click's style of a status in a list: coloured if it needs attention, faint if it is closed."""
+    """Return click's style for a status in a list of records: faint if closed, coloured if it needs attention."""
     if any(word in cell for word in _OVER):
         return {"dim": True}
     colour = next((colour for word, colour in _COLOURS.items() if word in cell), None)

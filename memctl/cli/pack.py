@@ -1,4 +1,4 @@
-"""`rehydrate`, `prompt` and `load`: packs for a model."""
+"""The commands `memctl rehydrate`, `prompt` and `load`, which print packs (parts of the memory) for a model."""
 
 from __future__ import annotations
 

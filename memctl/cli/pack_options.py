@@ -1,4 +1,4 @@
-"""Options of the commands that make packs (format, budget, model), and where the pack is delivered."""
+"""Options of the commands that make packs (format, budget, model), and what is done with a pack: print, write, copy."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from memctl.tokens.families import family_of
 
 
 class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The values of the options that `pack_options` adds to a command.
+    """The values of the options for packs, as a command gets them.
 
-    `form` is the pack's format, `budget` its largest number of tokens, and `model` the model whose tokens are counted.
-    `out` is the file to write the pack to; `copy` says whether to copy it to the clipboard. None stands for an option
-    that is not given.
+    - `form`: the pack's format; `budget`: the largest number of tokens, None if not given.
+    - `model`: the model whose tokens are counted, None if not given.
+    - `out`: the file to which the pack is written, None if not given; `copy`: whether to copy the pack to the
+      clipboard.
     """
 
     form: str
@@ -41,9 +42,9 @@ class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
 def pack_options(
     default: str = "markdown", budget: str = "rehydrate_budget in config.yaml, or 20000"
 ) -> Callable[[F], F]:
-    """Return a decorator for the options of a pack; the command gets them as one argument, a PackOptions.
+    """Return a decorator that adds the options for packs to a command, which gets their values as `PackOptions`.
 
-    `default` is the format without --format, and `budget` the text by which the help names the default of --budget.
+    `default` is the format if --format is not given. `budget` is how the help names the default of --budget.
     """
     return options(
         click.option(
@@ -69,23 +70,24 @@ def pack_options(
 
 
 def counter_of(memory: Memory, options: PackOptions) -> Counter:
-    """Return the token counter for the model that --model names, else for the model in the memory's settings."""
+    """Return the token counter for the model of --model, or without this option for that in the memory's settings."""
     return token_counter.counter(token_counter.model_of(options.model, memory), memory)
 
 
 def fill(memory: Memory, draft: PackDraft, options: PackOptions, count: Callable[[str], int], budget: int) -> Pack:
-    """Return the pack made of a draft, within the budget of the options; without one, within `budget` tokens.
+    """Return the pack that is made of a draft, within a budget of tokens.
 
-    `count` returns the number of tokens of a text. The pack has a warning if its records come from an untrusted clone.
+    The budget is that of --budget or, without this option, `budget`. `count` is a function that returns the tokens of a
+    text. The pack has a warning if its records come from a clone that is not trusted.
     """
     draft = draft if memory.is_trusted else draft.foreign
     return budget_fill.fill(draft, options.form, options.budget or budget, count)
 
 
 def refuse_undeliverable(options: PackOptions) -> None:
-    """Raise MemctlError if a pack could not be written to the file, or copied to the clipboard, as the options ask.
+    """Raise MemctlError if the pack can't be written to the file, or copied to the clipboard, that the options name.
 
-    Call it before anything that can't be undone.
+    It is called before the command does anything that can't be undone.
     """
     if options.out is not None:
         output_file.refuse(options.out)
@@ -105,11 +107,10 @@ def deliver(
     as_json: bool,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Print a pack, write it to a file, or copy it to the clipboard, and count its records as retrieved.
+    """Deliver a pack as the options say: write it to a file, copy it to the clipboard, or else print it.
 
-    `options` name the file, or ask for the copy; without either the pack is printed. With `as_json` a JSON envelope is
-    printed in any case: `kind` is the envelope's kind, and `more` is added to its data. Records of an earlier revision
-    are not counted.
+    If `as_json`, a JSON envelope is printed in any case: `kind` is the envelope's kind, and `more` is added to its
+    data. The records in the pack are counted as retrieved, unless the snapshot is that of an earlier revision.
     """
     if pack.left_out and not pack.included():
         noun = "record" if all(left.kind for left in pack.left_out) else "item"

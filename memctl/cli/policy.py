@@ -1,6 +1,7 @@
-"""`policy`: judge when to work in parallel, when to compress, and whether the limit of the shared context fits.
+"""The commands `memctl policy …`: judge when agents should work in parallel, and when to compress a context.
 
-The shared context is what the contexts of all agents at work share; its limit is `scs_threshold` in config.yaml.
+One of the judgements is whether the limit for the shared slice fits, which is what the contexts of all agents at work
+have in common. This limit is `scs_threshold` in config.yaml.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command `memctl quality`."""
+"""The command `memctl quality`: judge a pack or a prompt by measures such as relevance, redundancy and staleness."""
 
 from __future__ import annotations
 
@@ -102,7 +102,10 @@ def _performance(transcript: str) -> Performance:
 
 
 def print_performance(found: Performance) -> None:
-    """Print how a model did in contexts of different sizes, and what a transcript can't show."""
+    """Print how a model performed as its context grew: seconds for a request, and the share of tool calls that failed.
+
+    Then it prints what can't be measured from a transcript.
+    """
     rows = [
         (
             f"  {quantity(part.requests, 'request')}",

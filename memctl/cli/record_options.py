@@ -1,4 +1,4 @@
-"""The options for records' fields, with the same names in the commands that create records and in `edit`."""
+"""The options for the fields of records. Commands that create records and `edit` have the same options."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _SHOWN = 20  # options to name in an error
 
 
 def from_top(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Callback of an option that takes paths: return them relative to the worktree's top, where memctl runs below it.
+    """Return paths that a user has typed, relative to the worktree's top. This is a callback of click's.
 
-    `app.py` becomes `src/app.py` in the folder src, if that file exists there; `app.py:12` keeps its line. All other
-    texts are returned unchanged: they are relative to the top already, or globs, or the command says what is wrong.
+    A path relative to the current directory is changed if its file exists: in the folder src, `app.py` becomes
+    `src/app.py`, and `app.py:12` becomes `src/app.py:12`. Any other text is returned unchanged: it may be relative to
+    the top already, or a glob, and the command reports mistakes.
     """
     return given if ctx.resilient_parsing else tuple(_from_top(ctx.obj.folder, path) for path in given)
 
@@ -51,7 +52,7 @@ def _from_top(folder: Path, path: str) -> str:
 
 
 def own(kind: Kind) -> list[click.Option]:
-    """Return the options for the fields that only records of one type have."""
+    """Return the options for the fields that only records of one type have, such as --rationale for decisions."""
     return [*(_DEFAULTS[name]() for name in kind.defaults), *map(_of_field, kind.fields)]
 
 
@@ -101,7 +102,10 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
 
 
 def of_any_type() -> list[click.Option]:
-    """Return the options of all types, each once, for `edit`, which learns the type from the record."""
+    """Return the options for the fields of all record types, each option once.
+
+    `edit` has them all, since it only knows the type once it has read the record.
+    """
     made = [kind for kind in KINDS.values() if kind.help]
     statuses = list(dict.fromkeys(status for kind in made for status in kind.statuses))
     found: dict[str, click.Option] = {}
@@ -117,9 +121,10 @@ def of_any_type() -> list[click.Option]:
 
 
 def edits(kind: Kind, given: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return the changes that options ask for: (field, value) pairs to set, and pairs to add to lists.
+    """Return what options change in a record: pairs (field, value) to set, and pairs (field, item) to add to lists.
 
-    Raises MemctlError for an option that records of this type do not have.
+    `kind` is the record's type, and `given` has the values of the options by parameter. Raises MemctlError for an
+    option that records of this type do not have.
     """
     known = {option.name: option for option in (*common(()), *own(kind))} | {"title": None}
     to_set: list[tuple[str, str]] = []

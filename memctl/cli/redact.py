@@ -1,4 +1,4 @@
-"""The command `memctl redact`."""
+"""The command `memctl redact`: remove a credential everywhere in this clone, and list where it may remain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `memctl renumber`."""
+"""The command `memctl renumber`: give one of two records or pages with the same id another id."""
 
 from __future__ import annotations
 

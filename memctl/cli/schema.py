@@ -1,4 +1,4 @@
-"""The command `memctl schema`."""
+"""The command `memctl schema`: print the JSON Schema of what `--json` prints, or of config.yaml."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The start of a command, before click is imported: its standard streams, its directory, and an early call of Git.
+"""What a command does before it imports click: fix its standard streams, find its directory, start a process of Git.
 
-Git takes about as long to find the files that differ from HEAD as Python to import click and a command, so both run at
-the same time.
+This process looks for the memory's files that differ from HEAD. It takes about as long as Python to import click and
+the command, so both are done at the same time.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ _WITHOUT = {"--at", "-h", "--help"}  # options with which no command needs to kn
 
 
 class Start:
-    """What is known when a command starts: its folder, an early call of Git, and later the memory that it opens.
+    """What is known when a command starts.
 
-    The early call compares the memory's files with HEAD while Python imports the command. `asked` is this process, None
-    if there is none. `serve_tools` runs `memctl mcp`. `__main__` sets it, since the command line must not import the
-    server: both are on one floor of the architecture, and modules import only from the floors below theirs.
+    - `folder`: the folder in which the command works.
+    - `asked`: a process of Git that was started early, to compare the memory's files with HEAD while Python imports the
+      command; None if the command needs none.
+    - `memory`: the memory, once the command has opened it.
+    - `serve_tools`: a function that runs the server of `memctl mcp`. `__main__` sets it, since the command line may not
+      import the server (CONTRIBUTING.md has the rule).
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -56,10 +59,10 @@ class Start:
             self.asked = memory_root.ask(self.folder, settings=settings)
 
     def work_in(self, folder: Path | None) -> None:
-        """Set the command's folder: `folder`, the one of option -C, or if it is None MEMCTL_DIR or the current folder.
+        """Set the folder in which the command works.
 
-        The early call of Git, which began before options were parsed, may have run in another folder; its answer is
-        then dropped.
+        It is `folder`, the value of option -C. If that is None, it is MEMCTL_DIR, or else the current directory. The
+        process of Git that was started before the options were parsed is no longer used if it runs in another folder.
         """
         folder = folder or Path(os.environ.get("MEMCTL_DIR") or ".")
         if folder != self.folder:
@@ -67,9 +70,9 @@ class Start:
 
     @staticmethod
     def finish_jobs(root: Path) -> bool:
-        """Finish the pending jobs of agents' hooks; return whether none is left.
+        """Finish the jobs that agents' hooks have queued; return whether none is left.
 
-        `root` is the folder of the memory's hooks.
+        `root` is the folder in which hooks keep their data (`Memory.hooks`).
         """
         from memctl.hooks import jobs  # not loaded by commands that read, unless jobs are left
 
@@ -77,9 +80,10 @@ class Start:
 
     @staticmethod
     def leave_batch(opened: Memory, *, dry_run: bool) -> None:
-        """End the batch of changes in the worktree if HEAD is on another branch, as Git's hooks do on a checkout.
+        """End the batch of changes in the worktree if HEAD is on another branch than the batch.
 
-        With `dry_run` the batch is not ended; a remark of the memory says that the next writing command ends it.
+        Git's hooks do that on a checkout, but a clone may lack them. If `dry_run`, the batch is not ended; the user is
+        told that the next command that writes ends it.
         """
         from memctl.git import git
         from memctl.store import batches

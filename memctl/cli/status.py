@@ -1,4 +1,4 @@
-"""The command `memctl status`."""
+"""The command `memctl status`: show the state of the memory, and what needs attention."""
 
 from __future__ import annotations
 

@@ -35,7 +35,11 @@ _FIGURES, _OF_PAGES = b"figures of records 4", b"figures of pages 2"  # the keys
 
 
 class Bars(msgspec.Struct, frozen=True):
-    """How bars are drawn: cells of a bar, characters of a line, and the signs for done and not done."""
+    """How bars of progress are drawn.
+
+    `cells` is the length of a bar in characters, `width` that of a whole line. `done` and `rest` are the characters for
+    the part that is done and for the rest.
+    """
 
     cells: int = 20
     width: int = 80
@@ -44,7 +48,7 @@ class Bars(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of_terminal() -> Bars:
-        """Return bars as wide as the terminal, in ASCII if its encoding needs that."""
+        """Return bars that fit the width of the terminal, and use only ASCII if its encoding needs that."""
         width = min(terminal.size().columns, 100) if sys.stdout.isatty() else 80
         is_unicode = (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "") == "utf8"
         return Bars(max(6, min(20, width // 4)), width, *("\u2588\u2591" if is_unicode else "#."))
@@ -56,14 +60,14 @@ class Bars(msgspec.Struct, frozen=True):
         return f"{click.style(self.done * filled, fg=colour)}{self.rest * (self.cells - filled)} {percent:>3} %"
 
     def cut(self, text: str, width: int) -> str:
-        """Return a text cut to at most `width` characters."""
+        """Return a text cut to about `width` characters, with `...` at its end if it was longer."""
         return text if len(text) <= width else f"{text[: max(width - 3, 1)]}..."
 
 
 def figures_of(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str, Any]:
-    """Return the figures of a snapshot as `memctl status --json` prints them.
+    """Return the figures of a snapshot, as `memctl status --json` prints them.
 
-    `is_now` says that the snapshot is of the disk, and not of a revision.
+    `is_now` says whether the snapshot is that of the disk, and not of an earlier revision.
     """
     found = _of_records(memory, snapshot)
     size, budget = found.pop("size"), memory.config.rehydrate_budget
@@ -129,7 +133,7 @@ def _section(snapshot: Snapshot, page: Page) -> dict[str, Any]:
 
 
 def at_work(memory: Memory) -> list[dict[str, str]]:
-    """Return the agents at work, from the coordination state; none if the state can't be read."""
+    """Return the agents that are at work now, from the coordination state; [] if it can't be read."""
     from memctl.team.coordination_ref import ref
 
     if not memory.repository.tip(ref(memory)):
@@ -192,7 +196,7 @@ def _of_records(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def print_figures(data: dict[str, Any], bars: Bars) -> None:
-    """Print the figures: progress, open records, agents at work, and totals."""
+    """Print the figures that `figures_of` returns: progress, open records, agents at work, and totals."""
     for line in _progress(data, bars):
         output.styled(line)
     for label, text in _lines(data):

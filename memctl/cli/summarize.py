@@ -1,4 +1,4 @@
-"""The command `memctl summarize`."""
+"""The command `memctl summarize`: show what is in a large file, within a token budget."""
 
 from __future__ import annotations
 

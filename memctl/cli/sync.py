@@ -1,4 +1,4 @@
-"""The command `memctl sync`."""
+"""The command `memctl sync`: fetch and merge a remote's memory, render the documents, and push."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ agreeing = options(
 
 
 def read_state(memory: Memory, remote: str | None) -> ReadState:
-    """Return the coordination state of this clone, merged with that of a remote if one is named."""
+    """Return the coordination state of this clone; if `remote` names a remote, merged with the state there."""
     if remote is None:
         return ref_state.read(memory)
     taken = remote_state.fetch_and_merge(memory, remote)
@@ -54,10 +54,11 @@ def read_state(memory: Memory, remote: str | None) -> ReadState:
 def carry_out(
     memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
 ) -> None:
-    """Change the coordination state by a plan, and print what changed: as JSON, or as the text that `then` returns.
+    """Change the coordination state by a plan (such as "acquire §2.1"), and print what changed.
 
-    `given` are the values of the command's options, such as `remote` and `dry_run`. `then` gets the outcome; without it
-    the text is the operation and its title, such as "release §2.1". Raises MemctlError if the plan is refused.
+    `given` has the values of the command's options, such as `remote` and `dry_run`. With --json the change is printed
+    as JSON, otherwise as the text that `then` returns for it; if `then` is None, it is the name of the operation and
+    its title, such as "release §2.1". Raises MemctlError if the plan is refused.
     """
     remote = given["remote"]
     if not given["dry_run"]:

@@ -1,4 +1,4 @@
-"""Output to a terminal, pipe or program, in which no text of a repository can control the terminal."""
+"""Write output to a terminal, a pipe or a file, so that no text from a repository can control the terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LINE_ENDS = "[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 
 
 def harmless(text: str, stream: TextIO) -> str:
-    """Return a text without control characters if `stream` is a terminal; unchanged if it goes elsewhere."""
+    """Return a text with its control characters replaced if `stream` is a terminal, otherwise unchanged."""
     return re.sub(_CONTROL, "\N{REPLACEMENT CHARACTER}", text) if stream.isatty() else text
 
 
@@ -35,9 +35,9 @@ def one_line(text: str) -> str:
 
 
 def json(text: str, encoding: str) -> str:
-    r"""Return JSON without characters that control a terminal or that the encoding lacks.
+    r"""Return JSON in which characters are escaped that control a terminal, or that the encoding lacks.
 
-    They are written as escapes, such as `\u202e`.
+    An escape is such as `\u202e`, which a reader of JSON turns into the character again.
     """
     if text.isascii() and "\x7f" not in text:
         return text
@@ -52,7 +52,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 class ReaderGone(Exception):
-    """Standard output is closed, or the reader of its pipe has ended.
+    """Standard output can't be written to: it is closed, or the program that reads it through a pipe has ended.
 
     It is not an OSError, because click ends the process when it sees an OSError of a closed pipe.
     """
@@ -60,9 +60,10 @@ class ReaderGone(Exception):
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Raise clearer errors for a failed write to standard output within this context.
+    """Give errors of writing to standard output a clear form, within a `with` block.
 
-    ReaderGone is raised if standard output is closed. Any other OSError gets "standard output" as its file name.
+    If standard output is closed, or its reader has ended, ReaderGone is raised. Any other OSError gets the file name
+    "standard output".
     """
     try:
         yield
@@ -77,7 +78,11 @@ _held: list[str] | None = None  # output that a pager may show at the end of the
 
 
 def hold() -> None:
-    """Hold back what is printed on a terminal until `release`, which may show it in a pager."""
+    """Hold back what is printed from now on, until `release` prints it, possibly in a pager.
+
+    It does nothing if standard output is not a terminal, or if an agent runs the command, since an agent can't end a
+    pager.
+    """
     global _held
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         from memctl.store import agent_env
@@ -86,7 +91,10 @@ def hold() -> None:
 
 
 def keep(text: str) -> bool:
-    """Add a text to the held output; return False if no output is held."""
+    """Add a text to the output that is held back since `hold`; returns False if no output is held back.
+
+    The text is printed by `release`.
+    """
     if _held is None:
         return False
     _held.append(text)
@@ -94,9 +102,9 @@ def keep(text: str) -> bool:
 
 
 def release(folder: Path) -> None:
-    """Print the output that was held back since `hold`, in Git's pager if the output is longer than the terminal.
+    """Print the output that `hold` has held back. If it is longer than the terminal, it is shown in Git's pager.
 
-    `folder` is a folder in the clone whose Git settings choose the pager.
+    `folder` is a folder in the clone; Git's settings there say which pager to use.
     """
     global _held
     held, _held = _held, None
@@ -115,7 +123,7 @@ def release(folder: Path) -> None:
 
 
 def size() -> os.terminal_size:
-    """Return the size of the terminal, 80 by 24 without one. (The module `shutil` would take 10 ms to import.)"""
+    """Return the size of the terminal in characters, 80 by 24 if it is unknown."""
     try:
         columns, lines = os.get_terminal_size(sys.stdout.fileno())
     except (OSError, ValueError):
@@ -124,13 +132,17 @@ def size() -> os.terminal_size:
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Return whether output to a stream may have colours: it is a terminal, and the user has not switched them off."""
+    """Return whether output may have colours: if `stream` is a terminal, and the user has not switched them off."""
     is_dumb = os.environ.get("TERM", "" if os.name == "nt" else "dumb") == "dumb"
     return stream.isatty() and not is_dumb and not os.environ.get("NO_COLOR")
 
 
 def complain(text: str) -> None:
-    """Print lines on standard error. No name in them can begin a line that a CI system reads as a command."""
+    """Print lines on standard error, made harmless for terminals and for CI systems.
+
+    A CI system reads some lines as commands, such as `::error …`. A name in a line must not be read so; thus such
+    beginnings are changed.
+    """
     line = harmless(re.sub(_COMMAND, r"\1\2\\", text) if "::" in text else text, sys.stderr)
     if has_colour(sys.stderr):
         line = re.sub(_LABEL, lambda found: f"\033[1;{_COLOUR_OF[found[0]]}m{found[0]}\033[0m", line)
@@ -141,7 +153,7 @@ def complain(text: str) -> None:
 
 
 def prepare() -> None:
-    """Make the standard streams replace characters that their encoding lacks."""
+    """Make the standard streams replace characters that their encoding lacks, instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

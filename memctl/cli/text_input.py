@@ -27,10 +27,11 @@ def name_of(source: str) -> str:
 
 
 def read(source: str, errors: str = "strict", most: int = -1) -> str:
-    """Return the text of a file, or of standard input for `-`.
+    """Return the text of a file, or of standard input if `source` is `-`.
 
-    `errors` says what to do with bytes that are not UTF-8, as `bytes.decode` does; `most` limits the bytes (-1: not).
-    Raises MemctlError if the file can't be read, is larger, or is not UTF-8 while `errors` is "strict".
+    `errors` says what happens with bytes that are not UTF-8, as for `bytes.decode`: "strict" or "replace". `most` is
+    the largest number of bytes to accept, -1 for no limit. Raises MemctlError if the file can't be read, is larger, or,
+    with "strict", is not UTF-8.
     """
     try:
         with nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb") as stream:
@@ -46,7 +47,10 @@ def read(source: str, errors: str = "strict", most: int = -1) -> str:
 
 @contextmanager
 def lines(source: str) -> Iterator[Iterator[str]]:
-    """Yield an iterator over the lines of a file, or of standard input for `-`; raises MemctlError if unreadable."""
+    """Yield an iterator over the lines of a file, or of standard input if `source` is `-`, for a `with` block.
+
+    Raises MemctlError if the file can't be read.
+    """
     try:
         with ExitStack() as stack:
             stream: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(open(source, "rb"))
@@ -56,10 +60,10 @@ def lines(source: str) -> Iterator[Iterator[str]]:
 
 
 def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
-    """Return the draft of a record from a file, and notes on what was not understood.
+    """Return the draft (fields and text) of a record that is described in a file, and notes on what was not understood.
 
-    The file has JSON with the fields of an export, or Markdown with or without front matter: in memctl's own form, or
-    with fields under labels.
+    `kind` is the record's type, and `source` the file. It may have JSON with the fields that an export has; or
+    Markdown, with or without front matter, in memctl's own form or with labels such as `Rationale:`.
     """
     import msgspec
 
@@ -91,7 +95,10 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 class EditedPage(NamedTuple):
-    """A page as saved in the editor: its title ("" if unchanged), its body, and the whole text."""
+    """A page as the user has saved it in the editor: its title, its body without the title, and the whole text.
+
+    The title is "" if the user has not changed it.
+    """
 
     title: str
     body: str
@@ -99,10 +106,10 @@ class EditedPage(NamedTuple):
 
 
 def compose(skeleton: str, draft: Draft) -> str:
-    """Return the body of a record that the user writes in the editor; a title written there is set in the draft.
+    """Open the user's editor for the text of a new record, and return the text (body) that the user saves.
 
-    The editor begins with the draft's title and `skeleton`. Raises MemctlError without a terminal, or if there is
-    neither a body nor a title.
+    The editor shows the draft's title and `skeleton`, headings to fill in. If the user changes the title, it is set in
+    `draft`. Raises MemctlError if there is no terminal, or if the user wrote neither a text nor a title.
     """
     title = draft.values.get("title") or "Title"
     heading, edited = headings.take_title(open_editor(f"# {title}\n\n{skeleton}"))
@@ -117,9 +124,10 @@ def compose(skeleton: str, draft: Draft) -> str:
 
 
 def write_page(shown: str, skeleton: Sequence[str]) -> EditedPage:
-    """Return the page that the user writes in the editor, which begins with the text `shown`.
+    """Open the user's editor with the text `shown`, and return the page that the user saves.
 
-    `skeleton` are headings to fill in; those that stay empty are dropped. Raises MemctlError if the text is empty.
+    `skeleton` are headings that the user may fill in; they are removed if they have no text. Raises MemctlError if
+    there is no terminal, or if the saved text is empty.
     """
     text = open_editor(shown)
     if not text.strip():
@@ -132,9 +140,9 @@ def write_page(shown: str, skeleton: Sequence[str]) -> EditedPage:
 
 @contextmanager
 def keep_if_refused(memory: Memory, text: str) -> Iterator[None]:
-    """Keep the text from the editor in a file if a MemctlError is raised within this context.
+    """Save the text from the editor to a file if a MemctlError is raised within a `with` block, so that it is not lost.
 
-    The hint of the error then names the file, so that the text is not lost.
+    The error's hint then names the file.
     """
     try:
         yield
@@ -147,7 +155,10 @@ def keep_if_refused(memory: Memory, text: str) -> Iterator[None]:
 
 
 def open_editor(text: str) -> str:
-    """Return the text as the user saves it in the editor; raises MemctlError without a terminal or a saved text."""
+    """Open the user's editor with a text, and return the text that the user saves.
+
+    Raises MemctlError if there is no terminal, or if the user leaves the editor without saving.
+    """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise MemctlError(
             "there is no terminal to open an editor in", "give the fields as options, or a text with --file", USAGE

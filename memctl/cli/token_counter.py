@@ -1,4 +1,4 @@
-"""The token counter and other helpers of commands that judge texts: a --model option, FILE… options, Surroundings."""
+"""Helpers of commands that count tokens or judge texts: --model, token counters, options for several files."""
 
 from __future__ import annotations
 
@@ -33,15 +33,18 @@ model_option = click.option(
 
 
 def model_of(given: str | None, memory: Memory | None) -> str:
-    """Return the name `given` for a model, or else the model in the memory's settings; "claude" without a memory."""
+    """Return the model whose tokens to count: `given`, or that in the memory's settings if `given` is None.
+
+    Without a memory it is "claude".
+    """
     return given or (memory.config.model if memory else "claude")
 
 
 def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = None) -> Counter:
     """Return the token counter for a model; raises MemctlError for an unknown model.
 
-    With a memory the counter has the correction factor that `memctl tokens --calibrate` learned for the model in this
-    clone. `tokenizer` is the model's own tokenizer, if there is one.
+    With a memory, counts are corrected by the factor that `memctl tokens --calibrate` has learned for the model in this
+    clone. `tokenizer` is the model's own tokenizer, None to count with memctl's.
     """
     if memory is None:
         return Counter(family_of(model), tokenizer=tokenizer)
@@ -51,11 +54,11 @@ def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = Non
 def counter_for(
     asked: str | None, named: str, memory: Memory | None, tokenizer_of: Callable[[str], Tokenizer | None] | None = None
 ) -> Counter:
-    """Return the counter for the model of --model, or else the model that a file names, or else the memory's model.
+    """Return the token counter for a file whose text may name a model.
 
-    `asked` is the value of --model, and `named` the model's name in the file, "" if it has none. For an unknown model
-    in the file a warning is printed, and the memory's model is used. `tokenizer_of` returns a model's own tokenizer,
-    None if there is none.
+    The model is that of --model (`asked`), or else that which the file names (`named`, "" for none), or else that of
+    the memory's settings. If memctl does not know the model in the file, it prints a warning and uses that of the
+    settings. `tokenizer_of` returns a model's own tokenizer, None if there is none.
     """
 
     def of(model: str) -> Counter:
@@ -74,9 +77,11 @@ def counter_for(
 
 
 class Surroundings(NamedTuple):
-    """What a command that judges a text needs beside the text: token counter, time, and the memory with its snapshot.
+    """What a command needs to judge a text: a token counter, the time, and the memory, if there is one.
 
-    Memory and snapshot are None outside of a memory. `known` says which records of the memory no longer hold.
+    - `now`: the time, in canonical form.
+    - `known`: which records of the memory no longer hold, such as superseded ones, so that a text with them is stale.
+    - `memory`, `snapshot`: the memory around the command's directory and its content, None if there is no memory.
     """
 
     counter: Counter
@@ -87,21 +92,24 @@ class Surroundings(NamedTuple):
 
     @property
     def faults(self) -> Sequence[Fault]:
-        """The faults of records that can't be read; none outside of a memory."""
+        """The errors in records that can't be read; none if there is no memory."""
         return self.snapshot.faults if self.snapshot else ()
 
     @property
     def scs_threshold(self) -> int:
-        """The limit, in tokens, of the shared context slice: what the contexts of all agents at work share."""
+        """The limit of the shared slice in tokens.
+
+        The shared slice is what the contexts of agents that work in parallel have in common.
+        """
         return threshold_of(self.memory)
 
 
 def surroundings(ctx: click.Context, model: str | None = None, at: str | None = None) -> Surroundings:
-    """Return the token counter, the time and the memory with its snapshot, for the directory of a command.
+    """Return what a command needs to judge a text, from the memory around its directory, if there is one.
 
-    The counter is that of `model`, or without one of the model in config.yaml. The snapshot is that of the revision
-    `at`, or without one that of the disk. Raises MemctlError if `at` is given but there is no memory. Prints on stderr
-    which records can't be read.
+    `model` is the model whose tokens are counted, by default that in config.yaml. `at` is the revision of the snapshot,
+    None for the disk. Prints on standard error which records can't be read. Raises MemctlError if `at` is given but
+    there is no memory.
     """
     from memctl.window import Over, staleness
 
@@ -121,9 +129,9 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
 
 
 def threshold_of(memory: Memory | None) -> int:
-    """Return the limit, in tokens, of the shared context slice: what the contexts of all agents at work share.
+    """Return the limit of the shared slice in tokens, from the memory's settings; without a memory it is the default.
 
-    It is that of the memory's settings, or the default.
+    The shared slice is what the contexts of agents that work in parallel have in common.
     """
     from memctl.window import contexts
 
@@ -131,19 +139,19 @@ def threshold_of(memory: Memory | None) -> int:
 
 
 class MultiFileCommand(Command):
-    """A command in which an option whose metavar is `FILE…` takes all arguments up to the next option."""
+    """A command whose options with several files take all words up to the next option: `--active a b` means a and b."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, with each option that takes several files repeated before each of them."""
+        """Parse the words of a command line, after repeating such options before each file: `--active a --active b`."""
         names = {name for param in self.params if getattr(param, "metavar", "") == _MANY for name in param.opts}
         names = {name for name in names if name.startswith("-")}
         return super().parse_args(ctx, list(_spread(args, names)))
 
 
 def files_option(name: str, help_: str) -> Callable[[F], F]:
-    """Return a decorator that adds the option `--NAME FILE…`, which takes several files; `help_` is its help.
+    """Return a decorator that adds the option `--NAME FILE…`, which takes several files, to a MultiFileCommand.
 
-    It works in a MultiFileCommand.
+    `help_` is the option's help.
     """
     return click.option(f"--{name}", name, multiple=True, metavar=_MANY, help=help_)
 

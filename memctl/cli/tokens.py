@@ -1,4 +1,4 @@
-"""`tokens`: count tokens, and learn a correction factor from what models reported."""
+"""The command `memctl tokens`: count tokens, and correct later counts by those that models have reported."""
 
 from __future__ import annotations
 

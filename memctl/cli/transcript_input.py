@@ -1,4 +1,4 @@
-"""Input for summaries: transcripts, and the user's language model if one is set up."""
+"""Read what summaries are made from: transcripts of sessions, and the user's language model if one is set up."""
 
 from __future__ import annotations
 
@@ -29,26 +29,29 @@ no_llm = click.option("--no-llm", is_flag=True, help="Do not use a language mode
 
 
 def own_name(session: Session, source: str) -> str:
-    """Return the session id in a transcript, or else the name of the file `source` without suffix.
+    """Return the id of the session that a transcript has, or else the name of the transcript's file without suffix.
 
-    It is "" if the transcript has no id and is from standard input (`-`).
+    `source` is the file. The result is "" if the transcript has no id and comes from standard input (`-`).
     """
     return session.id or ("" if source == "-" else Path(source).stem)
 
 
 def read(sources: tuple[str, ...]) -> Session:
-    """Return one session from several transcripts (`-` is standard input); raises MemctlError if one can't be read.
+    """Return several transcripts as one session; raises MemctlError if one can't be read.
 
-    Transcripts of sub-agents beside a transcript of Claude Code are added. A transcript that is given twice, or as a
-    copy, counts once.
+    `sources` are their files, `-` for standard input. For Claude Code the transcripts of sub-agents, which are in a
+    folder beside the session's transcript, are added. A transcript that is given twice, or as a copy, counts once.
     """
     return join_sessions(_read_all(sources))
 
 
 def read_parts(sources: tuple[str, ...]) -> list[Session]:
-    """Return the sessions of several transcripts, earliest first; transcripts that overlap in time are one session.
+    """Return the sessions in several transcripts, the earliest first.
 
-    Raises MemctlError if a transcript can't be read. Those of sub-agents are added, and copies count once.
+    Transcripts that overlap in time are joined to one session.
+
+    `sources` are their files, `-` for standard input. Transcripts of sub-agents are added, and copies count once.
+    Raises MemctlError if a transcript can't be read.
     """
     found: list[Session] = []
     for one in sorted(_read_all(sources), key=lambda session: session.started):
@@ -89,7 +92,10 @@ def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
 
 
 def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_llm: bool) -> SessionSummary:
-    """Return a summary with the prose of the user's language model, if there is one; prints a warning if that fails."""
+    """Return a summary to which the user's language model has added prose, if the user has set one up.
+
+    If the model fails, a warning is printed, and the summary is returned unchanged, as it is if `no_llm` is True.
+    """
     if no_llm:
         return summary
     from memctl.session import prose
@@ -103,16 +109,17 @@ def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_
 
 
 def provider_of(memory: Memory) -> Provider | None:
-    """Return the language model that the user has set up; None without one. Raises MemctlError if it can't be used."""
+    """Return the language model that the user has set up, or None; raises MemctlError if it can't be used."""
     from memctl.providers import choice
 
     return choice.user_provider(memory.environ, memory.repository.settings(), is_allowed=memory.config.llm.use)
 
 
 def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider | None:
-    """Return the user's language model, also without a memory, where only environment variables can set one up.
+    """Return the language model that the user has set up; None if there is none, or if `no_llm` is True.
 
-    Returns None without one, and prints a warning if it can't be used.
+    If the model can't be used, a warning is printed and the result is None. Without a memory, only environment
+    variables can set up a model.
     """
     import os
 
@@ -130,11 +137,12 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
 def judge_replies(
     memory: Memory, made: list[Reply], session: Session | None, text: str
 ) -> tuple[list[Reply], Dimension | None]:
-    """Return a summary's replies to probes with verdicts, and a grade of how well it follows the user's instructions.
+    """Let the user's language model judge a summary; returns the replies to probes with verdicts, and a grade.
 
-    The user's language model judges both. `made` are the replies without verdicts, `text` is the summary, and `session`
-    has the instructions. If no model is set up, or if it fails, the replies are returned unchanged, and for a failure a
-    warning is printed. The grade is None if no model has judged, or if `session` is None.
+    `made` are the replies to probes (questions about the session) without verdicts, and `text` is the summary. The
+    grade says how well the summary follows the user's instructions, which are in `session`; it is None if `session` is
+    None. If no model is set up, or if it fails, the replies are returned unchanged, and the grade is None; a failure is
+    also printed as a warning.
     """
     from memctl.session import grades
 

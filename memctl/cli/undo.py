@@ -1,4 +1,4 @@
-"""The command `memctl undo`."""
+"""The command `memctl undo`: undo the last change of the memory, in a new commit."""
 
 from __future__ import annotations
 

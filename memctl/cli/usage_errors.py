@@ -1,4 +1,4 @@
-"""Errors for unknown commands and arguments, with the command that may be meant."""
+"""Errors for unknown commands and wrong arguments, with a hint at the command that the user may mean."""
 
 from __future__ import annotations
 
@@ -84,16 +84,19 @@ _SEARCHED = ("list", "log", "next", "status")  # what takes no words to look for
 
 
 def unknown_command(name: str, commands: list[str]) -> MemctlError:
-    """Return the error for the unknown command `name`, with similar names among `commands` and the synonyms."""
+    """Return the error for the unknown command `name`, with a hint at similar ones.
+
+    `commands` are the names of all commands; synonyms for them are looked at, too.
+    """
     near = [SYNONYMS.get(word, word) for word in get_close_matches(name, [*commands, *SYNONYMS], n=2)]
     found = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else "`memctl help --all` lists the commands"
     return MemctlError(f"there is no command {name!r}", LEADS.get(name, found), USAGE, "unknown-command")
 
 
 def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
-    """Return the error for wrong arguments, with what to type instead.
+    """Return memctl's error for wrong arguments, with a hint what to type instead.
 
-    `raised` is click's error, and `given` are the words that the user typed after `memctl`.
+    `raised` is the error of click, and `given` are the words that the user typed after `memctl`.
     """
     path = raised.ctx.command_path if raised.ctx else "memctl"
     words = given[2:] if given[:1] == ["-C"] else given

@@ -1,4 +1,7 @@
-"""The group `memctl window`, which imports each of its commands when it is called."""
+"""The commands `memctl window …`, each of which is imported only when it is called.
+
+They show what is in a model's context window, and make it smaller.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ COMMANDS = {
 
 
 class Lazy(Group):
-    """A group that imports a command when it is called or its help is shown."""
+    """A group of commands that imports a command when it is called, or when its help is shown."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -1,4 +1,4 @@
-"""`window audit`: summarize the log of a window's manager."""
+"""The command `memctl window audit`: summarize the log of what a manager of context windows has done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`window compact` and `window evict`: make a conversation smaller."""
+"""The commands `memctl window compact` and `memctl window evict`: make a conversation smaller."""
 
 from __future__ import annotations
 

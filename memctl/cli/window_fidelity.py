@@ -1,4 +1,4 @@
-"""`window fidelity`: measure how much of a context a compression kept."""
+"""The command `memctl window fidelity`: measure how much of a context is still there after a compression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The size of a window for the commands that need it, from their options, the settings, or the model's name."""
+"""Find the size of a model's context window, from options, the settings, the model's name, or a conversation."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def of_conversation(
     host: str | None = None,
     max_output: int = model_windows.DEFAULT_OUTPUT,
 ) -> Limit:
-    """Return the limit of the window of a transcript or of messages.
+    """Return the limit of the window that a conversation is in: the window's size, and the tokens usable of it.
 
-    `seen` is the conversation that was read. The size of the window is the first of these that is known: `window`,
-    MEMCTL_CONTEXT_WINDOW, `usable` (the setting `max_context_tokens`, None if not set), and the size that the model and
-    the requests so far show.
+    `seen` is the conversation that was read. The size is that in `window` (an option), or else in
+    MEMCTL_CONTEXT_WINDOW, or else in `usable` (the setting `max_context_tokens`, None if not set); otherwise it follows
+    from the model and from the requests in the conversation.
 
-    `model` and `host` are options of the command; without them both follow from the conversation. `max_output` is the
-    number of tokens that are kept free for the model's answer.
+    `model` and `host` are options of the command; by default they are taken from the conversation. `max_output` is the
+    number of tokens to keep free for the model's answer.
     """
     from memctl.window import MODEL_REPORTED, limits
 
@@ -50,11 +50,12 @@ def of_conversation(
 
 
 def of_model(model: str | None, window: int | None, host: str, memory: Memory | None) -> Limit:
-    """Return the limit of a window of which no transcript or messages are given.
+    """Return the limit of a model's window, if there is no conversation to look at.
 
-    The size of the window is the first of these that is known: `window`, MEMCTL_CONTEXT_WINDOW, the setting
-    `max_context_tokens`, and the size by the name of `model` (by default, the memory's model). For a model of unknown
-    size it is `profiles.DEFAULT_WINDOW`. `host` is the host that compacts the window.
+    The size is that in `window` (an option), or else in MEMCTL_CONTEXT_WINDOW, or else in the setting
+    `max_context_tokens`; otherwise it follows from the name of `model`, by default the model in the memory's settings.
+    If memctl does not know the model's size, a default is used. `host` is the name of the program that compacts the
+    window.
     """
     from memctl.window import limits, profiles
 
@@ -86,7 +87,7 @@ def _limit(
 
 
 def warn_of(limit: Limit) -> None:
-    """Warn on stderr if a window's size is a guess or an assumption, since all percentages depend on it."""
+    """Print a warning on standard error if a window's size is not certain, since all percentages depend on it."""
     if limit.is_guessed:
         output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; set it with --window")
     if limit.is_assumed:
@@ -94,9 +95,9 @@ def warn_of(limit: Limit) -> None:
 
 
 def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, int | None]:
-    """Return the settings of the window: those in a file, else those in the memory's config.yaml, else the defaults.
+    """Return the settings for windows, and separately their value `max_context_tokens`, None if it is not set.
 
-    The second value is `max_context_tokens` if the settings have it, None otherwise.
+    They are read from `file`, or else from the memory's config.yaml; without both they are the defaults.
     """
     from memctl.window import config
 

@@ -1,4 +1,4 @@
-"""Read and write messages, for the commands of `window` that change a conversation."""
+"""Read conversations and write their messages, for the commands of `memctl window` that change a conversation."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ written = options(
 def read(
     source: str, memory: Memory | None, *, model: str | None, target_file: str | None, as_json: bool
 ) -> SeenConversation:
-    """Return the conversation of a file, or of standard input for `-`, with its token counter.
+    """Return the conversation in a file, or in standard input if `source` is `-`, with its token counter.
 
     `model`, `target_file` and `as_json` are options of the command. Raises MemctlError if the file has no conversation,
-    if report and messages would be printed into one stream, and if `target_file` is the transcript itself: an agent may
-    continue it, and it contains more than the messages.
+    if both the report and the messages would go to standard output, or if `target_file` is the transcript itself, which
+    an agent may continue and which has more than the messages.
     """
     from memctl.window import status
 
@@ -77,10 +77,10 @@ def read(
 
 
 def evictor(policy: str, counter: Counter, memory: Memory | None, **more: Any) -> EvictionEngine:
-    """Return the eviction engine of the policy that is named `policy`.
+    """Return the engine that removes blocks from a window by the eviction policy of this name.
 
-    The policy `semantic_merge` also compares texts by meaning, if the user has set an embedding model. `more` are other
-    arguments of the engine.
+    The policy `semantic_merge` also compares texts by meaning, if the user has set up an embedding model. `more` are
+    other arguments of the engine.
     """
     from memctl.window import EvictionEngine
 
@@ -95,7 +95,7 @@ def evictor(policy: str, counter: Counter, memory: Memory | None, **more: Any) -
 
 
 def write(given: Any, target_file: str | None) -> None:
-    """Write messages as JSON, atomically into a file, or to standard output."""
+    """Write messages as JSON to a file (atomically), or to standard output if `target_file` is None."""
     text = msgspec.json.format(msgspec.json.encode(given), indent=2).decode()
     if target_file is None:
         output.json_text(text)
@@ -104,10 +104,11 @@ def write(given: Any, target_file: str | None) -> None:
 
 
 def rest(seen: SeenConversation) -> dict[str, Any]:
-    """Return which parts of an opened file are neither counted nor written, for a JSON report.
+    """Return which parts of a file with a conversation memctl neither counts nor writes, for the JSON report.
 
-    `uncounted` are parts that the conversation does not count, `left_out` counts those that a transcript leaves out,
-    and `broken_lines` counts unreadable lines.
+    - `uncounted`: the parts without text, such as images: how many there are of each kind.
+    - `left_out`: the number of a transcript's tool calls without a result, and results without a call.
+    - `broken_lines`: the number of lines that can't be read.
     """
     return {
         "uncounted": seen.conversation.uncounted,
@@ -117,14 +118,14 @@ def rest(seen: SeenConversation) -> dict[str, Any]:
 
 
 def broken_in(transcript: Window | None) -> int:
-    """Return how many lines of a transcript are unreadable; 0 for another file."""
+    """Return how many lines of a transcript can't be read; 0 if the file is not a transcript (None)."""
     return transcript.broken if transcript else 0
 
 
 def warn_of_broken(number: int, name: str = "") -> None:
-    """Warn on stderr that `number` lines of a transcript can't be read; print nothing if it is 0.
+    """Print a warning on standard error that a number of lines can't be read; nothing is printed if it is 0.
 
-    `name` is the transcript's name for the warning, "" for none.
+    `name` is the name of the transcript, "" to name none.
     """
     if number:
         of = f" of {output.plain(name)}" if name else ""
@@ -132,16 +133,16 @@ def warn_of_broken(number: int, name: str = "") -> None:
 
 
 def note_window(name: str, since: int) -> None:
-    """Print on stderr that only the last window of a transcript is read, the part after a compaction.
+    """Print on standard error that only the part of a transcript after its last compaction is read.
 
-    `name` is the transcript's name, and `since` the line of the last compaction; with 0 nothing is printed.
+    `name` is the transcript's name, and `since` the line of the compaction; if it is 0, nothing is printed.
     """
     if since:
         output.note(f"of {output.plain(name)} the last window is read, after the compaction in line {since:,}")
 
 
 def warn_of_rest(seen: SeenConversation) -> None:
-    """Print on stderr which parts of a file are neither counted nor written."""
+    """Print on standard error which parts of a file with a conversation are neither counted nor written."""
     found = rest(seen)
     if found["uncounted"]:
         shown = ", ".join(f"{name} ({count})" for name, count in sorted(found["uncounted"].items()))

@@ -1,4 +1,4 @@
-"""The command `memctl window simulate`: compare eviction policies on one transcript."""
+"""The command `memctl window simulate`: compare eviction policies (rules on what to remove) on a transcript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`window status` and `window health`: how full a window is, its alarms, and its trend."""
+"""The commands `memctl window status` and `health`: how full a window is, its alarms, and how it develops."""
 
 from __future__ import annotations
 
@@ -72,9 +72,10 @@ looking = options(
 
 
 class WindowSource:
-    """A file with a conversation, and the options by which its window is measured.
+    """A file with a conversation, and the options that say how its window is measured.
 
-    `file` is the file's path; if none is given, it is the newest Claude Code transcript of the project.
+    `file` is the file's path, by default the newest transcript of Claude Code for this project. `given` has the values
+    of the command's options.
     """
 
     def __init__(self, ctx: click.Context, file: str | None, given: dict[str, Any]) -> None:
@@ -86,12 +87,15 @@ class WindowSource:
         self.config, self._usable = window_limit.settings(given["settings"], self._memory)
 
     def read(self) -> SeenConversation:
-        """Return the conversation in the file, read line by line; raises MemctlError if the file can't be read."""
+        """Return the conversation in the file; raises MemctlError if the file can't be read.
+
+        The file is read line by line, since a transcript may be large.
+        """
         with lines(self.file) as found:
             return status.read(found, self.file, self._counter)
 
     def judge(self, seen: SeenConversation, limit: Limit) -> Status:
-        """Return the state of the window: how full it is, its zone, and when it will be red."""
+        """Return how full the window of a conversation is, its zone, and when it will probably be red."""
         if self._usual is None:
             self._usual = status.usual_growth(self.file) if seen.is_transcript else 0.0
         return status.judge(seen, limit, self.config, self._usual)
@@ -102,13 +106,13 @@ class WindowSource:
         return found
 
     def limit(self, seen: SeenConversation) -> Limit:
-        """Return the limit of the window, by the command's options, the settings, and the conversation."""
+        """Return the limit of the window, from the command's options, the settings, and the conversation."""
         return window_limit.of_conversation(
             seen, self._usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT}
         )
 
     def warn(self, seen: SeenConversation, limit: Limit) -> None:
-        """Warn that a window's size is uncertain, and about parts of the file that were not read."""
+        """Print a warning if the window's size is uncertain, and which parts of the file were not read."""
         window_limit.warn_of(limit)
         messages.warn_of_rest(seen)
 

@@ -1,4 +1,4 @@
-"""Options that all writing commands share, and the report of what a command wrote."""
+"""What all commands that write share: their options, and the report on what was written."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _IRREGULAR = {"commit": "committed", "undo": "undid", "withdraw": "withdrew"}
 
 
 def take_flags(given: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options that all writing commands share (those named in FLAGS) from `given`, and return them.
+    """Remove the options that all writing commands have, such as --dry-run, from `given`, and return them.
 
-    `given` has the values of a command's options by the names of their parameters, and so has the result.
+    `given` has the values of a command's options by the names of their parameters. The result has the same form.
     """
     return {name: given.pop(name) for name in FLAGS if name in given}
 
 
 def write_options(flags: Mapping[str, Any]) -> WriteOptions:
-    """Return the flags of a writing command (see `take_flags`), except `as_json`, as `WriteOptions`."""
+    """Return the options that all writing commands have (see `take_flags`) as functions of `write/` take them."""
     return WriteOptions(**{name: value for name, value in flags.items() if name != "as_json"})
 
 
 @contextmanager
 def naming_options(ctx: click.Context) -> Iterator[None]:
-    """Add option names to errors about fields that are raised within this context.
+    """Add the names of options to errors about fields that are raised within a `with` block.
 
-    Each line of an InvalidFields error gets the option that sets the field, such as "(--severity)".
+    Each message of an InvalidFields error gets the option that sets the field, such as "(--severity)".
     """
     try:
         yield
@@ -61,9 +61,9 @@ def naming_options(ctx: click.Context) -> Iterator[None]:
 
 
 def real_text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """Callback of an option: return its value, or its values if it is repeatable.
+    """Return the value of an option; raises MemctlError if it is a placeholder such as "TODO".
 
-    Raises MemctlError if one is a placeholder such as "TODO".
+    This is a callback of click's. The value of a repeatable option is a tuple.
     """
     name = param.opts[0] if isinstance(param, click.Option) else str(param.human_readable_name)
     for text in filter(None, value if isinstance(value, tuple) else (value,)):
@@ -72,7 +72,10 @@ def real_text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
 
 
 def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Callback of an option: return its value; raises MemctlError if it is given as an empty text."""
+    """Return the value of an option; raises MemctlError for an empty text, and for a placeholder such as "TODO".
+
+    This is a callback of click's.
+    """
     is_given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
     if is_given and value is not None and not value.strip():
         raise MemctlError(f"{param.opts[0]}: the text is empty", "give a text, or leave the option out", USAGE)
@@ -108,9 +111,9 @@ writing = options(
 
 
 def carry_out(memory: Memory, plan: Plan, flags: Mapping[str, Any]) -> None:
-    """Write and commit the change that `plan` returns, and report it as `outcome` does.
+    """Write and commit the change that `plan` returns, and print the result (see `outcome`).
 
-    `flags` are the options that all writing commands share (see `take_flags`).
+    `flags` are the options that all writing commands have (see `take_flags`).
     """
     from memctl.write import transaction
 
@@ -118,10 +121,11 @@ def carry_out(memory: Memory, plan: Plan, flags: Mapping[str, Any]) -> None:
 
 
 def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
-    """Print the result of a write: `lines` (by default, a summary of the change) on stdout, a pending commit on stderr.
+    """Print the result of a write: what was done, and on standard error whether a commit is still pending.
 
-    `flags` are the options that all writing commands share (see `take_flags`): with `as_json` JSON is printed instead,
-    and with `dry_run` what would be written.
+    `lines` say what was done; by default that is a summary of the change. `flags` are the options that all writing
+    commands have (see `take_flags`): with --json the result is printed as JSON, and with --dry-run what would be
+    written.
     """
     change = result.change
     if flags["as_json"]:
@@ -143,7 +147,10 @@ def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: It
 
 
 def past_tense(op: str) -> str:
-    """Return what an operation did: "reviewed" for review, "edited section" for edit-section; a noun stays as it is."""
+    """Return what an operation did: "reviewed" for "review", "edited section" for "edit-section".
+
+    An operation whose name is not a known verb is returned unchanged.
+    """
     verb, _, rest = op.partition("-")
     if verb not in _VERBS.split():
         return op
@@ -152,12 +159,15 @@ def past_tense(op: str) -> str:
 
 
 def advice(result: Outcome) -> None:
-    """Print hints on stderr about what the written records lack."""
+    """Print hints on standard error on what the written records lack, such as a reason."""
     output.note(*(output.plain(f"hint: {line}") for line in result.advice))
 
 
 def pending(result: Outcome) -> None:
-    """Print on stderr that a commit is pending, the reason, and what to do."""
+    """Print on standard error that the commit of a change is pending, why, and what to do.
+
+    Nothing is printed if the change is committed.
+    """
     if result.warning:
         output.note(f"warning: {result.warning}")
     if result.pending:
@@ -166,7 +176,7 @@ def pending(result: Outcome) -> None:
 
 
 def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any]:
-    """Return the outcome of a write as the data of a JSON envelope."""
+    """Return the result of a write as the data that --json prints; for a dry run, with the files to be written."""
     change = result.change
     data: dict[str, Any] = {
         "op": change.op,
@@ -199,7 +209,7 @@ def _print_change(memory: Memory, result: Outcome) -> None:
 
 
 def diff(lines: str) -> None:
-    """Print a unified diff, in colour on a terminal."""
+    """Print a unified diff; on a terminal it has colours."""
     shown = output.plain(lines.rstrip("\n"))
     if sys.stdout.isatty():
         shown = "\n".join(map(_painted, shown.split("\n")))
@@ -207,7 +217,7 @@ def diff(lines: str) -> None:
 
 
 def difference(old: Sequence[str], new: Sequence[str], before: str, after: str) -> None:
-    """Print a unified diff of a file's old and new lines, if they differ.
+    """Print the difference between the old and the new lines of a file as a unified diff; nothing if they are equal.
 
     `before` and `after` are the names of the two versions in the diff's header.
     """
@@ -226,10 +236,10 @@ def _painted(line: str) -> str:
 
 @contextmanager
 def working(doing: str, after: float = 1.0) -> Iterator[None]:
-    """Show on a terminal that an operation is running, and for how long, while the `with` block runs.
+    """Show on a terminal that an operation is running, and for how long, while a `with` block runs.
 
-    The line, such as "doing ... 3 s", appears after `after` seconds and is erased at the end of the block. `doing` is
-    the name of the operation.
+    The line, such as "rendering ... 3 s", appears after `after` seconds and is erased at the end of the block. `doing`
+    is the name of the operation.
     """
     if not sys.stderr.isatty():
         yield

@@ -1,1 +1,1 @@
-"""Import and export of records: JSON Lines, ADRs, Markdown, and the issues of other tools."""
+"""Import and export of records: JSON Lines, files of architecture decisions (ADRs), Markdown, issues of other tools."""

@@ -1,4 +1,4 @@
-"""Export of decisions as ADR files of a folder, as adr-tools and MADR write them."""
+"""Export decisions as files of architecture decision records (ADRs), in the forms of adr-tools and MADR."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ class ExportedFile(msgspec.Struct, frozen=True):
 
     - `new`: the folder has no such file.
     - `same`: the file has the exported text.
-    - `changed`: the file differs, and is as the last import or export left it, so it may be overwritten.
-    - `edited`: the file differs and was edited since, so its text would be lost.
+    - `changed`: the file has another text, but nobody has edited it since the last import or export, so it may be
+      overwritten.
+    - `edited`: the file has another text, and somebody has edited it since then, so overwriting it would lose text.
     """
 
     id: str
@@ -51,12 +52,15 @@ class ExportedFile(msgspec.Struct, frozen=True):
 
 
 class Decisions:
-    """The decisions of a snapshot, each with the name of its ADR file in a folder.
+    """The decisions of a snapshot, each with the name of the ADR file that it has in a folder.
 
-    The name is that of the file from which the decision was imported, or else that of a file in the folder with the
-    decision's title, as from an earlier export. Any other decision gets a new name with the next number. `present` are
-    the names of the files in the folder. `elsewhere` are the paths of the records that were imported from other
-    folders; it is empty if no record was imported from this one.
+    A decision that was imported from a file has the name of this file. Otherwise, if a file in the folder has the
+    decision's title, as after an earlier export, it has the name of that file. Any other decision gets a new name with
+    the next number. `present` are the names of the files in the folder.
+
+    `elsewhere` are the paths of records that were imported from other folders; an export to this folder leaves them
+    out. If no record was imported from this folder, `elsewhere` is empty, so that all decisions can be exported to a
+    new folder.
     """
 
     def __init__(self, memory: Memory, snapshot: Snapshot, folder: Path, present: Iterable[str]) -> None:
@@ -86,10 +90,10 @@ class Decisions:
         return self._files[record.path]
 
     def text(self, record: Record, form: Form | None = None) -> str:
-        """Return the text of a decision's ADR file in a form.
+        """Return the text of a decision's ADR file in a form, "nygard" (of adr-tools) or "madr".
 
-        If `form` is None, the form is that of the file from which the decision was imported. For a decision that was
-        not imported it is the form of most files in the folder, or else of most imported decisions.
+        If `form` is None, it is the form of the file from which the decision was imported. For a decision that was not
+        imported, it is the form of most other files in the folder; without such files, that of most imported decisions.
         """
         origin = self.origins.get(record.path)
         body = restore(self._snapshot.body(record), origin.links if origin else {})
@@ -116,11 +120,12 @@ class Decisions:
 def export_folder(
     memory: Memory, snapshot: Snapshot, records: Iterable[Record], folder: Path, form: Form | None = None
 ) -> list[ExportedFile]:
-    """Return the ADR files for the decisions among some records, without writing them. The folder need not exist.
+    """Return the ADR files of the decisions among some records, without writing them. The folder need not exist.
 
-    `form` is the form of all files. If it is None, each decision has the form in which it was imported; for a decision
-    that was not imported it is the form of most files in the folder, or else of most imported decisions. Raises
-    MemctlError if two decisions have the same file name, or if a file would be written through a symbolic link.
+    Decisions that were imported from another folder are left out. `form` is the form of all files, "nygard" (of
+    adr-tools) or "madr". If it is None, each file has the form in which its decision was imported, or else the usual
+    form of the folder (see `Decisions.text`). Raises MemctlError if two decisions would have the same file, or if a
+    file would be written through a symbolic link.
     """
     if folder.exists() and not folder.is_dir():
         raise MemctlError(f"{folder} is not a folder", exit_code=USAGE)
@@ -152,10 +157,10 @@ def _last_exports(memory: Memory) -> dict[str, str]:
 
 
 def write_folder(memory: Memory, folder: Path, exported: Sequence[ExportedFile]) -> None:
-    """Write the exported files to a folder, except those that the folder has with the same text.
+    """Write exported files to a folder.
 
-    Files that were edited in the folder are overwritten, so the caller asks the user before. Digests of all exported
-    files are stored in the Git directory, so that a later export recognises files that nobody edited.
+    Files that people have edited in the folder are overwritten, so the caller has to ask the user before. Hashes of all
+    exported files are stored in the Git directory, so that a later export knows which files nobody has edited.
     """
     writes = [Write(item.file, item.text) for item in exported if item.state != "same"]
     folder = Path(os.path.realpath(folder))  # the folder may be a symbolic link, its files may not
@@ -221,7 +226,7 @@ def _slug(record: Record) -> str:
 
 
 def tracked_folder(memory: Memory, folder: Path) -> str:
-    """Return a folder's path from the top of the repository, such as `docs/adr`; "" for one outside of it."""
+    """Return a folder's path relative to the top of the repository, such as `docs/adr`; "" if it is outside of it."""
     try:
         return Path(os.path.realpath(folder)).relative_to(memory.repository.top).as_posix()
     except ValueError:

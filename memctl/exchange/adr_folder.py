@@ -46,8 +46,11 @@ _TEMPLATE = re.compile(
 class AdrFile(msgspec.Struct, frozen=True):
     """An ADR file that was read.
 
-    `text` is the whole file and `body` the part that becomes the decision's text; `origin` is all else that an export
-    needs. `head` locates title, status and date, and `statement` holds the status and the files that it supersedes.
+    - `file`: its name; `text`: the whole file.
+    - `body`: the part that becomes the decision's text; `origin`: everything else that an export needs to write the
+      file again.
+    - `head`: the text above the first section, with the places of title, status and date in it.
+    - `statement`: what the file says of its status, and of the files that it supersedes or is superseded by.
     """
 
     file: str
@@ -59,11 +62,14 @@ class AdrFile(msgspec.Struct, frozen=True):
 
     @property
     def reads_as_decision(self) -> bool:
-        """Whether the file states a status, or has at least two sections of a decision."""
+        """Whether the file states a status, or has at least two sections that are usual for a decision.
+
+        A file without a number in its name is imported only if this is true.
+        """
         return bool(self.head.status or self.origin.status) or adr_text.has_sections(self.body)
 
     def line_of(self, text: str) -> int:
-        """Return the 1-based line of the file on which a text first occurs; 1 if it does not."""
+        """Return the line of the file (from 1) on which a text first occurs; 1 if it does not occur."""
         return self.text.count("\n", 0, max(self.text.find(text), 0)) + 1
 
 
@@ -111,8 +117,8 @@ class AdrFolder(msgspec.Struct, frozen=True):
 def read_folder(folder: Path, links: LinkRebase | None = None) -> AdrFolder:
     """Return the files of a folder, except hidden ones; raises MemctlError if the folder can't be read.
 
-    Decisions are files with a number in their name, and files of other names that read as a decision. With `links`,
-    relative links in the texts are rewritten so that they lead from the record to where they led before.
+    Files with a number in their name are decisions, and so are other files whose text reads like a decision. If `links`
+    is given, it changes the relative links in the texts, so that they lead to the same files from a record's folder.
     """
     try:
         present = sorted(name for name in os.listdir(folder) if not name.startswith("."))
@@ -176,7 +182,7 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
     """Return the result of importing the ADRs of a folder, with the Change that adds them as decisions.
 
     Files that were imported before are left alone. Raises MemctlError, naming files and lines, if no file can be
-    imported. If the import is strict, it raises MemctlError if any one file can't be imported.
+    imported, and if the import is strict, even if a single file can't be imported.
     """
     links_in = LinkRebase(target.memory)
     listing = read_folder(folder, links_in)

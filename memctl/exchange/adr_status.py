@@ -1,4 +1,4 @@
-"""The status of an architecture decision record: read from a file, and brought up to date in it."""
+"""Read the status of an architecture decision record (ADR) from its file, and update it in the file's text."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Target = str | int  # the name or the number of an ADR file
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """The statements of an ADR file: its status, the files that supersede it, and the files that it supersedes.
+    """What an ADR file says of its status, of the files that supersede it, and of the files that it supersedes.
 
-    Each of these files is named by its name or its number. If the status in the file is not a known one, `unclear` is
-    the text that the file has instead; otherwise it is "".
+    A file is given by its name, or by its number if only that is known. If the file states a status that memctl does
+    not know, `unclear` is the text of it, otherwise "".
     """
 
     status: str
@@ -60,9 +60,10 @@ class LinkedDecision(msgspec.Struct, frozen=True):
 
 
 def statement_of(origin: AdrOrigin, body: str) -> Statement:
-    """Return the status of an ADR file, and which files supersede it or are superseded by it.
+    """Return what an ADR file says of its status, of the files that supersede it, and of the files that it supersedes.
 
-    They are read from the file's head or its section `Status`, and from the list of links in its body (MADR 2).
+    `origin` and `body` are the parts of the file (see `adr_text.parse_file`). The status is read from the lines above
+    the first section, or from the section `Status`. The other files may also be in the list of links that MADR 2 has.
     """
     head = head_of(origin)
     text = head.at(head.status) or _status_text(origin)
@@ -79,7 +80,7 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
 
 
 def status_of(text: str) -> tuple[str, bool]:
-    """Return the status of a decision that `text` states, and True; (`proposed`, False) if the text states none."""
+    """Return the status that a text states, and True; or "proposed" and False if it states none."""
     status = _status(text)
     return status or _UNKNOWN, bool(status)
 
@@ -96,9 +97,10 @@ def updated_origin(
     successors: Sequence[LinkedDecision],
     predecessors: Sequence[LinkedDecision],
 ) -> AdrOrigin:
-    """Return the origin of an imported decision with the record's current title, date, status and links.
+    """Return the stored parts of an imported ADR file, updated to the record's present title, date, status and links.
 
-    `successors` are the decisions that supersede the record, `predecessors` those that the record supersedes.
+    `origin` and `body` are the parts of the file (see `adr_text.parse_file`). `successors` are the decisions that
+    supersede the record, `predecessors` those that the record supersedes.
     """
     stated = statement_of(origin, body)
     new_by = [
@@ -139,11 +141,12 @@ def new_head(
     predecessors: Sequence[LinkedDecision],
     old: AdrOrigin | None = None,
 ) -> str:
-    """Return the head (front matter, title, status) of a decision's ADR file in a form that is new for the decision.
+    """Return a new beginning (front matter, title, status) for a decision's ADR file.
 
-    `file` is the file's name; in the form `nygard` the title begins with its number. `successors` are the decisions
-    that supersede this one, `predecessors` those that it supersedes. `old` is the origin of an imported decision: lines
-    of its head other than title, status and date are kept.
+    It is needed if the decision was not imported from a file, or is exported in another form than that file's. `file`
+    is the file's name; in the form "nygard" the title begins with its number. `successors` are the decisions that
+    supersede this one, `predecessors` those that it supersedes. `old` are the stored parts of the imported file, None
+    if there is none: what its beginning has besides title, status and date is kept.
     """
     front, above, below = _other_parts(old) if old else ("", "", "")
     day = record.timestamp[:10]

@@ -1,10 +1,10 @@
-"""The text of an ADR file: split into a decision's body and the rest, and put together again without a difference.
+"""Split the text of an ADR file into a decision's body and the rest, and put them together again without a difference.
 
 The sections become the decision's body, in their order. The text above them (front matter, title, lines such as `Date:
 …`) and the section `Status` are kept unchanged beside it, since the record has fields for what they say.
 
 A file has one of two forms: Nygard's, which adr-tools writes, or that of MADR's templates, versions 2 to 4. They name
-the sections of a decision differently. Any other section keeps its heading and its place.
+the sections of a decision differently. A section that neither form has keeps its heading and its place.
 """
 
 from __future__ import annotations
@@ -66,19 +66,20 @@ _ONLY_NYGARD = {STATUS, "context", "decision", "consequences"}
 
 
 def detect(parts: Iterable[HeadedPart]) -> Form:
-    """Return the form of an ADR file with these sections.
+    """Return the form of an ADR file, by the names of its sections.
 
-    It is `nygard` if some sections occur in Nygard's form alone and none in MADR's alone, otherwise `madr`.
+    It is "nygard" if the file has a section that only Nygard's form has, and none that only MADR has; otherwise "madr".
     """
     names = {name_of(part) for part in parts}
     return "nygard" if names & _ONLY_NYGARD and not names & _ONLY_MADR else "madr"
 
 
 def body_of_parts(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, str]]:
-    """Return a decision's body with the sections of an ADR file, and the file's own headings for them.
+    """Turn the sections of an ADR file into a decision's body, and return it with the headings that were changed.
 
-    In the body each content field has memctl's heading. If the file's heading differs from that of `form`, the second
-    value has the file's heading (a line such as `## Options considered`) by the field's name.
+    In the body, a section that is a content field of decisions has memctl's heading. The second value maps the names of
+    fields to the file's own headings, such as `## Options considered`, so that an export can restore them; it leaves
+    out headings that are usual in this `form`.
     """
     texts: list[str] = []
     wording: dict[str, str] = {}
@@ -96,10 +97,10 @@ def body_of_parts(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[st
 
 
 def parts_of_body(body: str, form: Form, wording: Mapping[str, str]) -> list[str]:
-    """Return the sections of an ADR file for a decision's body, each as a text with its heading.
+    """Turn a decision's body into the sections of an ADR file, each a text with its heading.
 
-    This is the inverse of `body_of_parts`: `wording` has the headings to use instead of those of `form`, by the content
-    field's name.
+    This is the inverse of `body_of_parts`. `wording` has the file's own headings by the content field's name; other
+    fields have the headings of the `form`.
     """
     texts = []
     for part, field in _with_fields(body):
@@ -109,10 +110,10 @@ def parts_of_body(body: str, form: Form, wording: Mapping[str, str]) -> list[str
 
 
 def with_outcome(body: str, title: str) -> str:
-    """Return a decision's body with the chosen option and the outcome that MADR expects.
+    """Return the body of a decision that was not imported, completed by what MADR expects.
 
-    If the body lists alternatives, `title` becomes the first of the options. If the body has a reason but no section
-    `Decision`, the reason becomes the text of that section: `Chosen option: …, because: …`.
+    MADR lists the chosen option among the others, so `title` is added before the alternatives. If the body has a reason
+    but no section `Decision`, it gets this section with the text `Chosen option: …, because: …`, instead of the reason.
     """
     content = content_fields.content(DECISION, body)
     options = content.get("alternatives_considered") or []
@@ -128,7 +129,7 @@ def with_outcome(body: str, title: str) -> str:
 
 
 def arrange(body: str, form: Form) -> str:
-    """Return a decision's body with the headings and order of a form; sections unknown to the form come last."""
+    """Return a decision's body with a form's headings in the form's order; sections that the form lacks come last."""
     places = list(_SECTIONS[form])
     parts = _with_fields(body)
     has_outcome = form == "madr" and any(field and field.name == "decision" for _, field in parts)
@@ -151,7 +152,10 @@ def _field_of(name: str) -> Field | None:
 
 
 def name_of(part: HeadedPart) -> str:
-    """Return the name of a section for comparing: in small letters, without the comments that MADR 2 has there."""
+    """Return the heading of a part of a decision file, in small letters, for comparisons.
+
+    HTML comments, which the MADR template has in its headings, and a colon at the end are left out.
+    """
     return part.heading.partition("<!--")[0].strip().removesuffix(":").rstrip().casefold()
 
 
@@ -221,17 +225,20 @@ _NO_TITLE = "there is no title (a line `# Title`) above the first section; `memc
 
 
 class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The facts that a decision keeps of the file that it was imported from, in the key `adr` of its front matter.
+    """What a decision stores of the ADR file from which it was imported, so that an export can write this file again.
 
-    - `file`: the file's name; `form`: its form, `nygard` or `madr`.
-    - `digest`: the digest of the whole file; `head`: the text above its first section.
-    - `status`: the section `Status` as it was; `place`: the number of other sections before it.
-    - `headings`: the file's headings that differ from those of `form`, by content field.
+    It is the key `adr` of the decision's front matter.
+
+    - `file`: the file's name; `form`: its form, "nygard" or "madr".
+    - `digest`: a hash of the whole file; `head`: the text above its first section.
+    - `status`: the section `Status` as it was; `place`: how many sections were before it.
+    - `headings`: the file's own headings by content field, if they are not the usual ones of the form.
     - `end`: the line ends at the end of the body; `is_crlf`: whether lines end with CRLF; `has_mark`: whether the file
       begins with a byte order mark.
-    - `superseded_by`, `supersedes`: links that only the file at their other end states.
-    - `links`: the targets of relative links in the file, by the targets that replace them in the record's text.
-    - `folder`: the file's folder as a path from the top of the repository, "" if it is outside or not known.
+    - `superseded_by`, `supersedes`: files that say that they supersede this one or are superseded by it, while this
+      file does not say so.
+    - `links`: relative links that an import changed, from the target in the record's text to the target in the file.
+    - `folder`: the file's folder, relative to the top of the repository; "" if it is outside or not known.
     """
 
     file: str
@@ -251,14 +258,17 @@ class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The text of an ADR file above its first section, with the spans (start and end offset) of title, status and date.
+    """The text of an ADR file above its first section, and where it has title, status and date.
 
-    `title` is the span of the title without its number. `date` is None if there is no date that can be parsed;
-    `invalid_date` is then the text of a date that can't. `front` is the text between the fences of the front matter,
-    (0, 0) if there is none.
+    A span is a pair of offsets in `text`: the start and the end of a part.
 
-    `above` and `below` are the offsets of the start and the end of the title's line. They are equal if no line has the
-    title; then the front matter has it, or the title is `file_title`, which is made from the file's name.
+    - `title`: the span of the title without its number; `status`: that of the status; `date`: that of the date. A span
+      is None if the part is missing.
+    - `invalid_date`: the text of a date that can't be parsed; `date` is None then.
+    - `front`: the span of the text between the fences of the front matter, (0, 0) if there is none.
+    - `above`, `below`: the offsets of the start and the end of the title's line. They are equal if no line has the
+      title, because the front matter has it or the file has none.
+    - `file_title`: a title made from the file's name, which is used if the file has none.
     """
 
     text: str
@@ -281,15 +291,15 @@ class Head(msgspec.Struct, frozen=True):
         return words.replace('\\"', '"') if quote == '"' else words.replace("''", "'")
 
     def at(self, span: Span | None) -> str:
-        """Return the text of a span; "" for None."""
+        """Return the text at a span; "" if the span is None."""
         return "" if span is None else self.text[span[0] : span[1]]
 
     def line(self, span: Span) -> int:
-        """Return the 1-based line of the file on which a span begins."""
+        """Return the line of the file (from 1) on which a span begins."""
         return self.text.count("\n", 0, span[0]) + 1
 
     def with_changes(self, changes: Iterable[tuple[Span, str]]) -> str:
-        """Return the text of the head with some spans replaced; `changes` are pairs of a span and its new text."""
+        """Return the text with some spans replaced; `changes` are pairs of a span and its new text."""
         text = self.text
         for (start, end), new in sorted(changes, reverse=True):
             text = text[:start] + new + text[end:]
@@ -297,7 +307,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def is_name(file: str) -> bool:
-    """Return whether a file name may be that of an ADR: a visible Markdown file, and not a path to another folder."""
+    """Return whether a file name may be that of an ADR: a Markdown file, not hidden, without a folder before it."""
     return file.endswith(".md") and file[0] != "." and not {"/", "\\"} & set(file) and file.isprintable()
 
 
@@ -314,17 +324,17 @@ def prefix_of(file: str) -> str:
 
 
 def without_front_matter(text: str) -> str:
-    """Return the text of a file with LF line ends, without a byte order mark and front matter."""
+    """Return a file's text without its byte order mark and front matter, with LF line ends."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT.match(text)
     return text[front.end() :] if front else text
 
 
 def parse_file(file: str, text: str) -> tuple[AdrOrigin, str]:
-    """Split an ADR file into the AdrOrigin that a decision keeps of the file, and the decision's body.
+    """Split an ADR file into what is needed to write the file again (AdrOrigin), and the body of the decision.
 
     `file` is the file's name, and `text` its content. Raises FrontMatterError, with the line, if the file has no title
-    or can't be parsed.
+    or can't be parsed. `file_text` is the inverse.
     """
     digest = digest_of(text)
     has_mark, is_crlf = text.startswith("\ufeff"), "\r\n" in text
@@ -353,7 +363,7 @@ def parse_file(file: str, text: str) -> tuple[AdrOrigin, str]:
 
 
 def file_text(origin: AdrOrigin, body: str) -> str:
-    """Return the text of the ADR file that `parse_file` has split into an origin and a body."""
+    """Return the text of the ADR file that `parse_file` has split into `origin` and `body`."""
     kept = relative_links.restore(body.strip("\n"), origin.links)
     parts = parts_of_body(kept + origin.end, origin.form, origin.headings) if kept else []
     if origin.status:
@@ -367,12 +377,15 @@ def file_text(origin: AdrOrigin, body: str) -> str:
 
 
 def digest_of(text: str) -> str:
-    """Return a digest of a file's text, as 16 hexadecimal digits (64 bits are plenty for a folder)."""
+    """Return the hash of a file's text, as 16 hexadecimal digits."""
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def head_of(origin: AdrOrigin) -> Head:
-    """Return the head of a file; raises FrontMatterError if it has no title."""
+    """Return the text above the first section of an ADR file, with the places of title, status and date in it.
+
+    `origin` is what is stored of the file. Raises FrontMatterError if the file has no title.
+    """
     return _scan(origin.head, origin.file, is_head=True)[0]
 
 
@@ -392,7 +405,11 @@ def deciders(head: str) -> str:
 
 
 def read_origin(values: Mapping[str, Any]) -> AdrOrigin | None:
-    """Return the AdrOrigin in the front matter of a decision; None if it was not imported or the value is invalid."""
+    """Return what a decision stores of the ADR file from which it was imported.
+
+    `values` are the decision's front matter. The result is None if the decision was not imported, or if the stored
+    value is invalid.
+    """
     try:
         origin = msgspec.convert(values.get(KEY), AdrOrigin)
         head_of(origin)
@@ -463,7 +480,7 @@ def _head_without_title(text: str, file: str, front: re.Match[str] | None, is_he
 
 
 def has_sections(text: str) -> bool:
-    """Return whether a text has at least two sections of a decision."""
+    """Return whether a text has at least two sections that are usual for a decision, such as `Consequences`."""
     names = {name_of(part) for part in headings.split(text)}
     return sum(name in _ONLY_MADR or name in _ONLY_NYGARD or _field_of(name) is not None for name in names) > 1
 

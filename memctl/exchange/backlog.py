@@ -1,4 +1,4 @@
-"""Import of tasks of Backlog.md, one Markdown file each, with their ids and links."""
+"""Import tasks of Backlog.md, a tool that stores each task as a Markdown file; ids and links are kept."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ _UNQUOTED = re.compile(r"^(\s*(?:- |[\w-]+:[ \t]+))([@`%].*)$", re.MULTILINE)
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the task files in a folder of tasks, or in the folders for tasks of a project that uses Backlog.md.
+    """Return the task files of Backlog.md in a folder.
 
-    Raises MemctlError if there are none.
+    `folder` is a folder of tasks, or that of a project which has such folders. Raises MemctlError if there are no task
+    files.
     """
     places = [folder, *(folder / name for name in _FOLDERS), *(folder / "backlog" / name for name in _FOLDERS)]
     paths = [path for place in places if place.is_dir() for path in sorted(place.glob("*.md")) if path.is_file()]
@@ -54,7 +55,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def import_backlog(target: ImportTarget, folder: Path) -> ImportResult:
-    """Return the result of importing a folder of Backlog.md; raises MemctlError if it has no tasks."""
+    """Return the result of importing the tasks of Backlog.md in a folder; raises MemctlError if it has no tasks."""
     links, unknown = LinkRebase(target.memory), UnknownValues()
     result = import_items(target, _tasks(files(folder), links, unknown), _HINT, canonical=canonical)
     return msgspec.structs.replace(result, notes=[*unknown.notes(), *result.notes, *links.notes])

@@ -1,4 +1,4 @@
-"""Import of issues of beads, from its JSON Lines, with their ids and links."""
+"""Import issues of beads, a tool that stores issues as JSON Lines; ids and links are kept."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Records as JSON Lines: one object per line, with the keys of the front matter, `body` and `path`.
+"""Write and read records as JSON Lines: one object per line, with the keys of the front matter, `body` and `path`.
 
 Keys that are not memctl's are in an object `extra`. An import restores all values and texts of an export, but not the
-comments and the order of keys of a hand-written front matter. For an import `memory_type` and `title` are enough;
-content fields may have the names of rules.md#records (`rationale`, …) instead of a `body`, and `author` may name who
-recorded it. An `id` of another tool is kept as `source_id`, by which commands find the record.
+comments and the order of keys of a hand-written front matter. For an import `memory_type` and `title` are enough. The
+names of content fields (`rationale`, …, see rules.md#records) may be used instead of a `body`, and `author` may name
+who recorded it. An `id` of another tool is kept as `source_id`, and commands find the record by it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memctl.record.snapshot import Snapshot
 
 
 def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]:
-    """Yield a line of JSON for each record, with the values of its file."""
+    """Yield a line of JSON for each record, with the values and the text of its file."""
     for record in records:
         values, body = frontmatter.read(snapshot.read(record.path))
         known = {name: value for name, value in values.items() if name in ORDER}
@@ -30,11 +30,11 @@ def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]
 
 
 def import_json(target: ImportTarget, text: str) -> ImportResult:
-    """Return the result of adding the records of JSON Lines, or of one JSON array.
+    """Return the result of importing records from JSON Lines, or from one JSON array.
 
-    A line is skipped if the memory has its record already. If the line has an id of memctl's, its record is the one
-    with this id; the line is refused if that record has another text. Otherwise its record is one with the line's
-    memory_id or `source_id`, or one that was imported from an equal line.
+    A line that was imported before is skipped, so an import can be repeated. Such a line has the id, the memory_id or
+    the `source_id` of a record in the memory, or it is equal to a line that was imported. A line with the id of a
+    record that has another text is refused.
     """
     return import_items(
         target, json_objects(text), "correct the lines, or leave out `id` and `memory_id` to get new ones"

@@ -1,7 +1,7 @@
-"""Records from Markdown as people write it: a filled template, or statements under labels in any text.
+"""Read records from Markdown as people write it: a filled template, or any text with labels such as `Rationale:`.
 
-A text whose headings are those of a record is taken as it is. From any other text the fields are read; what belongs to
-no field stays in the record's text, and a note names it.
+If the headings of a text are those of a record, the text is taken as it is. From any other text the fields are read;
+what belongs to no field stays in the record's text, and a note names it.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _UNUSED = {labels.NUMBER: "the id (memctl assigns its own)"}
 
 
 def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, list[str]]:
-    """Return the Draft (type, fields and text) of one record for a whole text, and notes on what was not understood.
+    """Return the draft (type, fields and text) of the record that a text states, and notes on what was not understood.
 
-    `kind` is the record's type. `values` are fields of a front matter; they win over values in the text.
+    `kind` is the record's type. `values` are fields of a front matter, which are preferred to what the text says.
     """
     own, unread, others = reader.read_record(text, kind.name)
     record = as_record(own) if own else None
@@ -173,9 +173,9 @@ def _places(unread: Iterable[Unread], lines: list[str]) -> str:
 
 
 def is_markdown(source: str, text: str) -> bool:
-    """Return whether a source of records is Markdown and not JSON Lines.
+    """Return whether a text to import is Markdown and not JSON Lines.
 
-    `source` is the name of the file, which decides; if it does not, the first character of `text` does.
+    The name of its file (`source`) decides; if the name says nothing, the first character of `text` does.
     """
     if source.lower().endswith((".md", ".markdown")):
         return True
@@ -183,9 +183,10 @@ def is_markdown(source: str, text: str) -> bool:
 
 
 def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
-    """Return the result of adding all records that a text states under labels.
+    """Return the result of importing all records that a text states under labels, such as `Decision:`.
 
-    A statement is skipped if a record of its type and title exists. Raises MemctlError if no statement has a label.
+    `source` is the name of the text's file. A statement is skipped if a record of its type and title exists. Raises
+    MemctlError if no statement has a label.
     """
     if not text.isascii() and _SURROGATES.search(text):
         raise MemctlError(f"{source} is not UTF-8 text", "save it as UTF-8")

@@ -1,6 +1,6 @@
-"""Relative links and images of imported texts, rewritten to lead from a record to where they led before.
+"""Change the relative links and images in imported texts, so that they lead to the same files from a record's folder.
 
-A link to a file outside of the repository can't be rewritten; a note names it.
+A link to a file outside of the repository can't be changed; a note names it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ _SAFE = "/:@!$&'*+,;=~"  # characters of a path that a link need not quote
 
 
 class LinkRebase:
-    """Rewrites the relative links of imported texts, so that they lead to the same files from the file of a record.
+    """Changes the relative links in imported texts, so that they lead to the same files from a record's folder.
 
-    `notes` has a line on each link that stays as it is although its file exists, such as a link out of the repository.
+    `notes` has a line on each link that could not be changed although its file exists, such as a link out of the
+    repository.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -29,11 +30,11 @@ class LinkRebase:
         self.notes: list[str] = []
 
     def rebase(self, place: str, folder: Path, text: str) -> tuple[str, dict[str, str]]:
-        """Return a text with its relative links rewritten to work from a record's file, and the changed links.
+        """Return a text with its relative links changed to work from a record's folder, and a map of the changes.
 
-        The changed links are a map from each new target to the old one. `folder` is the folder from which the links
-        lead now. `place` is a name for the text in notes, such as the name of its file. A link that leads to no file,
-        or out of the repository, stays as it is; `self.notes` gets a line on each link that leads out.
+        The map leads from each new target to the old one. `folder` is the folder of the text now. `place` is the text's
+        name in notes, such as that of its file. A link to a file that does not exist, or that is outside of the
+        repository, is not changed; `notes` gets a line on a link that leads outside.
         """
         changed: dict[str, str] = {}
         base = Path(os.path.realpath(folder))
@@ -57,8 +58,8 @@ class LinkRebase:
 
 
 def restore(text: str, changed: Mapping[str, str]) -> str:
-    """Return a record's text with the links that it had before `LinkRebase.rebase`.
+    """Return a record's text with the links that it had before `LinkRebase.rebase` changed them.
 
-    `changed` maps new targets of links to old ones.
+    `changed` is the map of changes that `rebase` returned.
     """
     return markdown.rewrite_links(text, lambda target: changed.get(target, target)) if changed else text

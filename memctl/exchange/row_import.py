@@ -1,7 +1,7 @@
-"""The import of items of any source: readable items become records in one change; messages name the others.
+"""Import items of any source: the items that can be read become records in one change; messages name the others.
 
-Links and parents may use any id: memctl's, a memory_id, or the `source_id` that another tool gave. An item without a
-memory_id gets one that is derived from its content, so that a second import finds the same record.
+Links and parents may use any id: that of memctl, a memory_id, or the `source_id` that another tool gave. An item
+without a memory_id gets one that is derived from its content, so that a second import finds the same record.
 """
 
 from __future__ import annotations
@@ -34,10 +34,13 @@ _LINKS = (*OTHER_END, "parent", "parent_memory_id")
 
 
 class ImportTarget(msgspec.Struct, frozen=True):
-    """The memory that an import adds records to, with the source of their ids and what the memory holds now.
+    """The memory to which an import adds records, and how it does so.
 
-    With `is_strict`, an import refuses everything if one item or link can't be imported; otherwise it names what it
-    leaves out. With `allow_secret`, texts may look like a credential.
+    - `sequence`: gives the new records their ids.
+    - `snapshot`: what the memory holds now.
+    - `is_strict`: whether one item or link that can't be imported makes the whole import fail. Otherwise the import
+      leaves it out and names it.
+    - `allow_secret`: whether texts that look like a credential are imported.
     """
 
     memory: Memory
@@ -50,8 +53,9 @@ class ImportTarget(msgspec.Struct, frozen=True):
 class ImportResult(msgspec.Struct, frozen=True):
     """The result of an import: the change to write, and messages on the items that are altered or left out.
 
-    `known` are the ids of records (or the names of ADR files) that were imported before. `refused` has a message on
-    each item that can't be imported, `notes` has messages on values that were altered.
+    - `known`: the ids of records (or the names of ADR files) that are skipped, because they were imported before.
+    - `refused`: a message on each item that can't be imported.
+    - `notes`: messages on values that are altered.
     """
 
     change: Change
@@ -70,9 +74,10 @@ def import_items(
 ) -> ImportResult:
     """Return the result of importing items, with a message on each item that can't be imported.
 
-    Raises MemctlError with `hint` if no item can be imported. If the import is strict, it raises MemctlError if any
-    item or link can't be imported. `known` are ids of records that were imported before and are not among the items.
-    `canonical` returns one form of an id of another tool, for all ways to write the id.
+    Raises MemctlError with `hint` if no item can be imported; if the import is strict, it also does so if a single item
+    or link can't be imported. `known` are the ids of records that the caller has skipped, because they were imported
+    before. `canonical` is a function that gives an id of another tool one form, so that different ways to write the id
+    are equal.
     """
     noted = Problems(is_strict=target.is_strict)
     sound = [row for row in _unique(target, rows(target.memory, items, noted), noted) if _is_sound(target, row, noted)]
@@ -95,11 +100,10 @@ def import_items(
 
 
 def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool) -> None:
-    """Raise MemctlError if items can't be imported, and either the import is strict or no other item is left.
+    """Raise MemctlError if there are items that can't be imported, and the import is strict or has no other items.
 
-    `refused` are messages on the items that can't be imported; the error shows the first 20. `is_some` says whether
-    other items can be imported. If none can, the error has the hint `hint`, otherwise a hint at importing without
-    --strict.
+    `refused` are messages on these items; the error shows the first 20. `is_some` says whether other items can be
+    imported: if so, the error suggests an import without --strict, otherwise its hint is `hint`.
     """
     if refused and (is_strict or not is_some):
         more = [f"… and {len(refused) - _SHOWN:,} more"] if len(refused) > _SHOWN else []
@@ -108,10 +112,10 @@ def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool)
 
 
 def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
-    """Give ids to records that have none: set `id` in the values of each record's front matter.
+    """Give ids to new records: set `id` in the front matter of each.
 
-    `without` has these values, one map for each record, and is changed in place. The ids are the next free ones of a
-    record's type and day, in the order of the records.
+    `without` are the front matters of the records that have no id. They are changed in place. A record gets the next
+    free id of its type and day.
     """
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for values in without:
@@ -122,10 +126,11 @@ def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
 
 
 def try_write(target: ImportTarget, values: dict[str, Any], draft: Draft) -> tuple[str, list[str]]:
-    """Return the text of the file that a new record would have, and a list of the problems with it.
+    """Return the text of the file that a new record would have, and a list of problems with the record.
 
-    If there are problems, the text is "", and each problem is a message with its field. `values` is the record's front
-    matter, and `draft` has its text. For a record without an id the first id of its day is used.
+    Nothing is written. Each problem is a message with the name of its field. If there are problems, the text is "".
+    `values` is the record's front matter, and `draft` has its text. If the record has no id yet, the first id of its
+    day is used for the check.
     """
     values = {"id": ids.record_id(draft.kind, values["timestamp"][:10], 1), **values}
     if faults := problems(values):

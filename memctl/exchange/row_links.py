@@ -1,4 +1,4 @@
-"""The links of imported records: resolved from any id, written at both ends, and free of circles."""
+"""Complete the links of imported records: find the records that they name, write both ends, and refuse circles."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _CIRCLES = {"superseded_by": "supersedes", "blocked_by": "blocks"}
 
 
 def add_unresolved(values: dict[str, Any], relation: str, names: Iterable[str]) -> None:
-    """Add links that lead to no record to `unresolved_links` in a record's values, such as `blocks BACK-12`.
+    """Add links that lead to no record to `unresolved_links` in a record's front matter, such as `blocks BACK-12`.
 
-    `relation` is the name of the link's field, and `names` are the ids that the links name.
+    `values` is the front matter, which is changed in place. `relation` is the kind of link, such as "blocks", and
+    `names` are the ids that lead to no record.
     """
     present = values.get(UNRESOLVED) or []
     values[UNRESOLVED] = [
@@ -36,8 +37,8 @@ def add_unresolved(values: dict[str, Any], relation: str, names: Iterable[str]) 
 class RowLinks:
     """The links of rows (records to import) to each other and to the records of a memory. Each row has an id already.
 
-    `problems` gets messages on links that can't be kept. `canonical` returns one form of an id of another tool, for all
-    ways to write it.
+    `problems` gets messages on links that can't be kept. `canonical` is a function that gives an id of another tool one
+    form, so that different ways to write the id are equal.
     """
 
     def __init__(
@@ -53,10 +54,10 @@ class RowLinks:
         self._changes: dict[str, tuple[Record, dict[str, Any]]] = {}  # of existing records, by id
 
     def complete(self) -> list[tuple[Record, dict[str, Any]]]:
-        """Resolve the links of all rows to ids of records, and add the other end of each link to the linked record.
+        """Replace the names in all links by ids of records, and add each link to the record at its other end, too.
 
-        Links that lead to no record or make a circle are not kept. Returns the existing records of the memory that
-        change, each with its new values.
+        The rows are changed in place. Links that lead to no record, or that make a circle, are removed. Returns the
+        records of the memory that get a link, each with the new values of its front matter.
         """
         for row in self._rows:
             self._resolve(row)

@@ -1,7 +1,7 @@
-"""Rows of an import: items of any source on their way into a memory, and the problems that are found with them.
+"""Turn the items of an import, from any source, into rows (records to import), and collect the problems with them.
 
-A source yields items: pairs of a place (`line 3`) and the values of a record, with the keys that JSON Lines have, or a
-text that says why the item can't be read.
+An item is a pair. Its first value is its place in the source, such as `line 3`. The second is the values of a record,
+with the keys of JSON Lines, or a text that says why the item can't be read.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ Item = tuple[str, dict[str, Any] | str]
 
 
 class Row(msgspec.Struct):
-    """A record to import: its place in the source (`line 3`), its draft, and the values of its front matter.
+    """A record to import.
 
-    `identity` is a text that is equal whenever the same record is imported again. `has_id` says whether the source gave
-    the record an id of memctl's form. `record` is the record of the memory that this row repeats, None if it is new.
+    - `place`: its place in the source, such as `line 3`.
+    - `draft`: its type, fields and text; `values`: its complete front matter.
+    - `identity`: a text that is equal if the same record is imported again.
+    - `has_id`: whether the source gave it an id of memctl's form.
+    - `record`: the record of the memory that is the same one, None if it is new.
     """
 
     place: str
@@ -47,10 +50,10 @@ class Row(msgspec.Struct):
 
 
 class Problems:
-    """The problems with the items of an import, as messages.
+    """Collects messages on the problems with the items of an import.
 
-    `refused` has a message on each item that is left out, and `notes` has messages on what is altered. With
-    `is_strict`, a link that can't be kept is refused, too; otherwise it is left out with a note.
+    `refused` has a message on each item that is left out, and `notes` has messages on what is altered. If `is_strict`,
+    an item with a link that can't be kept is refused, too; otherwise the link is left out with a note.
     """
 
     def __init__(self, *, is_strict: bool) -> None:
@@ -67,24 +70,24 @@ class Problems:
 
 
 class UnknownValues:
-    """Counts values of another tool's fields that an import does not know, by field and value."""
+    """Counts the values in items of another tool for which the import has no rule, to name them to the user."""
 
     def __init__(self) -> None:
         self._counts = Counter[tuple[str, str, str]]()
 
     def replace(self, field: str, value: object, instead: str) -> str:
-        """Count an unknown value of a field unless it is empty, and return `instead`, the value to use in its place.
+        """Count an unknown value of a field, and return `instead`, which is used in its place ("" to leave it out).
 
-        `instead` is "" if the value is to be left out.
+        An empty value is not counted.
         """
         if value not in (None, ""):
             self._counts[field, one_line(str(value)), instead] += 1
         return instead
 
     def take_time(self, field: str, value: str | None) -> str:
-        """Return the time that a field's value begins with, in canonical form.
+        """Return the time with which a field's value begins, such as "2024-03-05T00:00:00Z"; "" if it begins with none.
 
-        A value without a time gives "", and is counted as unknown unless it is empty.
+        A value that does not begin with a time is counted as unknown, unless it is empty.
         """
         return moment_of((value or "").strip())[0] or self.replace(field, value, "")
 
@@ -98,10 +101,10 @@ class UnknownValues:
 
 
 def json_objects(text: str) -> Iterator[Item]:
-    """Yield the JSON objects in a text as items, each with its place, such as `line 3` or `item 3`.
+    """Yield the JSON objects in a text as items: pairs of a place, such as `line 3` or `item 3`, and the object.
 
-    The text is JSON Lines or one JSON value: an array, an answer of `export --json`, or an object over several lines.
-    Bytes that are not UTF-8 are surrogates in `text`.
+    The text is JSON Lines or one JSON value: an array, an answer of `memctl export --json`, or an object over several
+    lines. For a line or element that is not an object, the item has a message instead of the object.
     """
     lines = text.split("\n")
     first = _decode(next((line for line in lines if line.strip()), ""))
@@ -139,7 +142,7 @@ def _decode(text: str) -> Any:
 
 
 def rows(memory: Memory, items: Iterable[Item], problems: Problems) -> Iterator[Row]:
-    """Yield a row for each item that can be read; `problems` gets a message on each of the others."""
+    """Yield a row (a record to import) for each item that can be read; `problems` gets a message on each other item."""
     for place, values in items:
         try:
             if isinstance(values, str):
@@ -152,7 +155,7 @@ def rows(memory: Memory, items: Iterable[Item], problems: Problems) -> Iterator[
 
 
 def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
-    """Return the draft of a record that a JSON object describes.
+    """Return the draft (type, fields and text) of the record that a JSON object describes.
 
     Raises MemctlError if the type is missing or differs from `kind`, or if a field has a wrong name or value.
     """

@@ -15,9 +15,10 @@ _HEAD = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 
 
 class LineOrigin(msgspec.Struct, frozen=True):
-    """The commit that wrote a line, and where the line was in that commit: the file's path, and the number (1-based).
+    """The commit that wrote a line of a file, and the file's path and the line's number (from 1) in that commit.
 
-    `commit` is "" if the line is not committed. `is_unknown` is set if a partial clone lacks the contents to find out.
+    `commit` is "" if the line is not committed. `is_unknown` is True if the commit can't be found, since a partial
+    clone lacks old versions of the file.
     """
 
     commit: str
@@ -27,10 +28,11 @@ class LineOrigin(msgspec.Struct, frozen=True):
 
 
 def origin(repository: Repository, path: str, line: int, revision: str = "") -> LineOrigin:
-    """Return the origin of a line (1-based) of a file, in the worktree or at a revision.
+    """Return the commit that wrote one line of a file, with the line's place in that commit.
 
-    The line is followed through renames of the file, and to where it was moved or copied from. Nothing is fetched.
-    Raises MemctlError if the file has no such line.
+    `line` is a number from 1 in the worktree's file, or in the file at `revision` if that is not "". The line is
+    followed through renames of the file, and to the place that it was moved or copied from. In a partial clone nothing
+    is fetched from the remote. Raises MemctlError if the file has no such line.
     """
     args = ["blame", "--porcelain", "-M", "-C", f"-L{line},{line}", *([revision] if revision else []), "--", path]
     try:
@@ -53,9 +55,10 @@ def origin(repository: Repository, path: str, line: int, revision: str = "") -> 
 
 
 def line_writers(repository: Repository, path: str, lines: Iterable[int], revision: str = "") -> dict[int, str]:
-    """Return the commit that wrote each of some lines (1-based) of a file, by line, in the worktree or at a revision.
+    """Return the commit that wrote each line in `lines`, by line number; uncommitted lines are left out.
 
-    Uncommitted lines are left out. During a merge the commits of both sides are searched.
+    The numbers count from 1 in the worktree's file, or in the file at `revision` if that is not "". During a merge the
+    commits of both sides are searched.
     """
     wanted = [f"-L{line},{line}" for line in sorted(set(lines))]
     # blame.ignoreRevs is for people who read blames; here every commit counts.

@@ -1,7 +1,7 @@
 """Fast-forwarding the worktree, the index and the branch to a later commit, and cleaning up if that was killed.
 
 `git merge --ff-only` writes the files, then the index, then the branch. If it is killed, some files are already new and
-one may be missing or cut short; Git would take all of them for the user's changes.
+one may be missing or cut short; Git would take all these differences for the user's changes.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def changed_files(repository: Repository, old: str, new: str) -> list[CheckoutCh
 
 
 def blocking_files(repository: Repository, old: str, new: str) -> list[str]:
-    """Return the files that prevent a checkout of commit `new` from HEAD `old`: changed, staged or untracked ones.
+    """Return the files that prevent a checkout of commit `new`: those with changes that it would overwrite.
 
-    `git read-tree -n` decides, except that ignored files count as untracked, since they would be overwritten. Raises
-    GitFailed if Git refuses for another reason.
+    `old` is HEAD's commit. The changes may be edited, staged or untracked files, and ignored files count, too. `git
+    read-tree -n` decides which files prevent the checkout; raises GitFailed if it refuses for another reason.
     """
     index.refresh(repository)
     files = changed_files(repository, old, new)
@@ -87,10 +87,10 @@ def fast_forward(repository: Repository, new: str) -> None:
 
 
 def finish_interrupted(repository: Repository, old: str, new: str) -> None:
-    """Clean up after a killed checkout from commit `old` to `new`: stage files written whole, delete torn ones.
+    """Clean up after a checkout from commit `old` to commit `new` that was killed before its end.
 
-    A torn file has only the beginning of its content at `new`. A file with any other content than that of `old` or
-    `new` was edited since, and is left alone.
+    Files that already have their whole new content are staged. A file that has only the beginning of its new content is
+    deleted. A file with any other content was edited by the user, and is left alone.
     """
     lines, torn = [], []
     files = changed_files(repository, old, new)

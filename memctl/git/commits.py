@@ -64,9 +64,9 @@ def commit(
     """Commit `files` to the current branch, and return the new commit.
 
     `files` are bytes by path, None for a deletion; paths are relative to the worktree's top, and the bytes must be
-    those on the disk. `prepared` has the Git commands started for these paths; they are ended. `by_agent` says that an
-    agent makes the commit, not a person. Raises CommitPending if Git or the user's hooks refuse it, and for an agent
-    also while a hook in the worktree is edited.
+    those on the disk. `prepared` holds Git commands that were started for these paths; this function ends them.
+    `by_agent` says that an agent makes the commit, not a person. Raises CommitPending if Git or the user's hooks refuse
+    the commit, and for an agent also if it would run a Git hook that somebody has edited.
     """
     try:
         return _commit(repository, files, message, prepared, by_agent=by_agent)
@@ -105,13 +105,14 @@ def commit_on_ref(
     *,
     by_agent: bool = False,
 ) -> str:
-    """Commit `files` to a ref of memctl's, and return the commit's id.
+    """Commit `files` to one of memctl's own refs, and return the commit's id. The index and the branch do not change.
 
     `place` is a pair: the ref, and the id of the new commit's parent, whose history must contain the ref's present
-    commit. `files` are bytes by path, None for a deletion. `prepared` has the Git commands started for these paths;
-    they are ended. `by_agent` says that an agent makes the commit, not a person. The index and the branch do not
-    change, and the user's commit hooks do not run. Raises CommitPending if Git fails, and whenever a commit to the
-    branch could not be made either.
+    commit. `files` are bytes by path, None for a deletion. `prepared` holds Git commands that were started for these
+    paths; this function ends them. `by_agent` says that an agent makes the commit, not a person.
+
+    The user's commit hooks do not run. Raises CommitPending if Git fails, or if a commit to the branch would be
+    refused, too, such as during a merge.
     """
     (ref, parent), importer = place, prepared.importer
     try:
@@ -367,7 +368,7 @@ class NoIdentity(Exception):
 
 
 class Variables:
-    """All settings of Git and the author of commits, from a `git var -l` that runs while Python goes on.
+    """Git's settings and the author of commits, read by a `git var -l` that runs while Python goes on.
 
     The method `close` ends that process.
     """
@@ -417,10 +418,10 @@ class Variables:
 
 
 class Preparation:
-    """The facts that a commit of some paths needs, from Git commands that run while Python goes on.
+    """Answers of Git that a commit of some paths needs, from commands that run in the background.
 
-    They are Git's settings, the author and committer, and the first of the paths that Git ignores. A `git fast-import`
-    is started as well.
+    The answers are Git's settings, the author and committer, and the first of the paths that Git ignores. The process
+    `git fast-import`, which may make the commit later, is started, too.
     """
 
     def __init__(self, repository: Repository, paths: Sequence[str], variables: Variables) -> None:
@@ -435,7 +436,7 @@ class Preparation:
         self.importer = Importer(repository)
 
     def ignored_path(self) -> str:
-        """Return the first path of the commit that Git ignores, with its rule; "" if Git ignores none.
+        """Return the first of the paths that Git ignores, behind the rule that ignores it; "" if Git ignores none.
 
         The form is FILE:LINE:PATTERN of the rule, a tab, and the path. Raises GitFailed.
         """
@@ -465,9 +466,9 @@ _SCRATCH_BRANCH = "refs/memctl/unborn"  # the branch in fast-import's input unti
 
 
 class NewCommit(msgspec.Struct, frozen=True):
-    """A commit that was made: its id, its branch ("" if HEAD is detached), and its parent ("" for the first commit).
+    """A commit just made: its id, its branch ("" if HEAD is detached), and its parent ("" for the first commit).
 
-    `parent` is None if it was not determined.
+    `parent` is None if memctl did not need to find it out.
     """
 
     commit: str
@@ -493,9 +494,10 @@ class Importer:
         message: str,
         identities: Sequence[str],
     ) -> None:
-        """Write a commit with its files and trees. `branch` moves to it only with `finish`.
+        """Write a commit, its files and its folders to Git's object store; `branch` moves to it only with `finish`.
 
-        `files` are bytes by path, None for a deletion; `identities` are the two lines of `Variables.identities`.
+        `parent` is the id of the parent commit, "" for none. `files` are bytes by path, None for a deletion.
+        `identities` are the author's and the committer's line, as `Variables.identities` returns them.
         """
         author, committer = identities
         text = message.encode()
@@ -524,9 +526,9 @@ class Importer:
             self._process.stdin.flush()
 
     def close(self) -> None:
-        """End this `git fast-import`. A commit for which `finish` was not called is on no branch.
+        """End this `git fast-import`. If `finish` was not called, the commit is on no branch.
 
-        The command "done" ends it: without that Git would write a crash report to a file.
+        The input "done" ends it: otherwise Git would write a crash report to a file.
         """
         if self._process.returncode is None:
             with suppress(BrokenPipeError):
@@ -535,7 +537,7 @@ class Importer:
     def finish(self) -> str:
         """Move the branch to the commit that `write_commit` wrote, and return the commit's id.
 
-        Raises GitFailed, also if the branch is no longer at the commit's `parent` ("" for none).
+        Raises GitFailed if Git fails, or if the branch has moved away from the commit's parent.
         """
         move = os.fsencode(f"reset {self._branch}\nfrom :1\n\nget-mark :1\ndone\n")
         return git.finish(self._process, _COMMAND, move).decode().strip()

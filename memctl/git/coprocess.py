@@ -1,6 +1,7 @@
-"""A Git process that answers many questions, so that not each of them starts a process.
+"""A Git process that answers many questions, so that memctl need not start a process for each question.
 
-The first question starts it. If memctl ends, in whatever way, the input of the Git process is closed, and it ends, too.
+The first question starts the Git process. When memctl ends, even if it is killed, the input of the Git process is
+closed, and the Git process ends, too.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ class AnsweringProcess:
         self._ensure_process()
 
     def answers(self, questions: Sequence[str], read: Callable[[IO[bytes]], T]) -> list[T]:
-        """Return one answer per question, in order. Raises GitFailed.
+        """Return the answers to some questions, in the order of the questions. Raises GitFailed.
 
-        `questions` are lines without line ends. `read` gets the process's output, reads one answer from it, and returns
-        it.
+        `questions` are lines without line ends. `read` is called once per question with the process's output; it reads
+        one answer and returns it.
         """
         answers: list[T] = []
         for some in _batches(questions):

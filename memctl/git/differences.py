@@ -1,4 +1,4 @@
-"""Differences between two states of the files: commits, the index, the worktree."""
+"""Files that differ between two commits, or between a commit, the index and the worktree."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _STATUSES = {"A": ADDED, "D": DELETED, "R": RENAMED}
 
 
 class FileChange(msgspec.Struct, frozen=True):
-    """A file that differs between two states.
+    """A file that differs between two commits, or between a commit and the index or the worktree.
 
-    `status` is ADDED, CHANGED, DELETED or RENAMED; `before` is the former path of a renamed file. `blob` is set only
-    for a file that is deleted from the worktree: its blob id in HEAD.
+    `status` says what was done to the file: ADDED, CHANGED, DELETED or RENAMED. `before` is the former path of a
+    renamed file. `blob` is set only for a file that is deleted from the worktree: its blob id in HEAD.
     """
 
     path: str
@@ -29,7 +29,7 @@ class FileChange(msgspec.Struct, frozen=True):
 
 
 def changed_between(repository: Repository, first: str, second: str, *, from_base: bool = False) -> list[FileChange]:
-    """Return the files that differ between two commits, with renames.
+    """Return the files that differ between two commits; a renamed file is one change.
 
     With `from_base` the second commit is compared with the merge base of both, not with the first.
     """
@@ -38,7 +38,7 @@ def changed_between(repository: Repository, first: str, second: str, *, from_bas
 
 
 def changed_by(repository: Repository, commit: str) -> list[FileChange]:
-    """Return the files that a commit changed, compared with its first parent, with renames."""
+    """Return the files that a commit changed, compared with its first parent; a renamed file is one change."""
     return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", f"{commit}^", commit])
 
 
@@ -56,10 +56,11 @@ def renamed_since(repository: Repository, commits: Iterable[str], head: str) -> 
 
 
 def renamed_stepwise(repository: Repository, paths: Iterable[str], head: str) -> dict[str, str]:
-    """Return the present paths of files that commits before `head` renamed one after the other, by old path.
+    """Return the present paths of files that were renamed, perhaps several times, in commits up to `head`, by old path.
 
-    This finds a file that was edited so much between two commits that comparing these finds no rename, as long as each
-    single commit shows its rename. Files that were deleted, or are still there, are left out.
+    `paths` are the old paths of files, or of folders, whose files are followed. Each commit is looked at alone. So a
+    file is found even if it was edited so much in the end that a comparison of the first and the last version would
+    show no rename. Deleted files, and files that still have their old path, are left out.
     """
     present = {path: path for path in paths}
     moving = set(present)
@@ -71,9 +72,10 @@ def renamed_stepwise(repository: Repository, paths: Iterable[str], head: str) ->
         args = ["diff-tree", "--stdin", "-r", "-z", "-M", "--name-status", "--diff-filter=R", "--no-commit-id"]
         words = iter(git.read(args, repository.top, stdin.encode()).split(b"\0"))
         pairs = {git.decode_path(next(words)): git.decode_path(next(words)) for word in words if word}
-        present = {old: pairs.get(path, path) if path in gone else path for old, path in present.items()}
+        present = {path: path for path in gone} | present  # the files of folders
+        present = {old: pairs.get(path, "") if path in gone else path for old, path in present.items()}
         moving = {pairs[path] for path in gone if path in pairs}
-    return {old: path for old, path in present.items() if path != old}
+    return {old: path for old, path in present.items() if path not in ("", old)}
 
 
 def _deletions(repository: Repository, paths: Iterable[str], head: str) -> dict[str, str]:
@@ -91,7 +93,7 @@ def _deletions(repository: Repository, paths: Iterable[str], head: str) -> dict[
 
 
 def changed_in_index(repository: Repository) -> list[FileChange]:
-    """Return the files that differ between HEAD and the index, with renames."""
+    """Return the files that differ between HEAD and the index; a renamed file is one change."""
     top = repository.top
     tree = "HEAD" if repository.has_head() else git.read(["hash-object", "-t", "tree", "--stdin"], top, b"").decode()
     return _changes(repository, ["diff-index", "--cached", "-z", "-M", "--name-status", tree.strip()])
@@ -109,7 +111,7 @@ def _changes(repository: Repository, args: Sequence[str]) -> list[FileChange]:
 
 
 def changed_in_worktree(repository: Repository) -> list[FileChange]:
-    """Return the files that differ between HEAD and the worktree, including untracked ones, but no ignored ones."""
+    """Return the files that differ between HEAD and the worktree, with untracked files, but without ignored files."""
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
     changes_by_path: dict[str, FileChange] = {}
     for item in git.read(args, repository.top).split(b"\0"):
@@ -133,9 +135,10 @@ def changed_in_worktree(repository: Repository) -> list[FileChange]:
 def changed_below(
     repository: Repository, folder: str, before: str, after: str | None = None, *, staged: bool = False
 ) -> list[str]:
-    """Return the files below a folder that differ between the revision `before` and another state.
+    """Return the files below a folder that the revision `before` has with another content than a newer version.
 
-    That state is the revision `after`, the index (`staged`) or else the worktree.
+    The newer version is the revision `after` if that is given, the index if `staged` is True, and otherwise the
+    worktree.
     """
     args = ["-c", "diff.autoRefreshIndex=false", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"]
     args += [*(["--cached"] if staged else []), before, *([after] if after else []), "--", folder]
@@ -144,9 +147,9 @@ def changed_below(
 
 
 def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str], without: Iterable[str] = ()) -> str:
-    """Return a unified diff of paths between two revisions, or between one and the worktree.
+    """Return a unified diff of the files at or below `paths`, except those at or below the paths in `without`.
 
-    Paths in `without` are left out.
+    `revisions` are two revisions to compare, or one that is compared with the worktree.
     """
     # Without this setting `git diff` would rewrite the user's index. With it, Git prints a header for files whose
     # times alone have changed, too; these headers are removed below.

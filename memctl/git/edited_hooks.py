@@ -1,9 +1,10 @@
-"""Git hooks in the worktree that a commit would run, and that agents may have edited.
+"""Git hooks in the worktree that a commit would run, and that an agent may have edited.
 
 An agent may write records without asking the user, and each record is a commit, which runs hooks. So an agent that
-edits `.husky/pre-commit` could get any program to run. Therefore a commit for an agent waits while the file of a hook
-differs both from HEAD and from the content that a person's commit last ran. So does the move of a ref with pages of
-sessions, if Git runs a hook for it. Programs that an unchanged hook starts (tests, linters) are not checked.
+edits `.husky/pre-commit` could get any program to run. Therefore an agent's commit waits while a hook's file differs
+both from HEAD and from the content that a person's commit ran last. If Git has a hook for moves of refs, an agent's
+pages of sessions, which memctl stores on a ref of its own, wait in the same way. Programs that an unchanged hook starts
+(tests, linters) are not checked.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class EditedHook(MemctlError):
 
 
 def refuse_move(repository: Repository, ref: str) -> None:
-    """Raise EditedHook if moving `ref` for an agent would run a reference-transaction hook that was edited."""
+    """Raise EditedHook if moving `ref` for an agent would run an edited reference-transaction hook."""
     if edited := find_edited(repository, repository.branch()[1], _REF_HOOKS):
         raise EditedHook(
             f"{edited}: an agent may not run an edited Git hook, and moving {ref} would run it",
@@ -51,10 +52,10 @@ def refuse_move(repository: Repository, ref: str) -> None:
 
 
 def find_edited(repository: Repository, head: str, names: Collection[str] = ()) -> str:
-    """Return a phrase about the first edited hook that a commit on the commit `head` would run; "" if there is none.
+    """Return a phrase about the first edited hook that an agent's commit would run; "" if there is none.
 
-    An example is ".husky/pre-commit differs from HEAD". `head` is "" before the first commit. `names` limits the check
-    to hooks with these names (none: all). Git is started only if hooks are in the worktree or name files in it.
+    An example is ".husky/pre-commit differs from HEAD". `head` is the id of HEAD's commit, "" before the first one.
+    `names` limits the check to the hooks with these names, such as "pre-commit"; without names all hooks are checked.
     """
     paths = list(dict.fromkeys(_hook_files(repository, names)))
     if not paths:
@@ -68,9 +69,10 @@ def find_edited(repository: Repository, head: str, names: Collection[str] = ()) 
 
 
 def accept(repository: Repository, head: str) -> None:
-    """Store the present contents of the worktree's hooks as accepted, since a person's commit on `head` runs them.
+    """Store the present contents of the worktree's hooks as accepted, because a person's commit runs these hooks now.
 
-    From then on agents' commits may run these hooks, even those that are in no commit, such as husky's own files.
+    `head` is the id of HEAD's commit. From then on agents' commits may run the hooks, even hooks that are in no commit,
+    such as husky's own files.
     """
     paths = list(dict.fromkeys(_hook_files(repository)))
     in_head, on_disk = _blob_ids(repository, head, paths)

@@ -1,7 +1,7 @@
-"""Who knew what: the commits that first added files and lines of a memory, and what their histories already had.
+"""When files and lines of a memory were first committed, and which others were in the history at that moment.
 
-Two clones can give one id to two records. A reference to the id means the record that was in the history when the
-reference was committed. The other record was made in another clone, and a merge brought it later.
+Two clones can give one id to two records. If a text refers to such an id, it means the record that was in the history
+when the text was committed. The other record was made in another clone, and a merge brought it later.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ _LARGEST = 2 * 1024 * 1024  # bytes of a file that is searched for a mark
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """A file of a memory, or one line of a file, whose first commit is looked up.
+    """A file of a memory, or one line of a file, of which the first commit is looked up.
 
-    `path` is relative to `.memory/`. `line` is the line's number (1-based, as the file is now), 0 for the file itself.
+    `path` is relative to `.memory/`. `line` is the line's number in the present file, counted from 1; 0 means the whole
+    file.
 
-    `mark` is needed if both sides of a merge added a file at `path`. It is a text that only one of the two files
-    contains, such as a record's memory_id, and the first commit that is looked up is the first in which the file
-    contains it. With "" the file may have any text.
+    `mark` tells two files apart that both sides of a merge added at `path`. It is a text that only one of the two files
+    contains, such as a record's memory_id; the first commit is then the one that added the file with this text. With ""
+    the file's text does not matter.
     """
 
     path: str
@@ -33,20 +34,20 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class History(Protocol):
-    """The Git history of a memory: when each file and line was added, and which of them a writer could know."""
+    """Answers about a memory's Git history: when a file or line was added, and which others were there already."""
 
     def times_added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
         """Return when each file or line was first committed, in Unix seconds; uncommitted ones are left out."""
 
     def visible_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Return, for each of `writers`, the `things` added in or before the commit that added the writer.
+        """Return, for each of `writers`, which of the `things` were in the history when the writer was first committed.
 
-        `writers` are files or lines that refer to something, and `things` those that they may refer to. A writer that
-        is not committed gets all of `things`.
+        `writers` are files or lines that refer to something, and `things` are those that they may refer to. Things that
+        the writer's own commit added count, too. A writer that is not committed yet gets all of `things`.
         """
 
     def paths_ever(self, folder: str) -> Collection[str]:
-        """Return every path (relative to `.memory/`) below a folder of the memory that the history ever had."""
+        """Return every path below a folder that any commit ever had. Paths are relative to `.memory/`."""
 
 
 class _Addition(msgspec.Struct, frozen=True):
@@ -58,9 +59,10 @@ class _Addition(msgspec.Struct, frozen=True):
 
 
 class FirstCommits:
-    """The history of a memory's worktree, with both sides of an unfinished merge, or the history of a `revision`.
+    """Answers about a memory's Git history up to HEAD and, during a merge, up to the commit that is being merged.
 
-    `prefix` is the path of the memory's `.memory/` folder, relative to the worktree's top.
+    `prefix` is the path of the memory's `.memory/` folder, relative to the worktree's top. If `revision` is not "",
+    only the history of that revision is read.
     """
 
     def __init__(self, repository: Repository, prefix: str, revision: str = "") -> None:
@@ -80,10 +82,10 @@ class FirstCommits:
         return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}
 
     def visible_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Return, for each of `writers`, the `things` added in or before the commit that added the writer.
+        """Return, for each of `writers`, which of the `things` were in the history when the writer was first committed.
 
-        `writers` are files or lines that refer to something, and `things` those that they may refer to. A writer that
-        is not committed gets all of `things`.
+        `writers` are files or lines that refer to something, and `things` are those that they may refer to. Things that
+        the writer's own commit added count, too. A writer that is not committed yet gets all of `things`.
         """
         self._find_commits({*writers, *things})
         thing_commits = {thing: self._all_commits.get(thing) or {self._commits.get(thing)} for thing in things}
@@ -99,7 +101,7 @@ class FirstCommits:
         return visible
 
     def paths_ever(self, folder: str) -> Collection[str]:
-        """Return every path (relative to `.memory/`) below a folder of the memory that the history ever had."""
+        """Return every path below a folder that any commit ever had. Paths are relative to `.memory/`."""
         cut = len(self._prefix) + 1
         return {
             path[cut:]

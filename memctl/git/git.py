@@ -1,8 +1,8 @@
 """Running `git`. No other module of memctl starts it.
 
-Variables that bind Git to a repository are removed from the environment, as Git does when it enters another repository
-(`git rev-parse --local-env-vars`): inside a hook they would point every command at the hook's index. The settings of
-`git -c` are kept, and so are identities and dates.
+Environment variables that tie Git to one repository are removed, as Git does when it enters another repository (`git
+rev-parse --local-env-vars`). Otherwise a command that runs inside a Git hook would use the hook's index. The variables
+with the settings of `git -c`, identities and dates are kept.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ COMMITTING = "MEMCTL_COMMITTING"  # the process id of the memctl that makes a co
 
 
 class GitFailed(MemctlError):
-    """Raised if a git command failed, with its exit code `code`.
+    """Raised if a git command failed; `code` is its exit code.
 
-    `stderr` is its error output. `output` is its standard output and error output, since a pre-push hook may write to
-    either.
+    `stderr` is what the command printed as errors. `output` is all that it printed, standard output and errors: a
+    pre-push hook may explain itself in either.
     """
 
     kind = "git"
@@ -65,8 +65,9 @@ class GitFailed(MemctlError):
 class Process:
     """A running program: the part of `subprocess.Popen` that memctl uses, without the 3 ms of its import.
 
-    `stdin` is None, and the program's input empty, unless asked for. `returncode` is None until `communicate` returns,
-    and negative if a signal ended the program. Raises FileNotFoundError if there is no such program.
+    With `has_stdin` the program's input is written to `stdin`; otherwise the input is empty, and `stdin` is None.
+    `returncode` is None until `communicate` returns, and negative if a signal ended the program. Raises
+    FileNotFoundError if there is no such program.
     """
 
     def __init__(self, command: list[str], environ: Mapping[str, str], *, has_stdin: bool) -> None:
@@ -165,9 +166,9 @@ OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment for a git command, which the user's hooks inherit; `extra` are variables to add, by name.
+    """Return the environment variables for a git command; the user's hooks get them from Git.
 
-    In it Git never asks for anything at the terminal.
+    They keep Git from asking for anything at the terminal. `extra` are variables to add, by name.
     """
     env = {name: value for name, value in os.environ.items() if name not in _SCRUBBED}
     env["GIT_TERMINAL_PROMPT"] = "0"
@@ -176,7 +177,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> Process:
-    """Start a git command that only reads in the folder `cwd`, so that Python can go on; `finish` returns its output.
+    """Start a git command that changes nothing, in the folder `cwd`, without waiting; `finish` returns its output.
 
     `args` are its arguments without `git`, and `extra` environment variables to add, by name.
     """
@@ -184,7 +185,7 @@ def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None
 
 
 def start_answering(args: Sequence[str], cwd: Path) -> Process:
-    """Start a git command that only reads and answers one question after another, in the folder `cwd`.
+    """Start, in the folder `cwd`, a git command that answers one question after another and changes nothing.
 
     `args` are its arguments without `git`. Questions are written to the process's standard input.
     """
@@ -192,7 +193,7 @@ def start_answering(args: Sequence[str], cwd: Path) -> Process:
 
 
 def start_writing(args: Sequence[str], cwd: Path) -> Process:
-    """Start a git command that changes something in the folder `cwd`; `args` are its arguments without `git`.
+    """Start a git command that changes something, in the folder `cwd`; `args` are its arguments without `git`.
 
     The function `finish` sends the command its input and returns its output.
     """
@@ -200,9 +201,9 @@ def start_writing(args: Sequence[str], cwd: Path) -> Process:
 
 
 def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) -> bytes:
-    """Wait for a started command and return its output; `stdin` is its input.
+    """Wait until a started git command ends, and return its output; `stdin` is what it gets as input.
 
-    Raises GitFailed if the command fails; `args` are its arguments, for the message.
+    Raises GitFailed if the command fails. `args` are the arguments it was started with, for the error's message.
     """
     out, err = process.communicate(stdin)
     if process.returncode:
@@ -211,7 +212,7 @@ def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) ->
 
 
 def end(process: Process) -> bytes:
-    """Kill the process of a git command that only reads, and return what it printed on standard error."""
+    """Kill a git command that changes nothing, and return what it printed on standard error until then."""
     process.kill()
     return process.communicate()[1]
 
@@ -224,20 +225,21 @@ def read(
     literal: bool = True,
     extra: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Run a git command that only reads in the folder `cwd`, and return its output; raises GitFailed.
+    """Run a git command that changes nothing, in the folder `cwd`, and return its output; raises GitFailed.
 
-    `args` are its arguments without `git`, and `stdin` is its input. Paths in `args` are taken literally, without Git's
-    patterns, unless `literal=False`: a few commands fail with literal paths. `extra` are environment variables to add,
-    by name.
+    `args` are its arguments without `git`, and `stdin` is its input. Characters such as `*` in the paths of `args` mean
+    themselves. With `literal=False` they are Git's patterns, which is also needed for the few commands that Git refuses
+    to run with literal paths. `extra` are environment variables to add, by name.
     """
     extra = {**_READING, **({} if literal else {"GIT_LITERAL_PATHSPECS": "0"}), **(extra or {})}
     return finish(_spawn(args, cwd, stdin=stdin is not None, extra=extra), args, stdin)
 
 
 def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator[bytes]:
-    """Yield the output of a git command that only reads, in the pieces between separators, as they arrive.
+    """Yield the output of a git command that changes nothing, piece by piece as it arrives.
 
-    The command is killed if the caller stops early. Raises GitFailed after the last piece if the command failed.
+    `separator` is what divides the pieces in the output. The command is killed if the caller stops early. Raises
+    GitFailed after the last piece if the command failed.
     """
     process = _spawn(args, cwd, stdin=False, extra=_READING)
     assert process.stdout is not None
@@ -254,7 +256,7 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
 
 
 def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Mapping[str, str] | None = None) -> bytes:
-    """Run a git command that changes something in the folder `cwd`, and return its output; raises GitFailed.
+    """Run a git command that changes something, in the folder `cwd`, and return its output; raises GitFailed.
 
     `args` are its arguments without `git`, `stdin` is its input, and `extra` are environment variables to add, by name.
     """
@@ -304,7 +306,7 @@ def pager(cwd: Path) -> str:
 
 
 def run_pager(command: str, text: str) -> None:
-    """Show a text in a pager, and return when the pager has ended; a shell runs `command`, as for Git's own pager."""
+    """Show a text in the pager `command`, which a shell runs, and return when the user has closed it."""
     import signal
     import subprocess
 
@@ -319,15 +321,15 @@ def run_pager(command: str, text: str) -> None:
 
 
 def decode_path(raw: bytes) -> str:
-    r"""Return as text a path that Git printed as bytes; bytes that are not UTF-8 are written as `\xe9`."""
+    r"""Return, as text, a path that Git printed as bytes; a byte that is not UTF-8 becomes an escape such as `\xe9`."""
     return raw.decode("utf-8", "backslashreplace")
 
 
 def committing_process() -> str:
-    """Return the process id of the memctl whose commit runs the Git hook around this process; "" outside of a hook.
+    """Return the id of the memctl process that is making a commit, if that commit's Git hook started this process.
 
-    The id is in an environment variable. A program that outlives the hook still has the variable, but gets "", since
-    that memctl has ended.
+    Returns "" outside of such a hook. The id is in an environment variable. A program that the hook started may still
+    run after the commit, with the variable set; it gets "", too, since that memctl has ended.
     """
     maker = os.environ.get(COMMITTING, "")
     if not maker.isdecimal():

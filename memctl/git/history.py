@@ -52,12 +52,12 @@ def commits(
 ) -> list[Commit]:
     """Return the commits that touched any of `paths` (relative to the worktree's top), newest first, at most `limit`.
 
-    The histories of `revision` and of the commit `beside` ("" for none) are searched. With `first_parent` only first
-    parents are followed, and merges are left out.
+    The histories of `revision` and of the commit `beside` ("" for none) are searched. With `first_parent` only the
+    first parent of each commit is followed, and merges are left out.
 
-    If a merge took the files of one side unchanged, the other side's versions are discarded, and the commits of that
-    side are left out. With `discarded` they are returned, too, and so is the merge. A merge is left out if only one of
-    its sides touched the paths.
+    A merge may take a file from one side only. What the other side did to the file is then lost, and without
+    `discarded` the commits of that other side are left out. With `discarded` they are returned as well, and so is the
+    merge.
     """
     tips = _tips(repository, revision, beside)
     if not tips:
@@ -74,8 +74,8 @@ def commits(
 def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[str], path: str) -> dict[str, Commit]:
     """Return the commits that touched a path, by commit id; merges are left out.
 
-    The commits are those in the histories of `tips`, without those in the histories of `until`. One Git process
-    answers, however many tips there are.
+    The histories of `tips` are searched, without the commits in the histories of `until`; both are commit ids. One Git
+    process answers, however many tips there are.
     """
     revisions = "".join(f"{name}\n" for name in (*tips, *(f"^{name}" for name in until)))
     out = git.read([*_LOG, "--no-merges", "--stdin", "--", path], repository.top, revisions.encode())
@@ -90,10 +90,10 @@ def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
 
 
 def has_discarded_versions(repository: Repository, path: str, revision: str, limit: int) -> bool:
-    """Return whether the latest `limit` commits of a path include one whose version a merge discarded.
+    """Return whether `commits` would find more among a path's latest `limit` commits with `discarded` than without it.
 
-    The function `commits` returns such commits only with `discarded`. Git reads no more history than `limit` needs,
-    which takes 4 ms; reading all of a history of 5,000 commits takes 69 ms.
+    That is so if a merge took the file from one side only, although the other side had changed it, too. Git reads no
+    more history than `limit` needs, which takes 4 ms; to read all of a history of 5,000 commits takes 69 ms.
     """
     if revision == "HEAD" and not repository.has_head():
         return False
@@ -127,9 +127,9 @@ def paths_ever(
 ) -> list[str]:
     """Return every path below `folder` that a commit added, newest first.
 
-    The histories of `revision` and of the commit `beside` ("" for none) are searched, or with `everywhere` those of all
-    refs, including the sides that merges discarded. `since` is a date as `git log --since` takes it. A merge counts as
-    adding the paths that none of its parents has.
+    The histories of `revision` and of the commit `beside` ("" for none) are searched; with `everywhere` those of all
+    refs. A path counts even if a later merge did not take it over. A merge itself counts as adding the paths that none
+    of its parents has. `since` is a date as `git log --since` takes it; earlier commits do not count.
     """
     tips = ["--all"] if everywhere else _tips(repository, revision, beside)
     if not tips:
@@ -142,10 +142,11 @@ def paths_ever(
 
 
 def paths_gone(repository: Repository, folder: str, beside: str = "") -> list[str]:
-    """Return every path below `folder` that a commit added or deleted in the histories of HEAD and `beside`.
+    """Return every path below `folder` that a commit added or deleted in the histories of HEAD and of `beside`.
 
-    `beside` is another commit, "" for none. The deleted paths come first, the latest deletion first; then come the
-    others, which still exist or which a merge discarded. A merge counts as deleting paths that all its parents had.
+    `beside` is another commit, "" for none. The deleted paths come first, the latest deletion first. Then come the
+    other paths: they still exist, or a merge left them out. A merge counts as deleting the paths that all its parents
+    had.
     """
     tips = _tips(repository, "HEAD", beside)
     if not tips:
@@ -178,9 +179,9 @@ def _without_boundary(repository: Repository) -> list[str]:
 
 
 def latest(repository: Repository, limit: int) -> Iterator[CommitPaths]:
-    """Yield date, paths and subject of the latest commits of HEAD, newest first; Git reads no more than `limit`.
+    """Yield date, paths and subject of the latest commits of HEAD, newest first; at most `limit` commits are read.
 
-    The commits with which the history of a shallow clone begins are left out.
+    The oldest commits of a shallow clone are left out: they have no parents there, and seem to add every file.
     """
     if not repository.has_head():
         return
@@ -202,9 +203,9 @@ def latest(repository: Repository, limit: int) -> Iterator[CommitPaths]:
 def paths_touched(repository: Repository, limit: int, without: str) -> Callable[[], set[str]]:
     """Start Git, and return a function that returns the paths that the latest `limit` commits of HEAD changed.
 
-    Paths below the folder `without` are left out: it may have thousands of files, which Git then passes over. A commit
-    that changed only files there still counts as one of the `limit` commits. The commits with which the history of a
-    shallow clone begins are left out. The returned function waits for Git.
+    That function waits for Git. Paths below the folder `without` are left out, but a commit that changed only such
+    paths still counts as one of the `limit` commits. The oldest commits of a shallow clone are left out: they have no
+    parents there, and seem to add every file.
     """
     if not repository.has_head():
         return set
@@ -223,10 +224,10 @@ def paths_touched(repository: Repository, limit: int, without: str) -> Callable[
 
 
 def last_version(repository: Repository, path: str, beside: str = "") -> tuple[str, str] | None:
-    """Return the newest commit that wrote the file at a path, and the id of the file's blob in it; None if none did.
+    """Return the newest commit that wrote the file at a path, and the file's blob id in it; None if no commit did.
 
-    The histories of HEAD and of the commit `beside` ("" for none) are searched. The side of a merge that the merge
-    discarded is searched only if no other commit has the path.
+    The histories of HEAD and of the commit `beside` ("" for none) are searched. If a merge took the file from one of
+    its sides, the other side is searched only if nothing else is found.
     """
     tips = _tips(repository, "HEAD", beside)
     if not tips:
@@ -243,8 +244,8 @@ def last_version(repository: Repository, path: str, beside: str = "") -> tuple[s
 def blobs_since(repository: Repository, path: str, base: str, limit: int) -> list[tuple[int, str]]:
     """Return the latest versions of a file, newest first: pairs of author time (Unix seconds) and blob id.
 
-    The id is "" if the file was deleted. The versions are in commits that HEAD or a branch reaches and `base` does not,
-    or in any if `base` is "" or does not exist any more. Git reads at most `limit` commits.
+    The blob id is "" where the file was deleted. Only versions are returned that HEAD or a branch has got since the
+    commit `base`; if `base` is "" or no longer exists, all versions are. Git reads at most `limit` commits.
     """
     if not repository.has_head():
         return []
@@ -265,7 +266,7 @@ def blobs_since(repository: Repository, path: str, base: str, limit: int) -> lis
 
 
 class FileCommit(msgspec.Struct, frozen=True):
-    """A commit that touched a file: its whole message, and the file's path in it."""
+    """A commit that touched a file, with its whole message and the path that the file has in that commit."""
 
     commit: str
     author: str
@@ -292,7 +293,7 @@ def file_commits(repository: Repository, path: str, revision: str, limit: int | 
 
 
 def file_commit(repository: Repository, commit: str, path: str) -> FileCommit:
-    """Return the FileCommit of one commit, in which the file has the path `path`."""
+    """Return the author, time and message of a commit, together with `path`, the path that a file has in it."""
     return msgspec.structs.replace(_file_commits(repository, [*_FILE_LOG, "--no-walk", commit])[0], path=path)
 
 
@@ -308,9 +309,10 @@ def _file_commits(repository: Repository, args: Sequence[str]) -> list[FileCommi
 
 
 class LastState(msgspec.Struct, frozen=True):
-    """The last state of a path: a revision that has it, its blob there, and the commit that deleted it.
+    """Where a path's last version is found, even if the file is deleted now.
 
-    `removed_by` is "" if no commit did; `is_file` is False for a submodule.
+    `revision` names a commit that has the file, such as "3f3e4b9^", and `blob` is the file's blob id there.
+    `removed_by` is the commit that deleted the file, "" if no commit did. `is_file` is False for a submodule.
     """
 
     revision: str
@@ -320,7 +322,7 @@ class LastState(msgspec.Struct, frozen=True):
 
 
 def last_state(repository: Repository, path: str, revision: str) -> LastState | None:
-    """Return the last state of a path in the history of a revision; None if that never had it."""
+    """Return where the last version of a path is, in the history of a revision; None if the path was never in it."""
     args = ["log", "--no-show-signature", "--max-count=1", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%H"]
     args.append(_MERGE_DIFF)
     # The latest commit that changed the path. For a folder Git lists the files in it, so names are compared.
@@ -337,7 +339,7 @@ def last_state(repository: Repository, path: str, revision: str) -> LastState | 
 
 
 def is_ancestor(repository: Repository, commit: str, other: str) -> bool:
-    """Return whether a commit is in the history of `other`; False if this clone lacks one of them."""
+    """Return whether `commit` is in the history of `other`; False if this clone lacks one of the two."""
     try:
         git.read(["merge-base", "--is-ancestor", commit, other], repository.top)
     except git.GitFailed:

@@ -22,8 +22,8 @@ _LARGEST = 2 * 1024 * 1024  # bytes of a blob
 class Matches(msgspec.Struct, frozen=True):
     """The places in history where one of some texts was found.
 
-    `commits` have one of the texts in their changes or messages, newest first; `refs` lead to any of these commits.
-    `is_complete` is False if the time did not suffice to search all of history.
+    `commits` have one of the texts in their changes or messages, newest first. `refs` are the refs whose history
+    contains any of these commits. `is_complete` is False if the time did not suffice to search all of history.
     """
 
     commits: tuple[str, ...] = ()
@@ -32,10 +32,10 @@ class Matches(msgspec.Struct, frozen=True):
 
 
 def find(repository: Repository, texts: Iterable[str], folder: str, seconds: float = 10.0) -> Matches:
-    """Return the commits that have one of some texts in a file that they changed below a folder, or in their message.
+    """Return the commits that have one of some texts in their message, or in a file below a folder that they changed.
 
-    All refs and stashes are searched for commits that changed a file below the folder. On memctl's own refs all commits
-    and files are searched. The search stops after `seconds`; the result's `is_complete` is then False.
+    All refs and stashes are searched for commits that changed a file below the folder. On memctl's own refs every
+    commit and every file is searched. The search stops after `seconds`; the result's `is_complete` is then False.
     """
     wanted = [text.encode() for text in texts]
     deadline = time.monotonic() + seconds

@@ -16,7 +16,7 @@ _BOOLEANS = {"true": ALL, "yes": ALL, "on": ALL, "1": ALL, "": ALL, "false": NON
 
 
 class UnknownValue(MemctlError):
-    """Raised if memctl.hookCommits has another value than ALL, RECORDS or NONE."""
+    """Raised if the setting memctl.hookCommits has a value that memctl does not know."""
 
 
 def mode(repository: Repository) -> str:
@@ -53,7 +53,10 @@ def default(repository: Repository) -> str:
 
 
 def keep_all(repository: Repository) -> None:
-    """Set memctl.hookCommits to ALL if it is not set, for hooks that an earlier memctl installed. Raises GitFailed."""
+    """Set memctl.hookCommits to ALL if it is not set.
+
+    This is for clones with an earlier memctl, which had no such setting and committed everything. Raises GitFailed.
+    """
     if SETTING.lower() not in repository.settings():
         git.write(["config", "--local", SETTING, ALL], repository.top)
         repository.settings()[SETTING.lower()] = ALL

@@ -140,7 +140,7 @@ class Hook(msgspec.Struct, frozen=True):
 
     @property
     def asks_for_its_name(self) -> bool:
-        """Whether the hook acts by the name of its file, so that it would do something else under another name."""
+        """Whether the hook's script reads its own file name, so that it would do something else under another name."""
         return b"\0" not in self.data and _OWN_NAME.search(self.data) is not None
 
     @property
@@ -156,11 +156,11 @@ class Hook(msgspec.Struct, frozen=True):
 
 
 class HookChange(msgspec.Struct, frozen=True):
-    """The changes to one hook's files, made in the order below; a change whose field is empty is left out.
+    """The changes to one hook's files. They are made in the order below; a change whose field is empty is left out.
 
     First the user's hook in `file` is moved to `keep`. Then `file` gets the text `text`, in place of the text `old`.
-    Then the user's hook in `back` is moved back to `file`. Then the files in `deletes` are deleted, and with `prune`
-    the folder, too, if it is empty.
+    Then the user's hook in `back` is moved back to `file`. Then the files in `deletes` are deleted. Then, with `prune`,
+    the hooks' folder is deleted if it is empty.
     """
 
     file: Path
@@ -179,7 +179,7 @@ def folder(repository: Repository) -> Path:
 
 
 def is_private(repository: Repository, place: Path) -> bool:
-    """Return whether a folder belongs to this clone alone: it is in the Git directory, also after resolving links."""
+    """Return whether a folder belongs to this clone alone: with links resolved, it is in the Git directory."""
     return Path(os.path.realpath(place)).is_relative_to(repository.common_dir)
 
 
@@ -192,7 +192,7 @@ def editable_folder(place: Path) -> Path:
 
 
 def calls_memctl(file: Path) -> bool:
-    """Return whether a hook's file has, outside of comments, a call of memctl as in the lines of `manual_lines`."""
+    """Return whether a hook's file calls memctl, as the lines of `manual_lines` do; comments do not count."""
     try:
         return _CALL.search(file.read_bytes()) is not None
     except OSError:
@@ -200,7 +200,7 @@ def calls_memctl(file: Path) -> bool:
 
 
 def inspect(file: Path) -> Hook:
-    """Return the hook in a file, and whose it is; raises MemctlError if the file is a folder."""
+    """Return the hook in a file, with who wrote it; raises MemctlError if the file is a folder."""
     try:
         mode = os.lstat(file).st_mode
     except FileNotFoundError:
@@ -225,7 +225,7 @@ def is_ours_alone(repository: Repository, file: Path) -> bool:
 
 
 def equal(one: Path, other: Path) -> bool:
-    """Return whether two files of hooks have equal contents and modes, so that one can be deleted without loss.
+    """Return whether two hook files have equal contents and modes, so that one can be deleted without loss.
 
     A link equals only itself.
     """
@@ -237,10 +237,11 @@ def equal(one: Path, other: Path) -> bool:
 
 
 def script(name: str, memories: Sequence[str], program: str, made: bool) -> str:
-    """Return the script of the hook `name` for the memories in some folders, relative to the worktree's top.
+    """Return the script of the hook `name`, such as pre-commit, that checks the memories in some folders.
 
-    `program` is the path of a memctl to use if none is on the PATH ("" for none). `made` says that the hooks' folder
-    was created for the hook. The second line has a digest of all others, which reveals later changes.
+    `memories` are folders relative to the worktree's top. `program` is the path of a memctl to use if none is on the
+    PATH ("" for none). `made` says that the hooks' folder was created for the hook. The second line has a digest of all
+    the other lines, which shows later whether somebody edited the script.
     """
     programs = ["memctl", *([program] if program else [])]
     values = {"NAME": name, "BODY": _BODIES[name], "FOLDERS": shlex.join(memories), "PROGRAMS": shlex.join(programs)}

@@ -15,11 +15,13 @@ from memctl.git.trees import REGULAR, TreeEntry
 
 
 def entries(repository: Repository, *paths: str, without: str = "") -> list[TreeEntry]:
-    """Return the files in the index at or below some paths (none: all).
+    """Return the files in the index at or below `paths`; without paths, all files.
 
-    Inside a Git hook the index is the one that Git is committing. Files in folders called `without`, at any depth, are
-    left out, so that Git need not print them; `paths` are then Git's pathspecs, in which `*` matches anything. A path
-    with a merge conflict is returned once, as no regular file.
+    Inside a Git hook the index is the one that Git is committing. A path with a merge conflict is returned once, as no
+    regular file.
+
+    Files in folders with the name `without` (such as ".memory", "" for none) are left out, at any depth, which saves
+    Git from printing thousands of files. Characters such as `*` in `paths` are then Git's patterns.
     """
     chosen = [*pathspecs_without(without), *paths] if without else ["--", *paths]
     args = ["ls-files", "-s", "-z", "--full-name", *chosen]
@@ -35,7 +37,10 @@ def entries(repository: Repository, *paths: str, without: str = "") -> list[Tree
 
 
 class Sides(msgspec.Struct, frozen=True):
-    """The blob ids of three versions of a file in conflict: the ancestor ("" if both sides added it), ours, theirs."""
+    """The blob ids of the three versions of a file in a merge conflict: the common ancestor's, ours and theirs.
+
+    The ancestor's is "" if both sides added the file.
+    """
 
     base: str
     ours: str
@@ -43,7 +48,7 @@ class Sides(msgspec.Struct, frozen=True):
 
 
 def conflicting_files(repository: Repository, folder: str) -> dict[str, Sides]:
-    """Return the files below `folder` that a merge left in conflict and that both sides have, by path."""
+    """Return the blob ids of files below `folder` in a merge conflict, by path; only files that both sides have."""
     args = ["ls-files", "-u", "-z", "--full-name", "--", folder]
     sides: dict[str, dict[bytes, str]] = {}
     for item in git.read(args, repository.top, extra=repository.index_in_use()).split(b"\0"):
@@ -66,12 +71,15 @@ def conflicting_paths(repository: Repository) -> tuple[str, ...]:
 
 
 def pathspecs_without(name: str) -> list[str]:
-    """Return git arguments for all files but those below folders called `name`, for a command at the worktree's top."""
+    """Return git arguments that select all files but those in folders with the name `name`, at any depth.
+
+    They are for a command that runs at the worktree's top.
+    """
     return ["--", f":(exclude,glob)**/{name}/**"]
 
 
 def stage(repository: Repository, texts: Mapping[str, str | None]) -> None:
-    """Stage `texts`, texts by path (None removes the path from the index), without touching the disk."""
+    """Stage `texts` (the new text by path, None to remove the path from the index) without touching the disk."""
     args = ["hash-object", "-w", "--stdin"]
 
     def blob(text: str | None) -> str:
@@ -81,7 +89,7 @@ def stage(repository: Repository, texts: Mapping[str, str | None]) -> None:
 
 
 def stage_blobs(repository: Repository, blobs: Mapping[str, str]) -> None:
-    """Stage `blobs`, blob ids by path ("" removes the path from the index), without touching the disk."""
+    """Stage `blobs` (the new blob id by path, "" to remove the path from the index) without touching the disk."""
     extra = repository.index_in_use()
     lines = [f"100644 {blob}\t{path}\0" for path, blob in blobs.items() if blob]
     if lines:
@@ -107,15 +115,16 @@ def is_tracked(top: Path, path: str) -> bool:
 
 
 def refresh(repository: Repository) -> None:
-    """Store in the index the times and sizes of files on the disk that were staged without these."""
+    """Store in the index the times and sizes of files staged without them, so that Git need not read the files."""
     with suppress(git.GitFailed):  # Git fails if some files differ, which is no error here
         git.write(["update-index", "-q", "--refresh"], repository.top, extra=repository.index_in_use())
 
 
 def remake_merge(repository: Repository) -> str:
-    """Replace the merge commit at HEAD by one with the tree of the index, and return its id.
+    """Replace the merge commit at HEAD by one with the files of the index, and return its id.
 
-    Returns "" and changes nothing if HEAD is not a new merge: one whose merged commits Git still names in MERGE_HEAD.
+    This is for the hook that Git runs right after a merge. If HEAD is not the merge commit that Git has just made (its
+    file MERGE_HEAD still names the merged commits), nothing changes, and "" is returned.
     """
     try:
         merging = (repository.git_dir / "MERGE_HEAD").read_text().split()

@@ -5,8 +5,8 @@ a file as one side had it introduces nothing; a merge that gave the file a new t
 or a rebase the new commit introduces the text, since the old ones are not in the history. If several commits introduced
 one text (a cherry-pick on both sides of a merge, a revert), the latest counts.
 
-All of history is read, with the sides that merges discarded. Which of them `git log` leaves out by default depends on
-the commit where it begins, so results for a part of history could not be extended later.
+All of history is read, also the commits on a side that a merge discarded. `git log` leaves out some of these by
+default, but not always the same ones: that depends on the commit from which it starts.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ _NULL_DIGIT = "0"  # Git writes zeros in place of the id of a blob that does not
 
 
 class Introduction(msgspec.Struct, frozen=True):
-    """A commit that introduced a text: its date in Unix seconds, the file, and the blob id of the text.
+    """A commit that introduced a text: its date in Unix seconds, the file's path, and the blob id of the text.
 
-    `before` is set for merges and for memctl's maintenance, which may change nothing in a file but its retrieval
-    counts: it has the blob ids of the file in the commit's parents, to compare the texts. Otherwise it is empty.
-    `squashed` is the range of commits that the commit squashes, such as "BASE..TIP" with two ids; "" if none.
+    `before` has the blob ids that the file had in the commit's parents. It is filled only where the texts have to be
+    compared to see whether anything was introduced: in merges, and in commits of memctl's maintenance, which may change
+    only a record's retrieval counts. `squashed` is the range of commits that the commit squashes, such as "BASE..TIP"
+    with two ids; "" if none.
     """
 
     path: str
@@ -48,10 +49,10 @@ class Introduction(msgspec.Struct, frozen=True):
 def introductions(
     repository: Repository, paths: Sequence[str], revisions: str, *, first_parent: bool = False
 ) -> Iterator[Introduction]:
-    """Yield the introductions of all texts that files at or below some paths (none: all) ever had, latest first.
+    """Yield the introductions of all texts that files at or below `paths` (none: all files) ever had, latest first.
 
-    `revisions` is a commit, whose history is read, or a range such as "OLD..NEW". With `first_parent` only first
-    parents are followed. Raises GitFailed.
+    `revisions` is a commit, whose history is read, or a range such as "OLD..NEW". With `first_parent` only the first
+    parent of each commit is followed. Raises GitFailed.
     """
     commit, seconds, is_counting, squashed = "", 0, False, ""
     options = ["--first-parent"] if first_parent else []
@@ -75,10 +76,11 @@ def introductions(
 def latest(
     repository: Repository, blobs: Mapping[str, str], revision: str, within: Sequence[str] = ()
 ) -> dict[str, Introduction]:
-    """Return, by path, the latest commit in the history of a revision that introduced the text in `blobs` at the path.
+    """Return, by path, the latest commit that introduced the text that `blobs` gives for the path.
 
-    `blobs` has the blob ids of the texts by path. A path whose text no commit introduced is left out. The search ends
-    when all texts are found. `within` limits it to some paths (none: all), which is faster for a few files.
+    `blobs` has the blob id of a text by path. The history of `revision` is searched until all texts are found; a path
+    whose text no commit introduced is left out. `within` limits the search to files at or below some paths, which is
+    faster if there are few.
     """
     missing = dict(blobs)
     result: dict[str, Introduction] = {}
@@ -92,7 +94,7 @@ def latest(
 
 
 def last_commits(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
-    """Return the commit that introduced the text of each file at a revision, by path; missing files are left out."""
+    """Return, by path, the commit that introduced the text of a file at a revision; missing files are left out."""
     if revision == "HEAD" and not repository.has_head():
         return {}
     wanted = sorted(set(paths))
@@ -101,7 +103,7 @@ def last_commits(repository: Repository, paths: Iterable[str], revision: str = "
 
 
 def last_changes(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
-    """Return when the text of each file at a revision was introduced: canonical UTC by path."""
+    """Return when the text that each file has at a revision was introduced, by path, such as "2025-11-04T14:32:00Z"."""
     if revision == "HEAD" and not repository.has_head():
         return {}
     result = latest(repository, trees.blob_ids(repository, revision, paths), revision)

@@ -20,7 +20,7 @@ _NO_REFRESH = ("-c", "diff.autoRefreshIndex=false")  # or Git would rewrite the 
 class Hunk(msgspec.Struct, frozen=True):
     """A range of lines in which two versions of a file differ: its first line and its number of lines in each version.
 
-    If the range has no lines in a version, its first line there is the line that follows it.
+    If the range has no lines in a version, its first line there is the line behind the place where lines are missing.
     """
 
     old_start: int
@@ -30,7 +30,7 @@ class Hunk(msgspec.Struct, frozen=True):
 
 
 class LineMap(msgspec.Struct, frozen=True):
-    """The positions of an old version's lines in a newer version."""
+    """Where the lines of an old version of a file are in a newer one; `hunks` are the ranges that differ."""
 
     hunks: tuple[Hunk, ...] = ()
 
@@ -40,7 +40,7 @@ class LineMap(msgspec.Struct, frozen=True):
         return sum(hunk.new_count - hunk.old_count for hunk in self.hunks)
 
     def now(self, line: int) -> int | None:
-        """Return the number that the old version's line `line` has in the newer version; None if deleted or changed."""
+        """Return the number of the old version's line `line` in the newer version; None if deleted or changed."""
         offset = 0
         for hunk in self.hunks:
             if line < hunk.old_start:
@@ -61,7 +61,7 @@ class LineMap(msgspec.Struct, frozen=True):
         return range(0)
 
     def has_new_line(self, lines: tuple[int, int]) -> bool:
-        """Return whether a line from `lines[0]` to `lines[1]` of the newer version is not in the old one."""
+        """Return whether the newer version changed or added any line from number `lines[0]` to number `lines[1]`."""
         return any(
             hunk.new_count and hunk.new_start <= lines[1] and lines[0] < hunk.new_start + hunk.new_count
             for hunk in self.hunks
@@ -69,10 +69,10 @@ class LineMap(msgspec.Struct, frozen=True):
 
 
 def compare(repository: Repository, before: str, after: str) -> LineMap | None:
-    """Return the map from the lines of blob `before` to those of `after`, a blob id or the path of a worktree's file.
+    """Return the map from the lines of the blob `before` to the lines of a newer version, `after`.
 
-    A path begins with `./`, which no blob id does. Returns None if a partial clone lacks one of them; nothing is
-    fetched.
+    `before` is a blob id. `after` is a blob id, too, or the path of a file in the worktree, which begins with `./`.
+    Returns None if a partial clone lacks one of the blobs; nothing is fetched.
     """
     try:
         out = git.read([*_NO_REFRESH, *_DIFF, before, after], repository.top, extra=git.OFFLINE)

@@ -19,7 +19,7 @@ _CLONE_FILES = ("HEAD", "config", "packed-refs", "shallow")
 
 
 def parse(stderr: str, top: Path) -> Path | None:
-    """Return the lock file because of which a Git command failed; None if its error output `stderr` names none.
+    """Return the lock file that made a Git command fail; None if the command's error output `stderr` names none.
 
     `top` is the worktree's root, to which some of Git's messages are relative.
     """
@@ -43,7 +43,7 @@ def existing(git_dir: Path, common_dir: Path, branch: str) -> list[Path]:
 
 
 def describe(lock: Path) -> tuple[str, str]:
-    """Return a message that says which lock blocks a command and since when, and a hint how to remove the lock."""
+    """Return a message that says which lock file blocks a command and since when, and a hint how to remove the file."""
     try:
         age = time.time() - lock.stat().st_mtime
     except OSError:

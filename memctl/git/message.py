@@ -1,8 +1,8 @@
 """Commit messages: a Conventional Commits subject, and a last paragraph of trailers alone.
 
-If one line of that paragraph is not a trailer, Git reads no trailer at all (measured with git 2.39). So long values are
-folded onto continuation lines, and values contain no line ends. Lines have at most 100 characters, commitlint's usual
-limit.
+If one line of the last paragraph is not a trailer, Git reads no trailer at all (measured with git 2.39). So long values
+are folded onto continuation lines, and line ends in values become spaces. Lines have at most 100 characters,
+commitlint's usual limit.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ _TRAILER = lazy_regex(r"([A-Za-z0-9-]+)\s*:\s?(.*)")
 class Trailers(msgspec.Struct, frozen=True):
     """The trailers of a commit's message; all but `decisions` are empty in a commit that memctl did not make.
 
-    `ops` are the operations and `ids` the records of the commit's changes; `actor`, `session` and `reason` say who made
-    them, in which session, and why. `deeds` are triples: what was done to a record, such as "archive", its id, and the
-    reason. `base`, `changes` and `commit` are commit ids for batches: the commit before a batch, the batch's last
-    change, and the user's commit that has all files of the batch. `decisions` are ids that a commit of code names
-    (`Decision: DEC-…`).
+    - `ops` are the operations, such as "decide", and `ids` the records that the commit changed.
+    - `actor`, `session` and `reason` say who made the commit, in which session, and why.
+    - `deeds` are triples: what was done to a record, such as "archive", the record's id, and the reason.
+    - `base`, `changes` and `commit` are for batches: the ids of the commit before a batch, of the batch's last change,
+      and of a commit of the user's that has all files of the batch.
+    - `decisions` are ids of decisions that a commit of code says it follows from (`Decision: DEC-…`).
     """
 
     ops: tuple[str, ...] = ()
@@ -56,7 +57,7 @@ def compose(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> str
 def parse(message: str) -> Trailers:
     """Return the trailers in the last paragraph of a commit message.
 
-    All of them are empty if any line of that paragraph is not a trailer.
+    If any line of that paragraph is not a trailer, the result has no trailers at all.
     """
     paragraphs = re.split(r"\n[ \t]*\n", message.strip("\n"))
     result: dict[str, list[str]] = {}
@@ -86,9 +87,9 @@ def parse(message: str) -> Trailers:
 
 
 def is_commit(name: str) -> bool:
-    """Return whether a text has the form of a commit id.
+    """Return whether a text from a message has the form of a commit id.
 
-    Other texts from a message must not be passed on to Git, which could take them for options.
+    A text of another form must not be given to Git, which could take it for an option.
     """
     return _ID.fullmatch(name) is not None
 
@@ -112,7 +113,7 @@ def one_line(text: str) -> str:
 
 
 def shorten(subject: str) -> str:
-    """Return a line, such as a commit's subject, cut to 100 characters, the width of a commit message."""
+    """Return a line, such as a commit's subject, with at most 100 characters; a longer one is cut and ends in "…"."""
     return subject if len(subject) <= _WIDTH else subject[: _WIDTH - 1].rstrip() + "…"
 
 

@@ -1,4 +1,4 @@
-"""memctl's own folders and files in the Git directory, and locks on them. They hold texts of people and agents.
+"""memctl's own folders and files in the Git directory, which hold texts of people and agents, and locks on such files.
 
 Only the owner of the clone can read them: folders have mode 0700 and files 0600, whatever the umask. In a repository
 that Git shares with a group (`core.sharedRepository`), whose folders are set-group-ID and writable by the group, the
@@ -50,7 +50,7 @@ def make_file(file: Path) -> None:
 
 
 def replace_file(file: Path, data: bytes) -> None:
-    """Replace a private file atomically, where other processes may do so at the same time. Raises OSError."""
+    """Replace a private file atomically, even if other processes replace it at the same time. Raises OSError."""
     temporary = file.with_name(f"{file.name}.{os.getpid()}")
     make_folder(file.parent)
     try:
@@ -62,7 +62,7 @@ def replace_file(file: Path, data: bytes) -> None:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder private if an earlier memctl made it readable for others; nobody else can reach its files then.
+    """Make a folder private that an earlier memctl made readable for others, so that they can't reach its files.
 
     A folder that does not exist, or that belongs to somebody else, is left alone.
     """

@@ -28,7 +28,7 @@ class RefFile(msgspec.Struct, frozen=True):
 
 
 def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, RefFile]:
-    """Return the files that a commit has at the paths `names`, by path; a path without a file is left out."""
+    """Return the files that a commit has at the paths `names`, by path; paths where it has no file are left out."""
     blobs = repository.objects.read([f"{commit}:{name}" for name in names])
     return {
         name: RefFile(item.id, item.data)
@@ -40,10 +40,10 @@ def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str,
 def write_commit(
     repository: Repository, blobs: Mapping[str, str], parents: Iterable[str], message: str, moment: int | None = None
 ) -> str:
-    """Store a commit on no branch, and return its id.
+    """Store a commit with the files `blobs` (blob id by file name), and return its id. No branch moves to it.
 
-    `blobs` are the blob ids of the commit's files by name, all without a folder. `moment` (Unix seconds) sets author
-    and committer date; without it they are the present time.
+    The files are not in folders. `parents` are the ids of the parent commits. `moment` (Unix seconds) sets the author's
+    and the committer's date; the default is the present time.
     """
     listing = "".join(f"100644 blob {blob}\t{name}\n" for name, blob in blobs.items()).encode()
     tree = git.write(["mktree"], repository.top, listing).decode().strip()
@@ -59,10 +59,11 @@ def commit_tree(
     *,
     signed: bool = False,
 ) -> str:
-    """Store a commit of the tree `tree` on no branch, and return the commit's id.
+    """Store a commit of the tree with the id `tree`, and return the commit's id. No branch moves to it.
 
-    `moment` (Unix seconds) sets author and committer date; without it they are the present time. `signed` signs the
-    commit with the user's key. Raises MemctlError if Git has no name or address for the author.
+    `parents` are the ids of the parent commits. `moment` (Unix seconds) sets the author's and the committer's date; the
+    default is the present time. `signed` signs the commit with the user's key. Raises MemctlError if Git has no name or
+    address for the author.
     """
     dates = {} if moment is None else {f"GIT_{role}_DATE": f"{moment} +0000" for role in ("AUTHOR", "COMMITTER")}
     options = [word for parent in parents for word in ("-p", parent)]
@@ -148,7 +149,7 @@ def base(repository: Repository, one: str, other: str) -> str:
 
 
 def contains(repository: Repository, history: str, commit: str) -> bool:
-    """Return whether `commit` is in the history of the commit `history` ("" for none), or is that commit."""
+    """Return whether `commit` is in the history of the commit `history`, or is it; False if `history` is ""."""
     return bool(history) and base(repository, history, commit) == commit
 
 
@@ -173,7 +174,7 @@ def message(repository: Repository, commit: str) -> str:
 def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
     """Fetch a remote's ref into the local ref `tracking`; return its commit, "" if the remote does not have it.
 
-    Raises MemctlError if no remote has that name, or if it can't be reached.
+    Raises MemctlError if no remote has that name, or if the remote can't be reached.
     """
     return fetch_with(repository, remote, ref, tracking, ())[0]
 
@@ -183,10 +184,11 @@ def fetch_with(
 ) -> tuple[str, bool]:
     """Fetch a remote's ref into the local ref `tracking`, and the further refs `also` over the same connection.
 
-    Returns the commit of the first ref, "" if the remote does not have it, and whether the further refs were fetched:
-    they are not if the first is missing, or if another process has locked one. `also` are pairs of a remote ref and the
-    local ref for it. A local ref is deleted if the remote has no such ref. Raises MemctlError if no remote has that
-    name, or if it can't be reached.
+    `also` are pairs of a remote ref and the local ref for it; a local ref is deleted if the remote has no such ref.
+
+    Returns the commit of the first ref, "" if the remote does not have it, and whether the further refs were fetched.
+    They are not fetched if the first ref is missing, or if another process has locked one of them. Raises MemctlError
+    if no remote has that name, or if the remote can't be reached.
     """
     _refuse_unknown(repository, remote)
     deadline = time.monotonic() + _PATIENCE

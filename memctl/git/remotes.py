@@ -29,7 +29,10 @@ _EMPTY_TREES = (
 
 
 class Upstream(msgspec.Struct, frozen=True):
-    """A branch of this clone and its upstream: `branch` here and `ref` at the remote are full names (refs/heads/…)."""
+    """A branch of this clone and the remote's branch that it is synced with.
+
+    `branch` is the branch's full name here, and `ref` the full name at the remote, such as refs/heads/main.
+    """
 
     branch: str
     remote: str
@@ -47,20 +50,21 @@ class Upstream(msgspec.Struct, frozen=True):
 
     @property
     def turn_ref(self) -> str:
-        """The remote's ref that says which clone is to push next (see SyncTurn)."""
+        """The remote's ref that exists while a clone has the right to push next (see SyncTurn)."""
         return f"refs/memctl/turns/{self.ref.removeprefix(_HEADS).replace('/', '%2F')}"
 
     @property
     def turn_tracking_ref(self) -> str:
-        """The local ref with memctl's last fetched copy of the remote's turn ref."""
+        """The local ref with memctl's last fetched copy of `turn_ref`."""
         return self.turn_ref.replace("refs/memctl/", f"refs/memctl/remotes/{self.remote}/", 1)
 
 
 def upstream(repository: Repository, branch: str, chosen: str = "") -> Upstream:
-    """Return the upstream of a branch (refs/heads/…): the one in Git's settings, or one at the remote `chosen`.
+    """Return the upstream of a branch, whose full name (refs/heads/…) is `branch`.
 
-    At `chosen` it is the branch of the same name, unless the settings name another one there. Raises MemctlError if
-    Git's settings name no upstream and `chosen` is "", or if no remote has the name `chosen`.
+    By default it is the upstream in Git's settings. `chosen` is the name of a remote to take instead: the upstream
+    there has the branch's own name, unless Git's settings give the branch another upstream at that remote. Raises
+    MemctlError if Git's settings name no upstream and `chosen` is "", or if no remote has the name `chosen`.
     """
     short = branch.removeprefix(_HEADS)
     remote, ref = (repository.branch_settings.get(f"branch.{short}.{key}", "") for key in ("remote", "merge"))
@@ -84,15 +88,15 @@ def upstream(repository: Repository, branch: str, chosen: str = "") -> Upstream:
 
 
 def fetch(repository: Repository, upstream: Upstream) -> str:
-    """Fetch the upstream and its turn ref; return the upstream's commit, "" if the remote has no such branch.
+    """Fetch the upstream and its turn ref (see SyncTurn), and return the upstream's commit.
 
-    Raises MemctlError if the remote can't be reached.
+    Returns "" if the remote has no such branch. Raises MemctlError if the remote can't be reached.
     """
     return fetch_with(repository, upstream, ())[0]
 
 
 def fetch_with(repository: Repository, upstream: Upstream, also: Sequence[tuple[str, str]]) -> tuple[str, bool]:
-    """Fetch the upstream, its turn ref, and further refs given as pairs of remote and local ref.
+    """Fetch the upstream, its turn ref (see SyncTurn), and further refs given as pairs of remote and local ref.
 
     Returns the upstream's commit, and whether the further refs were fetched, too. Raises MemctlError if the remote
     can't be reached.
@@ -135,7 +139,10 @@ def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int
 
 
 def count_outside(repository: Repository, new: str, old: str, folder: str) -> int:
-    """Return how many commits in the history of `new`, but not of `old`, touch files outside of a folder; no merges."""
+    """Return how many commits that are in the history of `new`, but not of `old`, touch files outside of a folder.
+
+    Merges do not count.
+    """
     args = ["rev-list", "--count", "--no-merges", new, f"^{old}", "--", ".", f":(exclude,top){folder}"]
     return int(git.read(args, repository.top, literal=False))
 
@@ -159,16 +166,17 @@ def setting(repository: Repository, key: str) -> str:
 class SyncTurn:
     """The right ("turn") to be the next clone that pushes to an upstream.
 
-    This clone can claim the turn, and it sees by its last fetch whether another clone has it.
+    Without turns one clone could keep another from pushing for ever: a clone with nothing to merge is always faster
+    than one that must merge first. Of eight clones that only wrote and synced, one waited 65 s, 73 tries, while half of
+    the syncs took 0.26 s. Longer pauses between tries can't help, since the faster clone does not know that another one
+    waits.
 
-    A clone that has nothing to merge pushes faster than one that has, and could keep it from pushing for ever: of eight
-    clones that only wrote and synced, one waited 65 s, 73 tries, while half of the syncs took 0.26 s. Longer pauses
-    between tries can't help, since the faster clone does not know that another one waits. So a clone whose push came
-    too late claims the next turn by a ref at the remote, which only one clone can have (a push with a lease), and the
-    others wait while the ref exists. The clone deletes the ref at the end of its sync.
+    So a clone whose push came too late claims the next turn by creating a ref at the remote, which only one clone can
+    do, and the others wait while the ref exists. The clone deletes the ref at the end of its sync. Each clone sees at
+    its fetches whether the ref exists.
 
-    A turn is a courtesy and no lock: a remote that refuses the ref has no turns, the turn of a killed process ends
-    after a while, and the push of the branch itself is safe without it.
+    A turn is a courtesy and no lock: the push of the branch is safe without it. A remote may refuse the ref, and then
+    there are no turns. The turn of a killed process ends after 10 seconds.
     """
 
     def __init__(self, repository: Repository, upstream: Upstream) -> None:
@@ -218,16 +226,16 @@ class SyncTurn:
         return True
 
     def end_stale_claim(self) -> None:
-        """End another clone's turn, if one has the turn, by deleting the turn's ref at the remote.
+        """Delete the turn's ref at the remote if another clone has the turn.
 
-        The caller has waited for the turn too long: the process that claimed it may have been killed, and every later
-        sync would wait, too.
+        This is for a caller that has waited too long: the process that claimed the turn may have been killed, and every
+        later sync would wait, too.
         """
         if claim := self._other_claim:
             self._end(claim)
 
     def release(self) -> None:
-        """End this clone's turn, if it has one."""
+        """End this clone's turn, if it has one, by deleting the ref at the remote."""
         if self._claim:
             self._end(self._claim)
             self._claim = ""

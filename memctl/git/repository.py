@@ -1,4 +1,4 @@
-"""The repository around a memory: its folders, its state and its settings."""
+"""The repository around a memory: its folders, its branch and unfinished operations, and its settings."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ class Repository:
 
     @cached_property
     def objects(self) -> Objects:
-        """The reader of the repository's objects."""
+        """The reader of the repository's commits, trees and blobs."""
         from memctl.git.objects import Objects  # most hooks of agents read no objects
 
         return Objects(self.top)
 
     @cached_property
     def hashes(self) -> AnsweringProcess:
-        """The process that computes the blob ids that Git would give files of the worktree."""
+        """A Git process that is asked for blob ids of the worktree's files, also of files that are not in Git."""
         from memctl.git.coprocess import AnsweringProcess
 
         return AnsweringProcess(("hash-object", "--stdin-paths"), self.top)
@@ -94,7 +94,10 @@ class Repository:
         return self.git_dir / "memctl"
 
     def private_of(self, prefix: str) -> Path:
-        """Return the folder in `private` of the memory whose `.memory/` is `prefix`, relative to the worktree's top."""
+        """Return the folder inside `private` for one memory.
+
+        `prefix` is the path of that memory's `.memory/` folder, relative to the worktree's top.
+        """
         return self.private / prefix.replace("%", "%25").replace("/", "%2F")
 
     @cached_property
@@ -168,7 +171,7 @@ class Repository:
         return packed[packed.rfind(b"\n", 0, end) + 1 : end].decode("ascii", "replace") if end >= 0 else ""
 
     def default_branch(self, remote: str) -> str:
-        """Return the short name of the branch that a remote's HEAD was at when it was cloned; "" if unknown."""
+        """Return the branch that was a remote's default when this clone was made, such as "main"; "" if unknown."""
         try:
             ref = git.read(["symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD"], self.top)
         except git.GitFailed:
@@ -176,7 +179,7 @@ class Repository:
         return os.fsdecode(ref).strip().removeprefix(f"refs/remotes/{remote}/")
 
     def tip(self, ref: str) -> str:
-        """Return the commit of a ref, "" if there is no such ref; it is read from files, which saves a process.
+        """Return the commit that a ref points to, "" if there is no such ref; files are read, which saves a process.
 
         Raises MemctlError for a broken ref, whose file has no commit.
         """
@@ -243,10 +246,18 @@ class Repository:
                 return operation
         return ""
 
-    def is_over(self, why: str) -> bool:
-        """Return whether the operation that prevented a commit has ended since.
+    def is_moving(self) -> bool:
+        """Return whether a rebase, a bisection or the like is unfinished, which changed tracked files may stop.
 
-        `why` is the reason of a CommitPending, such as "a merge is under way"; False for a reason of another kind.
+        A merge goes on whatever else has changed.
+        """
+        return self.under_way() not in ("", _UNDER_WAY["MERGE_HEAD"], _UNDER_WAY["SQUASH_MSG"])
+
+    def is_over(self, why: str) -> bool:
+        """Return whether the merge, rebase or the like that prevented a commit has ended by now.
+
+        `why` is the reason given by a CommitPending, such as "a merge is under way". The result is False for a reason
+        of another kind.
         """
         return why.endswith(UNDER_WAY) and why != self.under_way() + UNDER_WAY
 
@@ -255,12 +266,12 @@ class Repository:
         return (self.git_dir / "MERGE_HEAD").exists()
 
     def ask_settings(self) -> None:
-        """Start the Git command that reads the settings, so that Python can go on meanwhile."""
+        """Start the Git command that lists the settings, so that Python can go on until `settings` is called."""
         if self._settings is None and self._listing is None:
             self._listing = git.start(_LISTING, self.top)
 
     def settings(self) -> dict[str, str]:
-        """Return the Git settings on which a commit depends, by keys in lower case; they are read once."""
+        """Return the Git settings on which a commit depends, by keys in lower case; Git is asked only once."""
         if self._settings is None and self._listing is None and self.variables:
             self.variables()
         self.ask_settings()
@@ -276,9 +287,9 @@ class Repository:
         return self._settings
 
     def setting(self, key: str) -> str | None:
-        """Return the value of Git's setting `key`, which is in lower case; None if it is not set.
+        """Return the value of Git's setting `key`, given in lower case; None if it is not set.
 
-        If another Git command has printed the settings already (`git.traced_settings`), no further one is run.
+        No Git command is started if the settings were printed by another one, as described in `git.traced_settings`.
         """
         if self.traced and (value := self.traced()) is not None:
             return value.get(key)
@@ -309,7 +320,7 @@ class Repository:
 
     @property
     def branch_settings(self) -> dict[str, str]:
-        """Git's settings of branches and remotes by keys such as `branch.main.merge`."""
+        """Git's settings of branches and remotes, by keys such as `branch.main.merge`."""
         return {name: value for name, value in self.settings().items() if name.startswith(_BRANCH_PREFIXES)}
 
     def remotes(self) -> list[str]:
@@ -329,7 +340,7 @@ class Repository:
         self._settings = {name: value for name, value in known.items() if name in _SETTINGS or name.startswith(wanted)}
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """Return the value of a boolean setting, or `default` if it is not set."""
+        """Return whether a boolean setting is on; `default` if it is not set."""
         value = self.settings().get(key)
         return default if value is None else value.lower() not in ("false", "no", "off", "0")
 
@@ -339,9 +350,9 @@ class Repository:
         return self.top / os.path.expanduser(configured) if configured else self.common_dir / "hooks"
 
     def hooks_of_commit(self) -> list[Path]:
-        """Return the executable hooks that making a commit runs: `COMMIT_HOOKS`, and hooks of single steps of a commit.
+        """Return the files of all executable hooks that Git may run when memctl makes a commit.
 
-        Such steps are writing the index, moving the branch and collecting garbage.
+        Besides pre-commit and the like, these are the hooks for a written index, a moved ref and garbage collection.
         """
         folder = self.hooks_folder()
         return [folder / name for name in (*COMMIT_HOOKS, *_OTHER_HOOKS) if os.access(folder / name, os.X_OK)]

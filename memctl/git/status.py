@@ -1,8 +1,8 @@
 """The files below a folder that differ from HEAD, by a `git status` that runs while Python goes on.
 
-Among 100,000 files Git finds the changed ones in 0.15 s and the untracked ones in 0.11 s more. A file appears,
-disappears or is renamed only by a change of its folder, and becomes tracked or untracked only by a change of the index.
-So Git's list of untracked names is stored with stamps of the index and of all folders, and is valid until one changes.
+Among 100,000 files Git finds the changed ones in 0.15 s and the untracked ones in 0.11 s more. To save these 0.11 s,
+Git's list of untracked names is stored with stamps (times and sizes) of the index and of all folders. The list can
+change only if a folder or the index does, so it is valid until one of the stamps changes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ RACY = 2_000_000_000  # ns: a file changed less than this ago may change again a
 class StatusProcess:
     """A running git command that prints HEAD's commit and the files below the folder `prefix` that differ from it.
 
-    With `settings` it also prints memctl's own Git settings that `traced_settings` names, which saves a second process.
-    Methods wait until the command has ended.
+    With `settings` it also prints those settings of memctl that `git.traced_settings` reads, which saves a second
+    process. The methods wait until the command has ended.
     """
 
     def __init__(self, repository: Repository, prefix: str, *, settings: bool = False) -> None:
@@ -56,18 +56,22 @@ class StatusProcess:
         return name.decode() if name.isalnum() else ""
 
     def upstream(self) -> tuple[str, bool]:
-        """Return HEAD's upstream branch, such as "origin/main" ("" if none), and whether it is at HEAD's commit."""
+        """Return HEAD's upstream, such as "origin/main" ("" if none), and whether it is at HEAD's commit."""
         name = next((item.removeprefix(_UPSTREAM) for item in self._items if item.startswith(_UPSTREAM)), b"")
         return name.decode(errors="replace").strip(), _UP_TO_DATE in self._items
 
     def settings(self) -> Mapping[str, str] | None:
-        """Return the values of the settings of `traced_settings` that are set, by key; None if they are unknown."""
+        """Return memctl's settings in Git's configuration, by key, such as {"memctl.commits": "batch"}.
+
+        `git status` prints them along with its answer, in the trace that `git.traced_settings` switches on. Settings
+        that are not set are left out. The result is None if there is no trace.
+        """
         return self._settings if self._items else None
 
     def differing(self, *, ignored: bool = True) -> list[str]:
         """Return the paths of the files that differ from HEAD or are untracked, relative to the worktree's top.
 
-        With `ignored` the result also has the paths of files that Git ignores.
+        With `ignored` the result also has the files that Git ignores.
         """
         items = self._items
         if self._untracked and not ignored:  # a .gitignore outside of the folder may have changed which are ignored
@@ -101,9 +105,8 @@ class StatusProcess:
 class UntrackedNames:
     """The stored names of the files below the folder `prefix` that Git does not track.
 
-    `prefix` is relative to the worktree's top. The file `file` contains the lines that Git printed for the names, and
-    stamps (`mark`) of the index and of every folder below `prefix`: the names are outdated as soon as one stamp has
-    changed.
+    `prefix` is relative to the worktree's top. The names are stored in the file `file`, with stamps (times, size and
+    inode) of the index and of every folder below `prefix`. The names are outdated as soon as one stamp has changed.
     """
 
     def __init__(self, repository: Repository, prefix: str) -> None:
@@ -132,7 +135,8 @@ class UntrackedNames:
         """Store the lines `items` of `git status` for untracked and ignored files, such as b"? notes.md".
 
         `number` is the time at which Git was asked, in nanoseconds since 1970. Nothing is stored if the index or a
-        folder has changed since 2 s before that time, or if the index is smaller than 1 MB.
+        folder was changed after that time or in the 2 s before, since the lines may then be outdated. Nothing is stored
+        either if the index is smaller than 1 MB, since Git is fast then.
         """
         with suppress(OSError):
             index, latest = mark(self._index)
@@ -145,7 +149,6 @@ class UntrackedNames:
                 now, changed = mark(os.path.join(self._top, path))
                 latest = max(latest, changed)
                 folders.append(now + b" " + path)
-                # A folder whose stamp is the stored one has the stored folders.
                 waiting += stored[path] if self._stored_stamps.get(path) == now else self._folders_below(path)
             if folders and latest < number - RACY:
                 private_files.replace_file(self.file, b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
@@ -156,9 +159,10 @@ class UntrackedNames:
 
 
 def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:
-    """Return one stamp of several files, some of which may be missing; b"" if no reliable stamp can be made.
+    """Return one stamp of several files, which changes if one of them does; b"" if no reliable stamp can be made.
 
-    A stamp is unreliable if a file was changed within the last 2 s: it may change again and keep its time of change.
+    Missing files are allowed. A stamp is unreliable if a file was changed within the last 2 s: the file may change
+    again without another time of change.
     """
     before, found = time.time_ns() - RACY, []
     for path in paths:
@@ -173,9 +177,10 @@ def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:
 
 
 def mark(path: str | bytes | os.PathLike[str]) -> tuple[bytes, int]:
-    """Return a stamp of a file or folder, which changes with it, and the time of its last change.
+    """Return a stamp of a file or folder, and the time of its last change.
 
-    The stamp has the times, size and inode; the time is in nanoseconds since 1970. Raises OSError.
+    The stamp is a text of its times, size and inode, so it changes when the file or folder does. The time is in
+    nanoseconds since 1970. Raises OSError.
     """
     status = os.lstat(path)
     result = f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"

@@ -1,7 +1,7 @@
 """Settings that a git command prints on its standard error while it does something else, which saves a process.
 
-Git reads its settings in every command, by its own rules of scopes, worktrees and included files. With the environment
-variables of `variables` it prints some of them among its events (api-trace2, "def_param").
+Every git command reads the settings. If the environment has the variables that `variables` returns, the command prints
+three of them among its trace events (Git's api-trace2, "def_param").
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ def variables() -> Mapping[str, str]:
 
 
 def read(events: bytes) -> dict[str, str] | None:
-    """Return the settings among the events of a git command, by keys in lower case; None if they can't be read."""
+    """Return the settings in the trace events that a git command printed, by keys in lower case.
+
+    Returns None if the events can't be read.
+    """
     import msgspec  # late: `variables` is called before memctl.record makes this import cheap
 
     if b'"event":"cmd_name"' not in events:  # this Git has no such events

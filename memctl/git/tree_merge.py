@@ -31,9 +31,9 @@ _MKTREE = ("mktree", "-z", "--batch")
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """An entry of a tree: its mode, as Git writes it, such as "100644", and its blob id.
+    """An entry of a Git tree: its mode, as Git writes it, such as "100644", and its blob id.
 
-    An entry for a whole folder has the mode FOLDER, and the id of the folder's tree in `blob`.
+    An entry for a whole folder has the mode FOLDER, and its `blob` is the id of the folder's tree.
     """
 
     mode: str
@@ -113,10 +113,10 @@ def store(repository: Repository, contents: Sequence[bytes]) -> list[str]:
 
 
 def edit_tree(repository: Repository, tree: str, changes: Mapping[str, Leaf | None]) -> str:
-    """Return the id of the tree that results from changes to the tree `tree` ("" for an empty one).
+    """Change some entries of the tree `tree` ("" for an empty one), and return the id of the new tree.
 
-    `changes` are entries by path; None removes a file or folder, and the folders that become empty. They may set a
-    folder and also files below it.
+    `changes` are the new entries by path. None removes a file or folder, and the folders that become empty with it. If
+    a folder and a file below it are both given, the folder is set first.
     """
     with _open_writer(repository) as writer:
         return writer.edit(tree, changes) or writer.store({})
@@ -188,8 +188,9 @@ class _TreeWriter:
 def merge(repository: Repository, before: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
     """Merge the trees `ours` and `theirs`, whose common ancestors are the trees `before`.
 
-    Returns the merged tree's id, and the paths in conflict, whose files in that tree have conflict markers. Git's own
-    merge, which needs Git 2.38, runs only if both sides changed something; raises MemctlError if Git is older.
+    Returns the merged tree's id, and the paths in conflict, whose files in that tree have conflict markers. If only one
+    side changed something, the result is that side's tree; otherwise Git merges, which needs Git 2.38. Raises
+    MemctlError if Git is older.
     """
     if ours == theirs or list(before) == [theirs]:
         return ours, ()
@@ -228,10 +229,11 @@ _MERGE_FILE_ERROR = 128  # from here on the exit code of `git merge-file` is no 
 
 
 def merge_texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> tuple[str, int]:
-    """Merge two texts line by line; return the result, with conflict markers, and the number of conflicts.
+    """Merge two texts that come from `base` line by line; return the merged text and the number of conflicts.
 
-    If `prefer` is "ours" or "theirs", each conflict gets the lines of that side, and the number is 0. Bytes that are
-    not UTF-8 are `surrogateescape`d in the texts. Raises GitFailed for a text that Git takes for binary.
+    Each conflict is in the text with conflict markers. But if `prefer` is "ours" or "theirs", each conflict gets the
+    lines of that side, and the number is 0. In the texts, bytes that are not UTF-8 are decoded with `surrogateescape`.
+    Raises GitFailed for a text that Git takes for binary.
     """
     import tempfile
 
@@ -247,10 +249,10 @@ def merge_texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -
 
 
 def merge_lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
-    """Merge two lists that both come from `base`: items that a side removed are left out, and added ones are kept.
+    """Merge two lists that both come from `base`: items that either side removed are left out, added ones are kept.
 
     For example `base` [1, 2], `ours` [1, 2, 3] and `theirs` [2, 4] make [2, 3, 4]. The items are in the order of
-    `ours`, followed by those that only `theirs` added. Items with equal keys count as the same item.
+    `ours`, followed by those that only `theirs` added. Items with equal keys count as one item.
     """
     before, one = ({key(item) for item in side} for side in (base, ours))
     other = {key(item): item for item in reversed(theirs)}
@@ -262,10 +264,10 @@ def merge_lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: 
 def merge_names(base: list[str], ours: list[str], theirs: list[str], order: Sequence[str]) -> list[str]:
     """Return all names in the lists `ours` and `theirs`, such as the headings of two texts, each once, in one order.
 
-    The order is that of `ours`, or of `theirs` if only `theirs` was reordered since `base`. A name that is only in the
-    other list is placed behind the name that precedes it there. If names of both lists compete for one place, their
-    order in `base` decides, or else that in `order`. The name "", which stands for the text before the first heading,
-    stays first.
+    The order is that of `ours`, or that of `theirs` if only `theirs` was reordered since `base`. Each name that is only
+    in the other list follows the name that precedes it there: ["a", "b"] and ["a", "x", "b"] make ["a", "x", "b"]. If
+    both lists add names at one place, these are in the order that they have in `base`, or else in `order`. The name "",
+    which stands for the text before the first heading, stays first.
     """
     first, second = (theirs, ours) if _is_reordered(base, theirs) and not _is_reordered(base, ours) else (ours, theirs)
     result = list(first)

@@ -47,7 +47,7 @@ def parse(out: bytes) -> Iterator[TreeEntry]:
 
 
 def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str, bytes | None]:
-    """Return the contents of blobs by id; None for one of more than `limit` bytes.
+    """Return the contents of blobs, by blob id; the content is None if it has more than `limit` bytes.
 
     Raises MemctlError for a blob that Git has lost.
     """
@@ -114,7 +114,10 @@ def _quote_line(path: str) -> str:
 
 
 def compute_blob_id(content: bytes, like: Iterable[str]) -> str:
-    """Return the blob id of a content. `like` are ids of the repository; their length shows whether it uses SHA-256."""
+    """Return the id that Git would give a blob with this content.
+
+    `like` are ids that the repository has; their length shows whether it uses SHA-1 or SHA-256.
+    """
     digits = len(next((name for name in like if name), "0" * _SHA1_DIGITS))
     data = b"blob %d\0" % len(content) + content
     if digits == _SHA1_DIGITS:
@@ -129,14 +132,14 @@ def compute_blob_id(content: bytes, like: Iterable[str]) -> str:
 
 
 def batched(paths: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield paths in groups that fit into the arguments of one command."""
+    """Yield paths in groups, each small enough for the arguments of one command."""
     return (paths[start : start + BATCH_SIZE] for start in range(0, len(paths), BATCH_SIZE))
 
 
 def blob_ids_at(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the blob ids of files at commits, by pairs of commit and path; missing ones are left out.
+    """Return the blob ids of files in commits, by pairs of commit and path; missing files are left out.
 
-    Only trees are read: Git would fetch each blob that a partial clone does not have.
+    No blob is read, since Git would fetch each blob that a partial clone does not have.
     """
     wanted = [(commit, *_split_path(path)) for commit, path in dict.fromkeys(places) if "\n" not in path]
     folders = list(dict.fromkeys((commit, folder) for commit, folder, _ in wanted))

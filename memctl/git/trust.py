@@ -1,7 +1,8 @@
-"""Whether a clone is trusted: only in a trusted one agents' hooks write and show records, and its templates run.
+"""Whether a clone is trusted. Only there agents' hooks write and show records, and the project's own templates run.
 
 A clone is trusted by its own setting memctl.trusted, which cannot come from a remote; worktrees share it, submodules
-have their own. The user can trust remotes by memctl.trust, or everything by MEMCTL_TRUST=1.
+have their own. The user can trust remotes by the setting memctl.trust, or everything by the environment variable
+MEMCTL_TRUST=1.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ _SETTINGS_PATTERN = r"^(memctl\.(trust|trusted|hookcommits)|remote\..*\.url)$"
 
 
 def state(repository: Repository, environ: Mapping[str, str]) -> str:
-    """Return whether the clone is trusted: TRUSTED, REFUSED if its setting memctl.trusted forbids it, or UNKNOWN.
+    """Return whether the clone is trusted: TRUSTED, REFUSED (its setting memctl.trusted forbids it) or UNKNOWN.
 
-    `environ` are environment variables, among which MEMCTL_TRUST counts. If the setting is missing, but an earlier
-    memctl was in use in the clone, the clone is trusted, and two settings are written: memctl.trusted, and
-    memctl.hookCommits, so that the clone's hooks go on committing what they committed before.
+    `environ` are the environment variables; MEMCTL_TRUST=1 among them means TRUSTED.
+
+    If the setting is missing, but an earlier memctl was in use in the clone, the clone is trusted, too. Then two
+    settings are written in it: memctl.trusted, and memctl.hookCommits, so that the clone's hooks commit what they
+    committed before.
     """
     if environ.get(_VARIABLE, "").strip().lower() not in _OFF or is_marked(repository):
         return TRUSTED
@@ -49,10 +52,10 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
 
 
 def grant(repository: Repository) -> None:
-    """Set memctl.trusted in the clone's own config; raises GitFailed.
+    """Mark the clone as trusted: set memctl.trusted in its own config. Raises GitFailed.
 
-    If an earlier memctl was in use in the clone, memctl.hookCommits is set, too, so that the clone's hooks go on
-    committing what they committed before.
+    If an earlier memctl was in use in the clone, memctl.hookCommits is set, too, so that the clone's hooks commit what
+    they committed before.
     """
     if is_marked(repository):
         return

@@ -1,4 +1,7 @@
-"""Before a compaction: log it, and give the model that summarizes the context instructions on what to keep."""
+"""Log each compaction of a context before it happens, and say what the summary of the context is to keep.
+
+The text in `INSTRUCTIONS` goes to the model that summarizes the context.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ confirmations that something worked. Of a dead end keep one sentence. Don't gues
 
 
 def note(host: Host, payload: Payload, folder: SessionDir, environ: Mapping[str, str], now: str) -> None:
-    """Log a compaction that is about to happen, with the number of tokens in the context and that of tool calls so far.
+    """Log a compaction that is about to happen: the time, the tokens in the context, and the tool calls before it.
 
-    `now` is the compaction's time, and `folder` memctl's folder for the session. The entry goes to the log of
-    compactions of the session's memory. Tool calls are counted since the last compaction.
+    `now` is the time, and `folder` memctl's folder for the session. The tokens are read from the host's transcript, if
+    memctl can read it. The tool calls are those since the last compaction.
     """
     fill = pressure.measure(payload.transcript, environ) if host.reads else None
     entry = {

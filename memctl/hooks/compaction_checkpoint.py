@@ -1,4 +1,4 @@
-"""Before a compaction: save a checkpoint of the session's task, in one commit with the session's page."""
+"""Save a checkpoint of a session's task before the host compacts the context, in one commit with the session's page."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _OF_BOTH = ("constraints", "issues", "errors", "blockers")
 
 
 def save(memory: Memory, folder: SessionDir, event: str) -> None:
-    """Save a checkpoint of a session's task and the session's page in one commit.
+    """Save a checkpoint of a session's task, and the session's page, in one commit.
 
-    During a merge or rebase both are written and stay pending. `folder` is memctl's folder for the session, and `event`
-    the time of the host's event before the compaction. If a process that was killed has saved a checkpoint for this
-    event already, no second one is saved.
+    During a merge or a rebase the files are written but not committed. `folder` is memctl's folder for the session.
+    `event` identifies the compaction (its time): if this is called a second time for a compaction, because the first
+    process was killed, no second checkpoint is saved.
     """
     state = session_state.read(folder) or SessionState()
     new_checkpoints: list[Checkpoint] = []

@@ -1,4 +1,7 @@
-"""Run work in a process of its own that the host does not wait for, and limit the time of work that it waits for."""
+"""Run work that a host need not wait for in a process of its own, and limit the time of the work that it waits for.
+
+A host (such as Claude Code) waits for a hook until the hook's process ends and its output is closed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _WHOLE = b"\0"  # the end mark of a complete text
 
 
 def run(do: Callable[[], object]) -> None:
-    """Run a function in a forked process, and do not wait for that process.
+    """Run a function in a forked process, without waiting for it to end.
 
     If this process can't fork, as on Windows, it runs the function itself and waits. A fork takes 1 ms, and the forked
     process has all modules imported, unlike a new Python process.

@@ -1,7 +1,8 @@
-"""Answer one event of a host, from standard input to standard output. Errors go to a log, never to the user's session.
+"""Answer one event of a host: read it from standard input, and write the answer to standard output.
 
-This module imports only what a tool call needs; other events import more. Work that the host need not wait for goes
-to a queue (`job_queue`) and runs in a process of its own (`jobs`).
+Errors go to a log, never to the user's session. This module imports only what the answer to a tool call needs, since
+tool calls are the most frequent events; modules for other events are imported when such an event comes. Work that the
+host need not wait for goes to a queue (`job_queue`) and runs in a process of its own (`jobs`).
 """
 
 from __future__ import annotations
@@ -60,9 +61,10 @@ class _EventCall(NamedTuple):
 
 
 def run(host: Host, environ: Mapping[str, str], start: Path | None = None) -> None:
-    """Read a host's event from standard input and print the answer: all of it or nothing. Never raises.
+    """Read a host's event from standard input, and print the whole answer or nothing. Never raises.
 
-    The memory is searched from `start`, or from the session's folder that the host names.
+    The memory is looked for in the folder `start` and the folders above it. If `start` is None, the search starts at
+    the session's folder, which the host names in the event or in `environ`.
     """
     with suppress(Exception):
         behind: list[Later] = []
@@ -83,11 +85,12 @@ def answer(
 ) -> str:
     """Return the answer to the host's event in `data`, which is JSON; "" if there is nothing to answer.
 
-    The answer is "" without a memory, for an event of an unknown kind, and for most events of sub-agents.
+    The answer is "" if there is no memory, if the kind of event is unknown, and for most events of sub-agents.
 
-    The memory is searched from `start`, or from the session's folder that the host names if `start` is None. Work that
-    need not delay the answer is appended to the list `behind`, as functions that the caller runs once the host has its
-    answer. If `behind` is None, these functions run before this function returns.
+    The memory is looked for in the folder `start` and the folders above it. If `start` is None, the search starts at
+    the session's folder, which the host names in the event or in `environ`. Work that need not delay the answer is
+    appended to the list `behind`, as functions that the caller runs once the host has its answer. If `behind` is None,
+    these functions run before this function returns.
     """
     if environ.get(GUARD):
         return ""

@@ -1,4 +1,4 @@
-"""Read and write the draft of a session's page, which is kept in the session's folder until it is committed."""
+"""Read and write the draft of a session's page, kept in memctl's folder for the session until it is committed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DRAFT = "draft.md"
 
 
 def read(folder: SessionDir) -> SessionPage | None:
-    """Return the draft of a session's page, None if there is none that can be read."""
+    """Return the draft of a session's page; None if there is no draft, or if it can't be read."""
     try:
         text = _file(folder).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -29,7 +29,7 @@ def read(folder: SessionDir) -> SessionPage | None:
 
 
 def write(folder: SessionDir, page: SessionPage) -> None:
-    """Write the draft of a session's page."""
+    """Write the draft of a session's page to memctl's folder for the session."""
     from memctl.record import session_page
     from memctl.store import files
 

@@ -21,13 +21,13 @@ _CONTEXT_BEGIN, _CONTEXT_END = "<hook_context>", "</hook_context>"
 
 
 class Payload(NamedTuple):
-    """An event of a host. All texts are untrusted and as the host gives them; missing ones are "".
+    """The data of one event, as a host sends it. All texts are untrusted; a text that the host does not send is "".
 
     - `event`: the host's name of the event; `session`: the session's id.
     - `transcript`: the path of the session's transcript; `cwd`: the session's folder.
-    - `agent`, `agent_type`: the id and kind of the sub-agent that the event is of; "" for the main agent.
+    - `agent`, `agent_type`: the id and kind of the sub-agent in which the event happened; "" for the main agent.
     - `source`: how a session starts (startup, resume, clear, compact).
-    - `trigger`: whether a person (manual) or the host (auto) compacts the context.
+    - `trigger`: who compacts the context: a person (manual) or the host (auto).
     - `prompt`: the prompt to the agent or sub-agent. `answer`: the agent's last message, when it stops.
     - `continues`: when the agent stops, whether a hook has made it continue before.
     - `tool`, `arguments`: the name and the arguments of the tool that is called.
@@ -96,9 +96,10 @@ def _text(values: dict[str, Any], name: str) -> str:
 
 
 def render_answer(host: Host, event: str, text: str) -> str:
-    """Return the answer to an event as JSON for the host; `event` is the host's name of the event.
+    """Return the answer to an event, as JSON that the host understands.
 
-    A `text` longer than the number of bytes that the host shows of an answer (`Host.most_bytes`) is cut.
+    `event` is the host's name of the event, and `text` what the model is to get. A text that is longer than the host
+    passes on (`Host.most_bytes`, in bytes) is cut.
     """
     text = _cut_to(text, host.most_bytes) if host.most_bytes else text
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})

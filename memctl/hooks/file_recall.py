@@ -1,16 +1,16 @@
 """Tell an agent what is recorded about a file when it first reads or writes the file in a session.
 
 An answer has one sentence with the title and reason of a record (at most 400 characters), because agents don't follow
-references. Of several records, one in force goes before a proposed one; then one about the file goes before one about a
-folder above it; then the one with the greater weight is first. A proposed decision without a reason and without an
-alternative is not shown.
+references. If a file has several records, an accepted one is preferred to a proposed one, a record about the file
+itself to one about a folder above it, and a heavier record to a lighter one. A proposed decision without a reason and
+without an alternative is not shown.
 
 A file that the agent writes without reading it is answered as well. With `git config memctl.guard deny` the first such
 write of Claude Code is refused. Files in shell commands count, too, since Codex has no other way to read files.
 
-To be fast, a hook looks in the cache once for all paths, or for all words of a shell command or a patch; it parses the
-call only if one of them is a file with a record. Each result is compared with the record's file. A record that was
-written without memctl is found after any command has read it.
+To be fast, a hook asks the cache once about all paths that a call may touch, and parses the call only if one of these
+files has a record. The cache is updated by memctl's commands, not by hooks: a record that somebody wrote by hand is
+found after the next command that reads the memory.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ _Recall = tuple[str, bool, FileRecord, str, tuple[str, ...]]
 def after(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
     """Return what is recorded about the files that a tool call read or wrote; "" if nothing is.
 
-    Each file is answered once between two compactions. `place` is the folder with the memory. Records that have expired
-    at the time `now` are left out.
+    The result is text for the model. What is recorded about a file is returned once, and again only after a compaction.
+    `place` is the folder with the memory, `folder` memctl's folder for the session, and `payload` the event of the
+    call. Records that have expired at the time `now` are left out.
     """
     lines = []
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
@@ -75,9 +76,10 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
 def before(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
     """Return an answer (JSON) that refuses a tool call which writes a file with records that the agent was not shown.
 
-    The result is "" if the call is allowed, or if Git's setting memctl.guard is not "deny". Each file is refused at
-    most once between two compactions; the next attempt is allowed. Proposed records do not refuse a call, nor do
-    records that have expired at the time `now`. `place` is the folder with the memory.
+    The result is "" if the call is allowed, or if Git's setting memctl.guard is not "deny". A call is refused once for
+    each file, so the agent's next attempt is allowed; after a compaction it can be refused again. A record that is only
+    proposed, or that has expired at the time `now`, is no reason to refuse a call. `place` is the folder with the
+    memory, `folder` memctl's folder for the session, and `payload` the event of the call.
     """
     if repository.own_setting(SETTING).lower() != DENY:
         return ""

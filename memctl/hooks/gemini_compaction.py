@@ -1,9 +1,9 @@
-"""Detect from the transcript whether Gemini CLI has compressed a session's context.
+"""Detect from its transcript whether Gemini CLI has compressed a session's context, since it sends no event for that.
 
-Gemini CLI sends its event PreCompress before every request to the model, whether it compresses or not (in 0.61.0,
-`ChatCompressionService.compress` calls the hooks before it counts tokens), and no event afterwards. When messages are
-replaced, the transcript gets a line with all messages; after a compression these begin with the summary and a made-up
-answer of the model.
+Gemini CLI sends an event, PreCompress, before every request to the model, whether it compresses or not (in 0.61.0,
+`ChatCompressionService.compress` calls the hooks before it counts tokens). After a compression it sends none. But
+whenever it replaces the messages of a session, it writes a line with all new messages to the transcript. If the reason
+is a compression, these begin with the summary and a made-up answer of the model.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _SEEN = "compressed-"
 
 
 def take_new_compression(folder: SessionDir, transcript: str) -> bool:
-    """Return whether a transcript shows a compression that no earlier call for this session has returned.
+    """Return whether a transcript of Gemini CLI shows a compression that was not reported to a caller before.
 
-    `folder` is memctl's folder for the session. Each summary counts once, even if its messages are written again, as in
-    a resumed session.
+    `folder` is memctl's folder for the session, in which reported compressions are noted. A compression is known by its
+    summary, so it is reported once even if the host writes the messages again, as in a resumed session.
     """
     start = end = folder.offset(_READ)
     is_new = False

@@ -1,8 +1,8 @@
 """Change hosts' settings files and restore them: plan an edit, write it, and undo it when memctl is uninstalled.
 
-The original bytes of a file are kept until memctl is uninstalled, in a folder that only the user can read, since
-settings may contain keys. A file that nobody has changed since is restored byte for byte; from any other file only
-memctl's entries are removed.
+The original bytes of a file (those before memctl's first edit) are kept until memctl is uninstalled, in a folder that
+only the user can read, since settings may contain keys. If only memctl has changed a file, it is restored byte for
+byte; from any other file only memctl's entries are removed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,14 @@ _MOST_BYTES = 4 * 1024 * 1024
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """A planned edit of one file: the file's name for people, its path without links, its bytes before and after.
+    """A planned edit of one settings file. Nothing is written before `carry_out`.
 
-    `before` or `after` is None if the file does not exist then. `note` is a remark for people. `offered` are all
-    permission rules that memctl knew when it planned the edit, `put` the rules that it has ever added to the file.
+    - `name`: the file's name for people; `file`: its path, with symbolic links resolved.
+    - `before`, `after`: the file's bytes before and after the edit; None if the file does not exist then.
+    - `note`: a remark for people.
+    - `offered`: all permission rules that this version of memctl knows, whether the user wants them or not. So a later
+      version can tell a rule that the user removed from a new rule.
+    - `put`: the permission rules that memctl has added to the file, in this edit or an earlier one.
     """
 
     name: str
@@ -45,16 +49,18 @@ class Edit(msgspec.Struct, frozen=True):
 
     @property
     def changes(self) -> bool:
-        """Whether the edit changes the file at all."""
+        """Whether the file's bytes after the edit differ from those before it."""
         return self.before != self.after
 
 
 class OriginalFile(msgspec.Struct, frozen=True):
     """The original of a file that memctl edited: its path and its bytes before the first edit.
 
-    `before` has the bytes in base64, None if the file did not exist. `after` is a digest of the bytes after memctl's
-    last edit, "" if no edit changed anything. `made_folder` says that memctl created the file's folder. `offered` and
-    `put` are the permission rules of the last edit (see Edit).
+    - `before`: the original bytes in base64, None if the file did not exist.
+    - `after`: a hash of the bytes that memctl's last edit wrote, "" if no edit changed anything. If the file has other
+      bytes now, somebody else has changed it.
+    - `made_folder`: whether memctl created the file's folder.
+    - `offered`, `put`: the permission rules of the last edit (see `Edit`).
     """
 
     path: str
@@ -66,10 +72,11 @@ class OriginalFile(msgspec.Struct, frozen=True):
 
 
 class Allowed(NamedTuple):
-    """Which commands agents may run without asking: permission rules by group of commands, and the groups chosen.
+    """The permission rules to write to a host's settings: which commands of memctl agents may run without asking.
 
-    `groups` are the groups that the user chose, None if the user made no choice (see `permissions.choose`). `declined`
-    are rules that the user removed from, or left out of, their own settings.
+    `rules` are all rules, by group of commands ("read" or "record"). `groups` are the groups that the user chose, None
+    if the user made no choice (see `permissions.choose`). `declined` are rules that the user does not want: they were
+    removed from the settings in the user's home.
     """
 
     rules: Mapping[str, Sequence[str]]
@@ -78,7 +85,7 @@ class Allowed(NamedTuple):
 
 
 class OriginalFiles:
-    """A folder with the originals of the files that memctl edited, each as one JSON file."""
+    """A folder with the originals (`OriginalFile`) of the files that memctl edited, each as one JSON file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -103,7 +110,11 @@ class OriginalFiles:
 
 
 def state_home(environ: Mapping[str, str]) -> Path:
-    """Return the folder for the originals of a user's own files, below XDG_STATE_HOME or ~/.local/state."""
+    """Return the folder that keeps the originals of the settings files in the user's home.
+
+    An original is the file as it was before memctl's first edit. The folder is below XDG_STATE_HOME if `environ` has
+    this variable, otherwise below ~/.local/state.
+    """
     folder = environ.get("XDG_STATE_HOME", "")
     return (Path(folder) if os.path.isabs(folder) else Path.home() / ".local" / "state") / "memctl" / "installed"
 
@@ -119,10 +130,15 @@ def settings_edit(
 ) -> Edit:
     """Plan the edit of a host's settings file: add memctl's hooks and permission rules, or remove them.
 
-    `name` is the file's name for people. `call` are the fields of a hook that make it call memctl, None to remove the
-    hooks and rules. `top` is the worktree that a link in the file's path must not lead out of, None for a file in the
-    user's home. `originals` says what memctl did to the file before, `allowed` which rules the file is to have. Raises
-    MemctlError if the settings can't be edited; its hint has the lines to add by hand.
+    - `file`, `name`: the file's path, and its name for people.
+    - `top`: the worktree, None for a file in the user's home. If a symbolic link in the path leads out of the worktree,
+      the edit is refused.
+    - `call`: the fields of a hook that make it call memctl (`settings.hook_call`). If it is None, the hooks and rules
+      are removed.
+    - `originals`: the stored originals, which also say what memctl did to the file before.
+    - `allowed`: the permission rules that the file is to have.
+
+    Raises MemctlError if the settings can't be edited; its hint has the lines to add by hand.
     """
     target, path = _target(file, name, top), FORMS[host.name].setting
     original = originals.find(target)
@@ -155,11 +171,14 @@ def settings_edit(
 def rules_edit(
     file: Path, name: str, top: Path | None, form: Form, originals: OriginalFiles, allowed: Allowed | None
 ) -> Edit:
-    """Plan the edit of a host's file of permission rules: add the `allowed` rules; if None, remove memctl's rules.
+    """Plan the edit of a host's file of permission rules: add memctl's rules, or remove them if `allowed` is None.
 
-    `name` is the file's name for people, `form` the form of the host's rules. `top` is the worktree that a link in the
-    file's path must not lead out of, None for a file in the user's home. `originals` says what memctl did to the file
-    before.
+    - `file`, `name`: the file's path, and its name for people.
+    - `top`: the worktree, None for a file in the user's home. If a symbolic link in the path leads out of the worktree,
+      the edit is refused.
+    - `form`: how the host writes rules.
+    - `originals`: the stored originals, which also say what memctl did to the file before.
+    - `allowed`: the permission rules that the file is to have.
     """
     target = _target(file, name, top)
     original, rules = originals.find(target), form.rules()
@@ -176,9 +195,10 @@ def rules_edit(
 
 
 def declined_rules(host: Host, environ: Mapping[str, str]) -> list[str]:
-    """Return a host's permission rules that the user removed from, or left out of, the settings in their home.
+    """Return the permission rules that memctl offered for a host's settings in the user's home, and that are not there.
 
-    memctl adds these rules to a project's settings only if it is asked to.
+    The user has removed these rules or left them out, so memctl adds them to a project's settings only if it is asked
+    to.
     """
     form, own = FORMS[host.name], settings.place(host, settings.USER, Path(), environ)
     file = Path(os.path.realpath(own.file.parent / form.file if form.file else own.file))
@@ -220,9 +240,10 @@ def _with_rules(
 
 
 def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bool) -> list[Edit]:
-    """Plan the edits of AGENTS.md and CLAUDE.md in a folder: add memctl's block, or with `remove` delete it.
+    """Plan the edits of AGENTS.md and CLAUDE.md in a folder: add memctl's block, or delete it if `remove` is True.
 
-    `top` is the worktree that no link may lead out of.
+    `top` is the worktree: a symbolic link that leads out of it is refused. `originals` has the files as they were
+    before memctl's first edit, to restore them.
     """
     edits: list[Edit] = []
     for name in (agents_md.AGENTS, agents_md.CLAUDE):
@@ -237,10 +258,11 @@ def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bo
 
 
 def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
-    """Write a planned edit atomically, keeping the file's mode, and store the file's original.
+    """Write a planned edit atomically, keeping the file's mode.
 
-    With `remove` the edit is one that removes memctl's entries, and the stored original is deleted. Raises MemctlError,
-    and leaves the file unchanged, if it can't be written or changed since the edit was planned.
+    If `remove` is False, the file's original is stored in `originals`. If `remove` is True, the edit removes memctl's
+    entries, and the stored original is deleted. Raises MemctlError, and leaves the file unchanged, if the file can't be
+    written, or if it changed after the edit was planned.
     """
     original = originals.find(edit.file)
     if not edit.changes:

@@ -1,8 +1,8 @@
 """The hosts that memctl has hooks for: their events, the places of their settings, and the form of their answers.
 
 All facts were observed by running the hosts (tests/agents): Claude Code 2.1.330, Codex 0.169.0, Gemini CLI 0.61.0. The
-length limit of Codex is from its source (`codex-rs/hooks`, `output_spill.rs`). Plain tuples and no msgspec: a hook
-after every tool call must not cost its import.
+length limit of Codex is from its source (`codex-rs/hooks`, `output_spill.rs`). Hosts are plain tuples, because a hook
+runs after every tool call and has no time to import msgspec.
 """
 
 from __future__ import annotations
@@ -18,32 +18,36 @@ BEFORE = "before"  # before a tool call that writes
 
 
 class Host(NamedTuple):
-    """A host: a program that runs agents. `name` is memctl's name for it, `title` its name for people.
+    """A program that runs agents. `name` is memctl's name for it, `title` its name for people.
 
     Events and answers:
 
-    - `events`: the hooked events by the host's names, each with memctl's (START, TOOL, …).
-    - `speaks`: the events whose answers reach the model, as `additionalContext` of a JSON object.
-    - `instructs`: whether the answer before a compaction is added to the instructions of the summarizing model.
-    - `silent`: whether the host has no event for a compaction, so that its transcript is checked
+    - `events`: the events that memctl has hooks for: from the host's name of an event to memctl's name of it, as in
+      `{"PostToolUse": "tool"}`.
+    - `speaks`: the events (memctl's names) whose answers reach the model.
+    - `instructs`: whether the answer to the event before a compaction is added to the instructions of the model that
+      summarizes the context.
+    - `silent`: whether the host sends no event for a compaction; memctl then looks for compactions in the transcript
       (`gemini_compaction`).
-    - `before`: the event before a tool call, at which a hook can refuse the call (`file_recall`); None if there is
-      none.
-    - `most_bytes`: the bytes of an answer above which the model sees only a preview, 0 for no such limit.
-    - `reads`: whether memctl reads the host's transcripts as a whole; of others it reads tool calls only.
+    - `before`: the host's name of the event before a tool call, at which a hook can refuse the call (`file_recall`);
+      None if there is no such event.
+    - `most_bytes`: the length in bytes above which the model sees only a preview of an answer; 0 if there is no limit.
+    - `reads`: whether memctl reads everything in the host's transcripts, or only the tool calls.
     - `process`: the environment variable with the id of the host's process, "" if there is none.
 
     Settings:
 
-    - `folder`: the folder of the host's settings, by its name in a project and in the user's home. In this folder,
-      `shared` is the settings file of the project or user, and `own` a file of one user for a project ("" if none).
-    - `home`: the variable that moves the folder from the user's home; with a `/`, the variable that moves its parent.
-    - `second`: how many units of the host's time limits are one second (1,000 for milliseconds).
+    - `folder`: the name of the folder with the host's settings, the same in a project and in the user's home. In this
+      folder, `shared` is the settings file of the whole project (or, at home, of the user), and `own` a settings file
+      in the project for one user only, "" if the host has none.
+    - `home`: the environment variable that names another folder than the one in the user's home; in `VARIABLE/NAME` the
+      variable names the parent of that folder.
+    - `second`: one second in the unit of the host's time limits: 1, or 1,000 if they are in milliseconds.
     - `last`: the time limit, in seconds, of the hook at a session's end.
     - `is_for_its_folder_only`: whether a project's settings are read only if the host starts in the project's folder,
       not in a folder below it.
-    - `takes`: extensions of JSON that the host accepts in its settings; it does not read a file with others.
-    - `advice`: what its user must know once hooks are installed.
+    - `takes`: the extensions of JSON (such as "comments") that the host accepts in its settings.
+    - `advice`: what users must know once the hooks are installed.
     """
 
     name: str
@@ -139,7 +143,10 @@ GEMINI = Host(
 
 
 def with_guard(host: Host) -> Host:
-    """Return a host whose hooked events include the event before a tool call; unchanged if it has no such event."""
+    """Return the host with one more event to hook: the one before a tool call, at which a hook can refuse the call.
+
+    It is needed with `git config memctl.guard deny`. A host without such an event is returned unchanged.
+    """
     return host._replace(events={**host.events, host.before: BEFORE}) if host.before else host
 
 

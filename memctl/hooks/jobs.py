@@ -48,8 +48,9 @@ class _Work(NamedTuple):
 def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) -> bool:
     """Do the queued jobs of all sessions of a memory; returns whether no job is left.
 
-    `root` is the folder of the memory's hooks. A session is skipped if another process is still doing its jobs after
-    `patience` seconds. An error in one session's jobs goes to the log of faults and does not stop other sessions' jobs.
+    `root` is the folder in which hooks keep their data (`Memory.hooks`). A session is skipped if another process is
+    still doing its jobs after `patience` seconds. An error in one session's jobs goes to the log of faults and does not
+    stop other sessions' jobs.
     """
     is_settled = True
     for key in dict.fromkeys(note.key for note in job_queue.notes(root)):
@@ -65,11 +66,12 @@ def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) ->
 
 
 def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, Any]) -> bool:
-    """Do a queued job of a session; returns whether the job can leave the queue. An error goes to the log of faults.
+    """Do a queued job of a session; returns whether the job is finished, so that it can be taken off the queue.
 
-    `entry` is the job's entry in the queue. A job that memctl can't read leaves the queue, too. Raises NotNow if only
-    the user can help: the memory can't be opened (such as by conflict markers in config.yaml) or is not trusted, a
-    setting is invalid, a Git hook is being edited, or the disk is full.
+    `folder` is memctl's folder for the session, and `entry` the job's entry in the queue. An error goes to the log of
+    faults, and the job is tried again later. A job that memctl can't read counts as finished. Raises NotNow if trying
+    again is useless until the user does something: the memory can't be opened (such as by conflict markers in
+    config.yaml) or is not trusted, a setting is invalid, a Git hook is being edited, or the disk is full.
     """
     try:
         note = msgspec.convert(entry, _JobNote)
@@ -97,10 +99,10 @@ def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, 
 
 
 def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patience: float) -> None:
-    """Summarize and end sessions that were killed, at most `most` of them.
+    """Summarize sessions that were killed, commit their pages, and mark them as ended; at most `most` sessions.
 
-    If another process holds a session's lock for longer than `patience` seconds, the session is skipped. A session that
-    can't be ended does not count towards `most`; its error goes to the log of faults.
+    If another process holds a session's lock for longer than `patience` seconds, the session is skipped. A session with
+    an error does not count towards `most`; the error goes to the log of faults.
     """
     done = 0
     for session in sessions:

@@ -1,8 +1,8 @@
 """Edit JSON text in place: everything that is not edited stays unchanged, including spaces and comments.
 
-A member or element is inserted after the last one in the file's own style, or removed. Comments (`//` and `/* */`) and
-trailing commas, which editors and some hosts accept, stay: positions are found in a copy of the text in which they are
-replaced by as many spaces.
+A member or element is added after the last one in the file's own style, or removed. Comments (`//` and `/* */`) and
+trailing commas, which editors and some hosts accept, are kept. To parse such a text, a copy is made in which each of
+their characters is replaced by a space, so that offsets are equal in both.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _NOT_SPACE = re.compile(r"[^\r\n]")
 
 
 class JsonSpan(NamedTuple):
-    """The offsets in JSON text of an object's member or a list's element.
+    """The place of one member of an object, or one element of a list, in JSON text.
 
-    `start` and `end` are those of the whole member or element, `value` is where its value starts, and `key` the
-    member's key, "" for an element.
+    `start`, `end` and `value` are offsets in characters: where the member or element begins, where it ends, and where
+    its value begins. `key` is the member's key, "" for an element.
     """
 
     start: int
@@ -52,13 +52,13 @@ def parse(text: str, name: str) -> dict[str, Any]:
 
 
 def extras(text: str) -> list[str]:
-    """Return the extensions of JSON that a text uses: COMMENTS, COMMAS, both or none."""
+    """Return which extensions of JSON a text uses: "comments", "trailing commas", both or none."""
     bare = _bare(text)
     return [name for name, has_any in ((COMMENTS, bare != text), (COMMAS, _plain(text) != bare)) if has_any]
 
 
 def value_at(text: str, path: Sequence[str | int]) -> int | None:
-    """Return the offset of the value at a path of keys and indexes, None if there is no such value."""
+    """Return the offset (in characters) of the value at a path of keys and indexes, None if there is no such value."""
     plain = _plain(text)
     at = _skip(plain, 0)
     for step in path:
@@ -78,14 +78,17 @@ def value_at(text: str, path: Sequence[str | int]) -> int | None:
 
 
 def spans(text: str, at: int) -> list[JsonSpan]:
-    """Return the members of the object, or the elements of the list, that begins at the offset `at`."""
+    """Return the places of an object's members, or of a list's elements, in JSON text.
+
+    `at` is the offset at which the object or list begins.
+    """
     return _spans(_plain(text), at)
 
 
 def insert(text: str, at: int, value: Any, key: str = "") -> str:
     """Return the text with a value added to the list or object that begins at the offset `at`.
 
-    The value becomes the last element of the list, or with a `key` the last member of the object.
+    The value becomes the last element of the list, or the last member of the object with the given `key`.
     """
     plain = _plain(text)
     members, newline, unit = _spans(plain, at), "\r\n" if "\r\n" in text else "\n", _unit(plain)
@@ -109,7 +112,7 @@ def insert(text: str, at: int, value: Any, key: str = "") -> str:
 
 
 def replace(text: str, span: JsonSpan, value: Any) -> str:
-    """Return the text with another value for the object's member or list's element at a span."""
+    """Return the text with another value for the member or element whose place is `span`."""
     plain = _plain(text)
     newline, inner = "\r\n" if "\r\n" in text else "\n", _indentation(plain, span.start)
     is_flat = newline not in text[span.value : span.end] and len(text[span.value : span.end]) > 2

@@ -1,7 +1,7 @@
-"""Record which sessions are running, and find those that were killed: their host is gone, but no event ended them.
+"""Record which sessions are running, and find those that were killed: their host has ended without an event.
 
-From a session's first event to its end, a file in its folder names its transcript and the host's process. So even a
-session that was killed in its first turn can be summarized.
+From a session's first event to its end, a file in memctl's folder for the session names its transcript and the host's
+process. So even a session that was killed in its first turn can be summarized.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _TRACES = (_FILE, "calls", "draft.md", "state.json")
 
 
 class LiveSession(NamedTuple):
-    """A running session: its host's name, its transcript's path, the folder with the memory, and a process id.
+    """A session that is running, as hooks have recorded it.
 
-    `process` is the id of the host's process, 0 if it is unknown.
+    `host` is the host's name, `transcript` the path of the session's transcript, `place` the folder with the memory,
+    and `process` the id of the host's process, 0 if it is unknown.
     """
 
     host: str
@@ -43,8 +44,9 @@ def note(
 ) -> None:
     """Record that a session is running: its host, its transcript, the folder with the memory, and the host's process.
 
-    An existing record of the session stays as it is, unless `anew` is True. `folder` is memctl's folder for the
-    session, and `place` the folder with the memory. Raises OSError if the file can't be written.
+    If this is recorded already, it is replaced only if `anew` is True, as when a session is resumed by another process.
+    `folder` is memctl's folder for the session, and `place` the folder with the memory. Raises OSError if the file
+    can't be written.
     """
     file = folder.path / _FILE
     if file.exists() and not anew:
@@ -76,19 +78,19 @@ def end(folder: SessionDir) -> None:
 def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[SessionDir]:
     """Return the sessions of a memory that were probably killed, the one with the latest activity first.
 
-    The session whose folder is `folder` is left out; `place` is the folder with the memory. A session was probably
-    killed if its host's process is gone. It also counts as killed after `pause` seconds without activity
-    (`session_pause_hours` of config.yaml), unless its host names the process of each session (`Host.process`) and that
-    process is alive.
+    `folder` is the folder of the caller's own session, which is left out; `place` is the folder with the memory. A
+    session was probably killed if the process of its host has ended. If the process is unknown, or may run several
+    sessions, a session also counts as killed after `pause` seconds without activity.
     """
     return [session for session, alive in _others(folder, place) if _is_killed(session, alive, pause)]
 
 
 def running_sessions(root: Path, place: Path, pause: float) -> list[SessionDir]:
-    """Return the sessions of a memory that are probably under way, the one with the latest activity first.
+    """Return the sessions of a memory that are probably still running, the one with the latest activity first.
 
-    They are the sessions that `killed_sessions` would not return. `root` is the folder of the memory's hooks, `place`
-    the folder with the memory, and `pause` the seconds without activity after which a session counts as killed.
+    These are all sessions that have not ended, except the probably killed ones (`killed_sessions`). `root` is the
+    folder in which hooks keep their data (`Memory.hooks`), `place` the folder with the memory, and `pause` the seconds
+    without activity after which a session counts as killed.
     """
     return [
         session for session, alive in _others(SessionDir(root, _NOBODY), place) if not _is_killed(session, alive, pause)

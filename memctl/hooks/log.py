@@ -1,4 +1,4 @@
-"""Write and read the logs of compactions and of memctl's own faults, each limited in size."""
+"""Write and read the two logs of memctl's hooks: of compactions and of memctl's own errors. Each has a limited size."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _LONGEST = 2_000  # characters of an error's description
 
 
 def add(root: Path, name: str, entry: Mapping[str, Any]) -> None:
-    """Append an entry to the log `name` (COMPACTIONS or FAULTS) as a line of JSON; raises OSError if that fails.
+    """Append an entry to a log, as a line of JSON; raises OSError if that fails.
 
-    `root` is the folder of the memory's hooks, which has the logs.
+    `name` is the log: COMPACTIONS, or FAULTS for memctl's own errors. `root` is the folder in which hooks keep their
+    data (`Memory.hooks`); the logs are files in it.
     """
     private_files.make_folder(root)
     file = root / name
@@ -32,9 +33,10 @@ def add(root: Path, name: str, entry: Mapping[str, Any]) -> None:
 
 
 def entries(root: Path, name: str) -> Iterator[dict[str, Any]]:
-    """Yield the entries of the log `name` in the folder `root` of the memory's hooks, the oldest first.
+    """Yield the entries of a log, the oldest first.
 
-    Broken lines are skipped, and a log that can't be read has no entries.
+    `name` is COMPACTIONS, or FAULTS for memctl's own errors, and `root` the folder in which hooks keep their data
+    (`Memory.hooks`). Broken lines are skipped, and a log that can't be read has no entries.
     """
     for file in (older(root / name), root / name):
         try:
@@ -51,17 +53,18 @@ def entries(root: Path, name: str) -> Iterator[dict[str, Any]]:
 
 
 def moment(environ: Mapping[str, str]) -> str:
-    """Return the current time in UTC, or the value of the environment variable MEMCTL_NOW if it is set.
+    """Return the current time in UTC as text, or the value of the environment variable MEMCTL_NOW if it is set.
 
-    The value is not parsed, because parsing takes too long for a hook.
+    The variable is not checked to be a time, because that takes too long for a hook.
     """
     return environ.get("MEMCTL_NOW", "").strip() or _clock()
 
 
 def fault(root: Path, event: str, session: str, error: BaseException) -> None:
-    """Add an error of memctl to the log of faults; does nothing if the log can't be written.
+    """Add an error of memctl to the log of memctl's own errors; does nothing if the log can't be written.
 
-    `root` is the folder of the memory's hooks. `event` and `session` name what memctl was working on, "" if unknown.
+    `root` is the folder in which hooks keep their data (`Memory.hooks`). `event` is the host's event and `session` the
+    session that memctl was working on when the error happened; "" if unknown.
     """
     message = str(getattr(error, "message", "") or error)
     described = f"{type(error).__name__}: {message}"[:_LONGEST]
@@ -73,7 +76,7 @@ def fault(root: Path, event: str, session: str, error: BaseException) -> None:
 
 
 def older(file: Path) -> Path:
-    """Return the path of the second file of a log, which has the entries that are older than those in `file`.
+    """Return the path of the file to which a full log is moved, so that it has the older entries.
 
     Example: `faults.jsonl` gives `faults.jsonl.1`.
     """

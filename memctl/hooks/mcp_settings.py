@@ -1,6 +1,6 @@
-"""Settings that start `memctl mcp` in programs with the Model Context Protocol.
+"""Write the settings by which programs with the Model Context Protocol (MCP) start memctl's server, `memctl mcp`.
 
-File and form follow each program's documentation; only Claude Code's was tested by running it.
+The settings follow each program's documentation; only those of Claude Code were tested by running the program.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 
 class Client(NamedTuple):
-    """A program that can start MCP servers: its name for people and the path of its settings file.
+    """A program that can start MCP servers: its name for people (`title`) and the path of its settings file (`file`).
 
-    `write` is a function that takes the command which runs memctl, and returns the text of the entry to add to the
-    settings, by which the program starts memctl's server.
+    `write` is a function from the command that runs memctl, such as "memctl" or "/opt/bin/memctl", to the text that a
+    user adds to the settings file, so that the program starts memctl's server.
     """
 
     title: str

@@ -1,7 +1,8 @@
-"""Find hooks of another installation of memctl in a host's settings: an old version would answer each event again.
+"""Find hooks in a host's settings that call another installation of memctl than the running one.
 
-Current versions record each event, so that only one of them answers it; older versions don't. Settings don't show the
-version, so any hook that calls another file than the running memctl is reported.
+If two installations have hooks, each event would be answered twice. Current versions of memctl prevent that, since they
+note which events are answered; old versions don't. Settings don't show a version, so every hook that calls another
+program than the running memctl is reported.
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ class OtherMemctl(NamedTuple):
 
 
 def find(host: Host, project: Path, environ: Mapping[str, str], least: int = 1) -> list[OtherMemctl]:
-    """Return the hooks in a host's settings that call another memctl; [] if fewer than `least` files mention memctl."""
+    """Return the hooks in a host's settings that call another memctl than the running one.
+
+    If fewer than `least` settings files mention memctl at all, nothing else is looked at, and the result is []. A hook
+    passes 2, to be fast: it was called from one of the files itself.
+    """
     places = {place.file: place for place in settings.places(host, project, environ)}  # a project may be the home
     texts = {place: text for place in places.values() if b"memctl" in (text := _read(place))}
     if len(texts) < least:
@@ -57,10 +62,10 @@ def find(host: Host, project: Path, environ: Mapping[str, str], least: int = 1) 
 
 
 def line(host: Host, project: Path, root: Path, environ: Mapping[str, str]) -> str:
-    """Return a line for a session's start which says that hooks of another installation of memctl are in the settings.
+    """Return a line for a session's start which says that another installation of memctl has hooks in the settings.
 
-    The result is "" if there are none, or if the line was returned before in this clone. `root` is the folder of the
-    memory's hooks.
+    The result is "" if there are no such hooks, or if the line was returned before in this clone. `root` is the folder
+    in which hooks keep their data (`Memory.hooks`), and a file in it records that the line was returned.
     """
     if (root / _REPORTED).exists():
         return ""

@@ -1,8 +1,9 @@
 """Write the permission rules by which a host lets agents run commands of memctl without asking (`agent_env.COMMANDS`).
 
-Hosts compare the beginning of a command line, so a rule allows all options of a command; memctl itself refuses the
-far-reaching ones in an agent's shell. Hosts check chained commands, substitutions and redirections separately: Claude
-Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0 allow none of these by such a rule (tests/agents).
+Hosts compare only the beginning of a command line, so a rule allows a command with all its options. Options that an
+agent must not use unasked are refused by memctl itself, in shells that agents run. The rules don't allow chained
+commands (`a && b`), substitutions or redirections: tests/agents checked that with Claude Code 2.1.330, Codex 0.169.0
+and Gemini CLI 0.61.0.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ _STRONGER = ("deny", "ask")  # lists of Claude Code that override the list of al
 
 
 class Form(NamedTuple):
-    """The form of a host's permission rules: entries of a list in its settings, or lines of a rules file.
+    """How a host writes permission rules: as entries of a list in its settings, or as lines of a separate rules file.
 
-    - `rule`: the template of an entry or line: `{command}` stands for the command, `{words}` for a JSON list of its
-      words.
-    - `setting`: the path of keys to the list in the settings, () if there is none.
+    - `rule`: the template of an entry or line, in which `{command}` stands for the command, and `{words}` for a JSON
+      list of its words, such as `["memctl", "show"]`.
+    - `setting`: the keys that lead to the list in the settings, such as ("permissions", "allow"); () if there is no
+      list.
     - `file`: the rules file in the host's folder, "" if there is none; `opening` and `closing` are the text before and
       after its rules.
-    - `names`: the paths of rules files that the list in a project's settings must contain, so that the host reads these
-      files; () if it needs none.
+    - `names`: the paths of rules files that must be listed in a project's settings, because the host reads no others;
+      () if that is not needed.
     """
 
     rule: str
@@ -39,14 +41,18 @@ class Form(NamedTuple):
     names: tuple[str, ...] = ()
 
     def rules(self) -> dict[str, list[str]]:
-        """Return the permission rules in this form, as entries or lines, by group of commands ("read" or "record")."""
+        """Return all of memctl's permission rules in the host's form, by group of commands ("read" or "record")."""
         return {
             group: [self.rule.format(command=command, words=json.dumps(["memctl", *command.split()])) for command in of]
             for group, of in COMMANDS.items()
         }
 
     def list_entries(self, *, is_project: bool) -> dict[str, list[str]]:
-        """Return the entries that memctl adds to the list in a host's settings, by group of commands; {} if none."""
+        """Return the entries that memctl adds to the list in a host's settings, by group ("read" or "record").
+
+        They are the rules themselves, or the paths of rules files; {} if the settings need no entry. `is_project` says
+        whether the settings are a project's or those in the user's home.
+        """
         if not self.file:
             return self.rules()
         return {group: list(self.names) for group in COMMANDS} if self.names and is_project else {}
@@ -76,11 +82,16 @@ FORMS: Mapping[str, Form] = {
 def choose(
     rules: Mapping[str, Sequence[str]], groups: Collection[str] | None, offered: Collection[str], present: Sequence[str]
 ) -> list[str]:
-    """Return the permission rules that a file is to have, chosen from `rules`, the rules by group of commands.
+    """Return the permission rules that a settings or rules file is to have.
 
-    These are all rules of the `groups` that the user chose. If `groups` is None, they are the rules `present` in the
-    file, and rules that memctl did not know when it last edited the file (`offered` are the rules that it knew). So a
-    rule that the user removed, or a group of which the user kept no rule, is not added again.
+    `rules` are all of memctl's rules, by group of commands ("read" or "record"). If the user chose `groups`, the result
+    is all rules of these groups. If `groups` is None, the result is
+
+    - the rules that are `present` in the file, and
+    - new rules, which no earlier edit `offered` for the file, unless the user has removed all older rules of their
+      group.
+
+    So a rule that the user removed is not added again.
     """
     chosen: list[str] = []
     for group, of in rules.items():
@@ -95,7 +106,10 @@ def choose(
 
 
 def write_rules(text: str, form: Form, wanted: Sequence[str], gone: Collection[str]) -> str:
-    """Return a rules file's text with the `wanted` rules and without those in `gone`; "" if no rule is left."""
+    """Return the text of a rules file with the `wanted` rules added and those in `gone` removed; "" if no rule is left.
+
+    `text` is the present text, and `form` how the host writes rules.
+    """
     lines = [line for line in text.splitlines(keepends=True) if line.strip("\r\n") not in gone]
     if not any(line.strip() for line in lines):
         lines = [form.opening, form.closing] if wanted else []
@@ -110,16 +124,19 @@ def write_rules(text: str, form: Form, wanted: Sequence[str], gone: Collection[s
 
 
 def rules_in(text: str, rules: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return which of `rules`, permission rules by group of commands, are lines of a text."""
+    """Return those permission rules that are lines of a text.
+
+    `rules` are the permission rules to look for, by group of commands.
+    """
     lines = text.splitlines()
     return [rule for of in rules.values() for rule in of if rule in lines]
 
 
 def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
-    """Return memctl's permission rules in a host's settings or rules file that no other rule there denies.
+    """Return the permission rules in a host's settings or rules file, without those that other rules there overrule.
 
-    `text` is the settings' text, `rules` that of the rules file; `host` decides which of them has the rules.
-    `name` is the settings file's name for messages. Raises MemctlError if memctl can't parse the settings.
+    `text` is the text of the settings, `rules` the text of the rules file; which of the two is read depends on the
+    host. `name` is the settings file's name for messages. Raises MemctlError if memctl can't parse the settings.
     """
     form = FORMS[host.name]
     if form.file:

@@ -1,12 +1,13 @@
 """Measure how full a context is, and suggest a compaction to the model when one is due (rules.md#agent-hooks).
 
-Zones are shares of the tokens at which the host compacts a context (`tokens.model_windows`), not of the window, since
-hosts compact before 90 % of the window are full (rules.md#window-pressure).
+The zones (green to red) are shares of the number of tokens at which the host compacts a context by itself
+(`tokens.model_windows`). They are not shares of the window, since hosts compact before 90 % of the window are full
+(rules.md#window-pressure).
 
-In 279 real sessions the median was 87 tool calls between compactions, but a count alone means little. So the number of
-calls counts only if the context is at least half full, or if that is unknown. At 75 % and at 90 % of the tokens at
-which the host compacts, memctl suggests a compaction after any number of calls. Each suggestion is made once until the
-next compaction. It goes to the model, which can save its state and ask the user.
+A compaction is suggested after 50, 100 and 150 tool calls if the context is at least half full, or if it is unknown how
+full it is. (In 279 real sessions the median was 87 tool calls between compactions.) It is also suggested, after any
+number of calls, at 75 % and at 90 % of the tokens at which the host compacts. Each of these suggestions is made once
+until the next compaction. It goes to the model, which can save its state and ask the user.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ _REACH = 8 * 1024 * 1024  # bytes at the end of a transcript that are searched f
 
 
 class ContextFill(NamedTuple):
-    """The tokens in a context, and the tokens at which the host compacts it (`limit`)."""
+    """How full a context is: the tokens in it, and `limit`, the tokens at which the host compacts it by itself."""
 
     tokens: int
     limit: int
 
     @property
     def share(self) -> float:
-        """The tokens in the context as a fraction of those at which the host compacts it, such as 0.75."""
+        """The tokens in the context as a share of those at which the host compacts it by itself, such as 0.75."""
         return self.tokens / self.limit
 
     @property
@@ -44,7 +45,11 @@ class ContextFill(NamedTuple):
 
 
 def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
-    """Return how full the main agent's context is, by the end of a transcript of Claude Code; None if unknown."""
+    """Return how full the main agent's context is, by the end of a transcript of Claude Code; None if unknown.
+
+    `transcript` is the transcript's path. Variables in `environ` may set the size of the window or when Claude Code
+    compacts.
+    """
     context = last_context(transcript)
     if context is None:
         return None
@@ -58,11 +63,14 @@ def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
 
 
 def window_of(model: str, tokens: int, environ: Mapping[str, str], compacted: int = 0) -> int:
-    """Return the size of a model's window in tokens: the value of MEMCTL_CONTEXT_WINDOW, or a size by the model's name.
+    """Return the size of a model's window in tokens.
 
-    A name may stand for a small and a large window, so numbers of tokens correct it. `tokens` is the number in the
-    context now: if it does not fit into the small window, the window is the large one. `compacted` is the number at the
-    last automatic compaction, 0 if unknown: if it fits into the small window, the window is the small one.
+    The value of MEMCTL_CONTEXT_WINDOW goes first. Otherwise the size follows from the model's name, or, if models with
+    this name have a small or a large window, from what is known of the session:
+
+    - `tokens`, the tokens in the context now: if they don't fit into the small window, the window is the large one.
+    - `compacted`, the tokens at the last automatic compaction, 0 if unknown: if they fit into the small window, the
+      window is the small one.
 
     Settings of Claude Code in `environ` may lower the size.
     """
@@ -82,9 +90,10 @@ def _last_compaction(transcript: str) -> int:
 
 
 def last_context(transcript: str) -> tuple[int, str] | None:
-    """Return the tokens in the context and the model's name, by the last answer or compaction; None if unknown.
+    """Return the number of tokens in the context and the model's name, from the end of a transcript; None if unknown.
 
-    The model's name is "" right after a compaction.
+    They are read from the last answer or compaction in the transcript at the path `transcript`. After a compaction,
+    when no answer has followed yet, the model's name is "".
     """
     for line in main_lines_backwards(transcript, _REACH, (b'"usage"', b"compact_boundary")):
         if line.is_boundary:
@@ -96,7 +105,10 @@ def last_context(transcript: str) -> tuple[int, str] | None:
 
 
 def after_tool(host: Host, payload: Payload, folder: SessionDir, environ: Mapping[str, str]) -> str:
-    """Count a tool call, and return the suggestion of a compaction if one is due, otherwise ""."""
+    """Count a tool call of a session, and return the suggestion of a compaction if one is due, otherwise "".
+
+    `folder` is memctl's folder for the session, in which the calls are counted.
+    """
     calls = folder.count()
     _check(payload, folder, environ)
     fill = measure(payload.transcript, environ) if host.reads else None

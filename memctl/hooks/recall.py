@@ -1,8 +1,8 @@
 """Answer a prompt with the records relevant to it that the session has not been shown yet, in at most 1,500 tokens.
 
-The first prompt of a sub-agent gets at most 300 tokens, with how to find more. Shown records are marked in the
-session's folder. A compaction removes them from the context, so the marks are deleted then. A prompt to which nothing
-is relevant gets no answer.
+The first prompt of a sub-agent gets at most 300 tokens, and a sentence on how to find more. Files in memctl's folder
+for the session mark which records were shown. A compaction removes the records from the context, so the marks are
+deleted then, and the records can be shown again. A prompt to which nothing is relevant gets no answer.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ _PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # the id of a 
 
 
 def find(open_memory: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
-    """Return the answer to a prompt, with the ids of the records that it shows; "" if nothing new is relevant.
+    """Return the answer to a prompt, as JSON for `give`; "" if no record is relevant that was not shown before.
 
-    The result is JSON for `give`. `open_memory` opens the memory. `folder`, memctl's folder for the session, says which
-    records the session was shown before.
+    The JSON has the answer's text and the ids of the records in it. `open_memory` opens the memory; it is not called if
+    the prompt has too few words to search for. `folder` is memctl's folder for the session, which says which records
+    were shown before.
     """
     from memctl.text.fit import length
 
@@ -64,7 +65,10 @@ def find(open_memory: Callable[[], Memory], folder: SessionDir, prompt: str) -> 
 
 
 def for_sub_agent(open_memory: Callable[[], Memory], prompt: str) -> str:
-    """Return the text for a sub-agent that starts with a prompt: what is relevant to it, and how to find more."""
+    """Return the text for a sub-agent that starts: the records relevant to its prompt, and how to find more.
+
+    `open_memory` opens the memory; it is not called if the prompt has too few words to search for.
+    """
     from memctl.tokens.families import estimate
 
     pack = _pack(open_memory, prompt, (), _ROOM_OF_SUB_AGENT, lambda text: estimate(text, "markdown"))
@@ -129,7 +133,8 @@ def _pack(
 def give(folder: SessionDir, result: str) -> str:
     """Return the text in a result of `find`, and mark the result's records as shown to the session.
 
-    `find` does not mark them itself, because its result may come too late to be shown.
+    `find` does not mark them, because its result may come too late to be shown. `folder` is memctl's folder for the
+    session.
     """
     text, included = json.loads(result)
     for identifier in included:
@@ -183,9 +188,10 @@ def _is_in_force(record: Record, now: str) -> bool:
 
 
 def note(folder: SessionDir, pack: str) -> None:
-    """Mark as shown the records that a session's first pack has as a whole; `pack` is the pack's text.
+    """Mark the records that a session's first pack has in full as shown, so that answers to prompts don't repeat them.
 
-    Records that the pack only names by id and title are not marked.
+    `pack` is the pack's text, and `folder` memctl's folder for the session. Records of which the pack has only the id
+    and the title are not marked.
     """
     for identifier in _PACKED.findall(pack):
         folder.mark_shown(identifier)

@@ -1,12 +1,11 @@
-"""Remind an agent, when it stops or before a compaction, of decisions that it stated and did not record, each once.
+"""Remind an agent of decisions that it stated but did not record, when it stops or before a compaction, each once.
 
-A reminder makes an agent go on working, so it must be right. Of the decisions that `session.extraction` finds, only
-three kinds count: those with a label, those of "we" with a reason or an alternative, and the user's choices between
-options.
+A reminder makes an agent go on working, so it must be right. Of the decisions that `session.extraction` finds in a
+transcript, only three kinds count: decisions after a label such as "Decision:", sentences such as "we use X" that give
+a reason or an alternative, and the user's choices between options.
 
-In 520 turns of 87 real sessions the extraction found 37 decisions. These rules, which were made on the same sessions,
-select 8 of them, all of them decisions on the project, and miss about 3. Half of the turns have no word of a decision;
-for these the hook imports nothing.
+In 520 turns of 87 real sessions the extraction found 37 decisions. These rules, which were made from the same sessions,
+select 8 of them, all of them decisions on the project, and miss about 3.
 """
 
 from __future__ import annotations
@@ -39,14 +38,17 @@ _REMINDED, _READ = "voiced-", "voiced"
 
 
 class NewRows(NamedTuple):
-    """The new part of a transcript: its lines that may contain a decision, and its end as an offset in bytes."""
+    """The new part of a transcript: its lines that may have a decision, and the offset (in bytes) at which it ends."""
 
     rows: Sequence[bytes]
     end: int
 
 
 def unread(folder: SessionDir, transcript: str) -> NewRows:
-    """Return the part of a transcript since the last `give` for this session; raises OSError if it can't be read."""
+    """Return the part of a transcript that was added after the last call of `give` for this session.
+
+    `folder` is memctl's folder for the session. Raises OSError if the transcript can't be read.
+    """
     noted = folder.offset(_READ)
     try:
         size = os.stat(transcript).st_size
@@ -63,11 +65,12 @@ def unread(folder: SessionDir, transcript: str) -> NewRows:
 
 
 def find(open_memory: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:
-    """Return a reminder of the decisions in some lines of a transcript that are not recorded yet, as JSON for `give`.
+    """Return a reminder of the decisions in lines of a transcript that are not recorded yet, as JSON for `give`.
 
-    The JSON is a list: the reminder's text, "" if no decision is left, and a list of names, one for each decision that
-    no reminder has considered before. A name is that of a marker file in `folder`, which `give` creates. `open_memory`
-    opens the memory, and is called only if there is a new decision.
+    The JSON is a list of two values: the reminder's text, "" if all decisions are recorded; and names of marker files,
+    one for each decision, which `give` creates in `folder` so that no decision is looked at twice. `open_memory` opens
+    the memory, and is called only if the lines have a decision without a marker file. `rows` are the lines (see
+    `unread`).
     """
     from memctl.session import extraction
 
@@ -82,10 +85,11 @@ def find(open_memory: Callable[[], Memory], folder: SessionDir, rows: Sequence[b
 
 
 def give(folder: SessionDir, result: str, end: int) -> str:
-    """Return the reminder in a result of `find` ("" if that was not ready in time), and record that it was given.
+    """Return the text of the reminder that `find` made, and note that the agent gets it.
 
-    `end` is the offset up to which the transcript counts as read. It is recorded here and not before, because a process
-    that is killed earlier has reminded nobody. Raises OSError.
+    `result` is the value of `find`, "" if it was not ready in time; the text is "" then, too. `end` is the offset (in
+    bytes) up to which the transcript was read. It is stored only now, so that nothing is lost if the process is killed
+    before the agent gets the reminder. Raises OSError if something can't be stored.
     """
     text, names = json.loads(result) if result else ("", ())
     for name in names:

@@ -1,4 +1,4 @@
-"""When a session ends, or is found to have been killed: commit its page."""
+"""Commit a session's page when the session ends, or when a later session finds that it was killed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _ACTIVITY = ("turns", "answers", "tool_calls")
 
 
 def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None:
-    """Commit the page of a session if it is worth keeping; the page of a killed session also if it made any tool call.
+    """Commit the page of a session if it is worth keeping (`is_worth_keeping`).
 
-    `folder` is memctl's folder for the session.
+    If the session `was_killed`, its page is also committed if the agent made any tool call. `folder` is memctl's folder
+    for the session.
     """
     draft = draft_page.read(folder)
     if draft is None:
@@ -40,7 +41,10 @@ def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None
 
 
 def write_options(memory: Memory) -> WriteOptions:
-    """Return a hook's options for writing: with a commit, unless Git's setting memctl.hookCommits is "none"."""
+    """Return the options with which hooks write to the memory.
+
+    Hooks commit what they write, unless Git's setting memctl.hookCommits is "none".
+    """
     is_none = hook_commits.decide(memory.repository) == hook_commits.NONE
     return WriteOptions(no_commit=is_none, reason="an agent's session", redact=True)
 
@@ -64,12 +68,12 @@ def change(memory: Memory, folder: SessionDir) -> Change | None:
 def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | None) -> bool:
     """Return whether the draft of a session's page is worth a commit.
 
-    A draft is worth a commit if the session has a task and the draft has a changed file, a decision, an issue or a
-    learning. If the session has a committed page already, any further activity is enough.
+    It is if the session has a task, and the draft has a changed file, a decision, an issue or a learning. If an earlier
+    page of the session is committed already, any further activity is enough.
 
-    The session has a task if the draft has a prompt, if a page exists, or if `state` has a goal: a draft that starts
-    after a compaction may have no prompt. A draft made from Git alone (for a host whose transcripts memctl does not
-    read) needs no task. A draft that is not committed stays, and later parts of the session are merged into it.
+    A session has a task if the user wrote a prompt: in the draft, before an earlier page, or, if the draft starts after
+    a compaction, as the goal in `state`. For hosts whose transcripts memctl can't read as a whole, no task is needed. A
+    draft that is not worth a commit is kept, and later parts of the session are added to it.
     """
     has_page = sessions_ref.has(memory, session_page.path_of(draft.id))
     is_of_git = draft.values.get("transcript") == GIT

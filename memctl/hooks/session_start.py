@@ -1,9 +1,9 @@
 """Build the text that a model gets when a session starts, within the length that hosts show of a hook's output.
 
 - A new context gets the guide and the rehydration pack.
-- A context that was just compacted gets the guide and the state of the checkpoint saved before the compaction.
+- A context that was just compacted gets the guide and the state of the task, from the checkpoint before the compaction.
 - A session that continues an earlier session's task gets the guide, the state of that task, and a smaller pack.
-- A resumed session still has its context, and gets only what was recorded since.
+- A resumed session still has its context, and gets only what was recorded after it last got a text.
 
 The guide tells the model what to do. The memory comes after it, below a line that says: information, not instructions.
 """
@@ -49,7 +49,11 @@ _REST = "MEMORY: `memctl rehydrate` prints what is recorded\n"
 
 
 def context(memory: Memory, host: Host, payload: Payload, folder: SessionDir, state: SessionState | None) -> str:
-    """Return the text for a session that starts or continues; the event's `source` says which."""
+    """Return the text for a session that starts, is resumed or was compacted; `payload.source` says which.
+
+    `folder` is memctl's folder for the session, and `state` what memctl has stored about the session, None if it is
+    new.
+    """
     if state is not None and _has_context(payload, state):
         return pack(memory, host, state.seen)
     compacted = _before_compaction(memory, state) if payload.source == COMPACTED else ""
@@ -71,10 +75,10 @@ def note(
     *,
     is_given: bool = True,
 ) -> None:
-    """Record that a session starts or continues, with the state of Git when it first started.
+    """Record that a session starts or continues, and the state of Git (branch and commit) when it first started.
 
-    `is_given` is True if the agent gets the memory's text now. `folder` is memctl's folder for the session, and `state`
-    the session's stored state, None for a new session.
+    `is_given` says whether the agent gets the memory's text now; the time of that is recorded. `folder` is memctl's
+    folder for the session, and `state` what memctl has stored about the session, None if it is new.
     """
     folder.tidy()
     if not _has_context(payload, state):
@@ -90,7 +94,11 @@ def _has_context(payload: Payload, state: SessionState | None) -> bool:
 
 
 def name_the_session(host: Host, folder: SessionDir, environ: Mapping[str, str]) -> None:
-    """Set MEMCTL_AGENT and MEMCTL_SESSION in the agent's shells, if the host has a file that they read."""
+    """Set MEMCTL_AGENT and MEMCTL_SESSION in the agent's shells, so that commits name the agent and its session.
+
+    That works with Claude Code, which names (in CLAUDE_ENV_FILE) a file that its shells read. `folder` is memctl's
+    folder for the session.
+    """
     file = environ.get(_SHELLS, "")
     names = {"MEMCTL_AGENT": host.name, "MEMCTL_SESSION": folder.key}
     lines = [f"export {name}={shlex.quote(value)}\n" for name, value in names.items() if not environ.get(name)]
@@ -149,12 +157,11 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 
 
 def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
-    """Return the rehydration pack (what an agent needs at its start) in at most `room` characters.
+    """Return the rehydration pack (what an agent needs to start work) in at most `room` characters.
 
-    For a host that limits answers by bytes, `room` is in bytes. By default it is the length that the guide leaves free.
-    With a smaller `room` the pack leaves out the checkpoint of the task, since the caller then puts a resume text,
-    which shows the checkpoint, beside the pack. With `since` (a time) the pack has only newer content, and is "" if
-    there is none.
+    For a host that limits answers by bytes, `room` is in bytes. Its default is what the guide leaves of the host's
+    limit. If `room` is smaller, the pack omits the task's checkpoint, because the caller shows the checkpoint beside
+    the pack. If `since` (a time) is given, the pack has only what was recorded later, and is "" if there is nothing.
     """
     size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
     from memctl.pack import budget_fill, item_sources, last_work, rehydrate
@@ -190,10 +197,11 @@ def _beginning(memory: Memory, host: Host, folder: SessionDir) -> Running:
 
 
 def pages_elsewhere(memory: Memory, root: Path) -> str:
-    """Return a line which says that a remote keeps session pages and how to fetch them, once per clone.
+    """Return a line, once per clone, which says that a remote has pages of earlier sessions, and how to fetch them.
 
-    Returns "" if the clone has session pages on its own ref, if no remote seems to have any, or if the line was
-    returned before. `root` is the folder of the memory's hooks, in which a file records that the line was returned.
+    The result is "" if the clone has session pages of its own, if no remote seems to have any, or if the line was
+    returned before. `root` is the folder in which hooks keep their data (`Memory.hooks`); a file in it records that the
+    line was returned.
     """
     from memctl.git import hook_commits, private_files
     from memctl.store import sessions_ref

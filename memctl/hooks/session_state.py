@@ -1,4 +1,4 @@
-"""Keep the state of a session between hooks: how far its transcript is read, and the state of its task."""
+"""Store what hooks know of a session from event to event: how far its transcript is read, and its task's state."""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ _RENAMED = {
 
 
 class SessionState(msgspec.Struct, frozen=True):
-    """The stored state of a session, as far as the hooks have seen the session.
+    """What hooks have stored about a session, from its events and its transcript so far.
 
     - `top`: the worktree of the session
     - `offsets`: how many bytes of each transcript have been read, by the transcript's path
-    - `began`: the state of Git when the session began
+    - `began`: the branch, commit and changed files when the session began
     - `seen`: the time when the session last got the memory; a resumed session gets only records newer than that
-    - `task`: the state of the session's task, as the transcript shows it so far
-    - `created`: the texts of the tasks that the agent put on its task list, in the order of their numbers
+    - `task`: the state of the session's task: its goal, steps, files and so on
+    - `created`: the texts of the tasks on the agent's own task list, in the order of their numbers
     - `is_over`: whether all tasks on the agent's task list are finished
-    - `is_compacted`: whether the context was compacted since the task was begun
-    - `succeeded`: the steps that succeeded, such as commands
+    - `is_compacted`: whether the context was compacted after the task was begun
+    - `succeeded`: what has succeeded, such as commands; errors of these count as resolved
     - `checkpoint`: the id of the checkpoint that was saved at the last compaction
-    - `compacted`: the id of the transcript's line on the last compaction, while it is unknown how many tokens this left
-    - `saving`: the time of the last event for which a checkpoint was to be saved, and the checkpoint's id
-    - `answers`: final answers of turns that are worth keeping, from a host whose transcripts memctl can't read
+    - `compacted`: the id of the transcript's line about the last compaction, until it is known how many tokens were
+      left
+    - `saving`: the last compaction for which a checkpoint was to be saved (its time), and the checkpoint's id
+    - `answers`: the agent's last answers in its turns, if memctl can't read them in the host's transcript
 
     No field contains credentials.
     """
@@ -69,7 +70,7 @@ class SessionState(msgspec.Struct, frozen=True):
 
 
 def all_running(memory: Memory) -> list[Running]:
-    """Return the sessions in this worktree that hooks follow and that are under way, the oldest first."""
+    """Return the sessions in this worktree that are running and have hooks of memctl, the oldest first."""
     from memctl.hooks import live_sessions
 
     folders = live_sessions.running_sessions(memory.hooks, memory.folder.parent, memory.config.session_pause)
@@ -114,26 +115,29 @@ def write(folder: SessionDir, state: SessionState) -> None:
 
 
 def update(folder: SessionDir, **values: Any) -> SessionState:
-    """Replace some fields of a session's stored state; returns the new state."""
+    """Replace some fields of a session's stored state, given as keyword arguments; returns the new state."""
     state = msgspec.structs.replace(read(folder) or SessionState(), **values)
     write(folder, state)
     return state
 
 
 def latest(new: Iterable[str], old: Iterable[str], most: int) -> tuple[str, ...]:
-    """Return the items of `new` and then those of `old`, each item once, and of these at most the first `most`."""
+    """Return the first `most` items of `new` followed by `old`, each item once."""
     return tuple(dict.fromkeys((*new, *old)))[:most]
 
 
 def progress_of(state: SessionState) -> Progress:
-    """Return the progress of a session's task so far, to which the next part of the transcript is added."""
+    """Return the stored progress of a session's task, to which the next part of the transcript can be added."""
     from memctl.session.progress import Progress
 
     return Progress(state.task, state.created, state.is_over, state.is_compacted)
 
 
 def note_prompt(folder: SessionDir, prompt: str) -> None:
-    """Add a prompt without credentials to the session's task; the first that names a task becomes its goal."""
+    """Add a user's prompt to the stored state of a session's task, without credentials.
+
+    The first prompt that says what is to be done becomes the task's goal.
+    """
     from memctl.session import progress
     from memctl.transcript.events import PROMPT, Event
 
@@ -144,7 +148,10 @@ def note_prompt(folder: SessionDir, prompt: str) -> None:
 
 
 def note_answer(folder: SessionDir, answer: str) -> None:
-    """Add the end of an agent's answer, without credentials, to the session's state."""
+    """Add the end of an agent's answer to the stored state of a session, without credentials.
+
+    It is needed for hosts whose transcripts memctl can't read as a whole.
+    """
     from memctl.text.credentials import redact
 
     text = redact(answer[-_ANSWER_LOOKED_AT:])[-_LONGEST_ANSWER:]
@@ -154,7 +161,7 @@ def note_answer(folder: SessionDir, answer: str) -> None:
 
 
 def checkpoint_line(text: str, longest: int = LONGEST_LINE) -> str:
-    """Return a text on one line without credentials, cut at `longest` characters."""
+    """Return a text as one line of at most `longest` characters, without credentials."""
     from memctl.text.characters import redacted_line
 
     line = redacted_line(text[: _LOOKED_AT * longest])

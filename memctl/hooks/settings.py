@@ -1,4 +1,4 @@
-"""Add memctl's hooks to a host's settings and remove them; also the entries of its list of permission rules."""
+"""Add memctl's hooks to a host's settings and remove them; change the settings' lists of permission rules."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ def place(host: Host, option: str, project: Path, environ: Mapping[str, str]) ->
     """Return the settings file of a host that an option of `memctl install` chooses.
 
     - "" (no option): the file that everybody in the project shares
-    - LOCAL: the file of one user in the project
-    - USER: the file in the user's home
+    - "--local": the file of one user in the project
+    - "--user": the file in the user's home
 
-    `project` is the folder of the project.
+    `project` is the folder of the project. Variables in `environ`, such as CLAUDE_CONFIG_DIR, may move the file from
+    the user's home to another folder.
     """
     name = f"{host.folder}/{host.own if option == LOCAL else host.shared}"
     if option != USER:
@@ -57,7 +58,8 @@ def places(host: Host, project: Path, environ: Mapping[str, str]) -> list[Settin
 def programs(text: str, name: str, host: Host) -> list[str]:
     """Return the programs that memctl's hooks in settings call, such as "memctl" or "/opt/bin/memctl", each once.
 
-    `name` is the file's name for messages. Raises MemctlError if memctl can't parse the settings.
+    `text` are the settings, and `name` is the file's name for messages. Raises MemctlError if memctl can't parse the
+    settings.
     """
     values, names = json_edit.parse(text, name), dict[str, None]()
     for event, group, number in _places(values):
@@ -77,14 +79,13 @@ def programs(text: str, name: str, host: Host) -> list[str]:
 def hook_call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[str, Any]:
     """Return the fields of a hook by which a host calls memctl, such as {"command": "…"}.
 
-    `program` is the path of memctl, "" for the memctl on the PATH. `is_own` says that the settings are one user's and
-    not shared by a project; `windows` says that memctl runs on Windows. In shared settings a command must do nothing
-    where memctl is missing, since not everybody in a project has it and hosts report each failing hook. The command
-    then still reads the event, because Codex takes a closed pipe for a failure.
+    - `program`: the path of memctl, "" for the memctl on the PATH.
+    - `is_own`: whether the settings are one user's, and not shared by a project. A command in shared settings does
+      nothing where memctl is missing, since not everybody in a project has it, and hosts report each hook that fails.
+    - `windows`: whether memctl runs on Windows. The commands for Windows were never tested there.
 
-    Claude Code can start a program without a shell, but that fails if the program is missing, so in a project it is
-    used on Windows only. Codex has a separate command for cmd.exe. Gemini CLI has one command, for bash or, on Windows,
-    for PowerShell. The commands for Windows were never tested there.
+    The fields depend on the host: Claude Code can start a program without a shell, and Codex takes a second command for
+    Windows.
     """
     end = f"hook {host.name}"
     if host == CLAUDE_CODE and (is_own or windows):
@@ -102,8 +103,8 @@ def hook_call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[
 def hook_groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the entries with memctl's hooks for a host's settings, by the host's names of the events.
 
-    `call` are the fields of `hook_call`. An example of an entry is
-    `{"hooks": [{"type": "command", "command": "…", "timeout": 10}]}`.
+    `call` are the fields that make a hook call memctl (`hook_call`). An example of an entry is `{"hooks": [{"type":
+    "command", "command": "…", "timeout": 10}]}`.
     """
     made: dict[str, dict[str, Any]] = {}
     for event, what in host.events.items():
@@ -116,10 +117,10 @@ def hook_groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]
 
 
 def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
-    """Return settings with one hook of memctl for each event; existing hooks of memctl are replaced.
+    """Return the settings with one hook of memctl for each event; existing hooks of memctl are replaced.
 
-    `call` are the fields of `hook_call`, `name` is the file's name for messages. Raises MemctlError if `hooks` has an
-    unknown form.
+    `text` are the settings, `call` are the fields that make a hook call memctl (`hook_call`), and `name` is the file's
+    name for messages. Raises MemctlError if the settings have hooks in a form that memctl does not know.
     """
     text = (
         remove_hooks(text, name, host.events) if text.strip() else "{}\n"
@@ -166,10 +167,11 @@ def list_at(text: str, path: Sequence[str], name: str) -> list[Any]:
 
 
 def change_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Collection[str], name: str) -> str:
-    """Return settings with the texts in `wanted` added to the list at a path of keys, and those in `gone` removed.
+    """Return the settings with texts added to a list and others removed from it.
 
-    `text` are the settings as JSON, and `name` is the file's name for messages. A list that becomes empty is removed as
-    well. Raises MemctlError if the value at the path is not a list.
+    `text` are the settings as JSON, `path` the keys that lead to the list, `wanted` the texts to add, `gone` those to
+    remove, and `name` the file's name for messages. If the list becomes empty, it is removed as well. Raises
+    MemctlError if the value at the path is not a list.
     """
     present = list_at(text, path, name) if wanted or gone else []
     for item in wanted:
@@ -191,14 +193,18 @@ def change_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Col
 
 
 def are_off(text: str, name: str) -> bool:
-    """Return whether settings turn off all hooks; raises MemctlError if they are not JSON."""
+    """Return whether settings of Claude Code turn off all hooks; raises MemctlError if `text` is not JSON.
+
+    `name` is the file's name for messages.
+    """
     return json_edit.parse(text, name).get(OFF) is True
 
 
 def remove_hooks(text: str, name: str, keeps: Collection[str] = ()) -> str:
-    """Return settings without memctl's hooks; of each event in `keeps` the first hook of memctl stays.
+    """Return the settings without memctl's hooks.
 
-    Lists and objects that become empty are removed as well. `name` is the file's name for messages.
+    For the events in `keeps`, the first hook of memctl is kept, so that a caller can replace it in its place. Lists and
+    objects that become empty are removed as well. `text` are the settings, and `name` is the file's name for messages.
     """
     if not text.strip():
         return text

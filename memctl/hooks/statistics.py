@@ -1,4 +1,7 @@
-"""Read the log of compactions, which has entries of hooks before a compaction and of transcripts after it."""
+"""Make statistics of compactions from the log of compactions.
+
+Hooks write to this log before a compaction; what is read in transcripts is added after it, such as the tokens left.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,15 @@ _TEXTS, _NUMBERS = ("session", "host", "trigger"), ("before", "after", "limit", 
 
 
 class CompactionCount(msgspec.Struct, frozen=True):
-    """One compaction; unknown values are "" or None.
+    """The figures of one compaction. Unknown values are "" or None.
 
-    `before` and `after` are the tokens in the context; if the host does not say `after`, it is the tokens of the next
-    request. `limit` are the tokens at which the host compacts by itself, `calls` the tool calls since the last
-    compaction, and `suggested` the suggestions to compact that memctl made since then.
+    - `at`: its time; `session`: the session's id; `host`: the host's name.
+    - `trigger`: who started it: a person ("manual") or the host ("auto").
+    - `before`, `after`: the tokens in the context before and after it. If the host does not say what was left, `after`
+      is the number of tokens of the next request.
+    - `limit`: the tokens at which the host compacts by itself.
+    - `calls`: the tool calls after the compaction before.
+    - `suggested`: the suggestions to compact that memctl made after the compaction before.
     """
 
     at: str
@@ -36,11 +43,12 @@ class CompactionCount(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """Statistics of compactions: how many there were, in how many sessions, and medians of their known values.
+    """Statistics of compactions: how many there were, in how many sessions, and medians over all compactions.
 
-    `by_trigger` counts the compactions by what triggered them. A median is None if no value is known.
-    `suggested_before` is a share from 0 to 1: of the compactions that hooks saw, those that memctl had suggested; None
-    if hooks saw none.
+    `by_trigger` is the number of compactions by what started them, such as {"auto": 5, "manual": 2}. The medians are
+    those of the calls of tools before a compaction, and of the window's tokens before and after it; a median is None if
+    no compaction has the value. `suggested_before` is the share, from 0 to 1, of compactions before which memctl had
+    suggested one; only compactions that a hook has logged count, and it is None if there are none.
     """
 
     compactions: int
@@ -53,7 +61,10 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 def compactions(root: Path) -> list[CompactionCount]:
-    """Return all compactions in the log of a memory, the oldest first; `root` is the folder of its hooks."""
+    """Return all compactions in the log, the oldest first.
+
+    `root` is the folder in which hooks keep their data (`Memory.hooks`), with the log.
+    """
     counts: list[CompactionCount] = []
     # A resumed session repeats the lines of the earlier session in its transcript.
     by_line: dict[str, int] = {}

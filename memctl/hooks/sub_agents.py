@@ -1,7 +1,7 @@
 """Give a sub-agent that starts what the memory has about its prompt, since it knows nothing of earlier decisions.
 
-Codex sends a sub-agent's prompt as an event. Claude Code says only the kind of sub-agent that starts; its prompt is in
-the main agent's call, which the transcript has by then (seen with 2.1.330).
+Codex sends a sub-agent's prompt as an event. Claude Code (seen with 2.1.330) sends only the kind of the sub-agent; its
+prompt is read from the transcript, in the main agent's call that starts it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _LOOKS, _PAUSE = 10, 0.05  # how often the transcript is searched, and the secon
 
 
 def context(open_memory: Callable[[], Memory], payload: Payload, folder: SessionDir) -> str:
-    """Return what the memory has about the prompt of a sub-agent that starts.
+    """Return what the memory has about the prompt of a sub-agent that starts, as text for its model.
 
-    The result is "" from the second call for the same sub-agent on, since a sub-agent may get more than one prompt.
-    `open_memory` opens the memory.
+    A sub-agent gets such a text once: for a later prompt of the same sub-agent the result is "". `open_memory` opens
+    the memory, `payload` is the event, and `folder` memctl's folder for the session.
     """
     if not folder.create_marker(f"{_MARK}{key(payload.agent)}"):
         return ""

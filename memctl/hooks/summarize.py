@@ -31,10 +31,10 @@ from memctl.transcript.events import ANSWER, GIT, Event, Session
 def update_draft(
     memory: Memory, host: Host, transcript_path: str, folder: SessionDir, *, is_over: bool = False
 ) -> SessionState:
-    """Update the draft of a session's page and the session's state with the new part of its transcript.
+    """Update the draft of a session's page, and the session's stored state, with the new part of its transcript.
 
-    Returns the new state; draft and state are stored in `folder`, memctl's folder for the session. `is_over` says that
-    the session has ended, so that calls without a result count as well.
+    Returns the new state. Draft and state are stored in `folder`, memctl's folder for the session. `is_over` says that
+    the session has ended: tool calls without a result are taken into account then, since no result will follow.
     """
     state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
     if not host.reads:
@@ -56,10 +56,11 @@ def update_draft(
 
 
 def merge_pages(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> SessionPage:
-    """Return the page of a later part of a session (`new`) merged into the session's page so far (`old`).
+    """Return the page of a session with the page of a later part of it merged in.
 
-    If the later part has no state or no next steps, the page keeps those of `old`. `succeeded` are the steps that
-    succeeded in the later part; they resolve the errors of these steps.
+    `old` is the page so far, `new` the page of the later part. If `new` does not say how far the work is, or has no
+    next steps, those of `old` are kept. `succeeded` are the commands and other actions that succeeded in the later
+    part; earlier errors of these count as resolved.
     """
     made = merge.merge(old, new, succeeded)
     lines = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}

@@ -1,1 +1,1 @@
-"""Build packs: the part of a memory that a model gets, within a budget of tokens."""
+"""Build packs: the parts of a memory that a model gets, each within a budget of tokens."""

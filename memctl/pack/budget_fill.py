@@ -65,8 +65,8 @@ _BETWEEN = 2  # tokens that separate an item from the next one
 class Pack(msgspec.Struct, frozen=True):
     """A finished pack: its text, its size and budget in tokens, and its format.
 
-    `format` is one of FORMATS, such as "markdown". `parts` maps the name of each part of the pack to the ids of the
-    items in it, and `left_out` has the items that are not included.
+    `format` is the name of the format, such as "markdown". `parts` maps the name of each part of the pack to the ids of
+    the items in it, and `left_out` has the items that the pack does not include.
     """
 
     text: str
@@ -97,11 +97,11 @@ def format_for(size: int, *, inter_agent: bool) -> str:
 def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_agent: bool = False) -> Pack:
     """Build a pack from as much of a draft as fits into `budget` tokens, as `count` counts them.
 
-    `form` is one of FORMATS, or "auto", which chooses a format by the size of the draft or the budget, whichever is
-    smaller. `inter_agent` says that the pack goes from one agent to another, and matters only for "auto" (see
-    `format_for`).
+    `form` is the pack's format: "markdown", "xml", "yaml", "tokens", "event" or "auto". With "auto" the function
+    `format_for` chooses the format by the size of the draft, or by the budget if that is smaller. `inter_agent` says
+    that the pack goes from one agent to another, which only matters for "auto".
 
-    Raises MemctlError if the budget is too small for a pack without any item.
+    Raises MemctlError if the budget is too small even for a pack without any item.
     """
     if form == AUTO:
         notes = sum(count(note.text) for note in (*draft.opening, *draft.closing))

@@ -1,9 +1,8 @@
-"""Compact a context made of blocks: decide which blocks stay and which are removed first.
+"""Make a context smaller: decide which of its blocks of text stay, and which are removed first.
 
-The rules (rules.md#compaction) apply to blocks of text with numbers, which need not be records. Duplicates are removed
-first, since by score both of two equal texts could go. Then come discardable blocks, and then blocks without protection
-(scores 31-99), the lowest first, so that a context without discardable blocks becomes smaller, too. What may be cut
-from a text depends on its wording (rules.md#preservation).
+Each block has a score, and the blocks with the lowest score are removed first (rules.md#compaction). Duplicates are
+removed before that, because a score alone could remove both of two equal texts. Some blocks are protected, and only go
+if they are duplicates. The texts of the other blocks can be cut, too: their logs are left out (rules.md#preservation).
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ DUPLICATE, LOW = "said again later", "of the least weight"
 
 
 class ContextBlock(msgspec.Struct, frozen=True):
-    """A block of a context; blocks are in the order of time, the newest last.
+    """A block of a context, which may be removed to make the context smaller.
 
     - `key` identifies the block in the context.
-    - `keeps` is the reason why the block must stay, and `drops` the reason why it is discardable ("" for no reason). If
-      a block has both reasons, it must stay.
-    - `worth` is the score of a discardable block (0 to 30).
+    - `keeps` is the reason why the block must stay, "" if it may go.
+    - `drops` is the reason why the block is of no further use, "" if it is useful. A block with both reasons must stay.
+    - `worth` is the score of a block that is of no further use (0 to 30).
     - `recency`, `references`, `relevance` and `density`, each from 0 to 1, make up the score of a block that has
       neither of the two reasons.
     """
@@ -51,8 +50,8 @@ class ContextBlock(msgspec.Struct, frozen=True):
 def score(block: ContextBlock) -> float:
     """Return a block's score, from 0 to 100; blocks with a low score are removed first.
 
-    A block that must stay has 100, and a discardable block has 0 to 30. Any other block has 31 to 99, by its recency,
-    references, relevance and density.
+    A block that must stay (`keeps`) has 100, and a block of no further use (`drops`) has 0 to 30. Any other block has
+    31 to 99, by its recency, references, relevance and density.
     """
     if block.keeps:
         return PRESERVED
@@ -68,14 +67,14 @@ def score(block: ContextBlock) -> float:
 
 
 def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, least: int = 0) -> dict[str, str]:
-    """Return the blocks to remove from a context: a dict from a block's key to the reason.
+    """Choose the blocks to remove from a context; returns the reason for each removed block, by the block's key.
 
-    `aim` is the share of tokens to remove (0 to 1). Duplicates are removed first. Then the blocks with the lowest score
-    are removed, until the aim is reached. A block that must stay is removed only as a duplicate. A block that is not
-    discardable is removed only if at least `least` tokens stay.
+    `blocks` are all blocks of the context, the newest last. `aim` is the share of tokens to remove (0 to 1), and
+    `count` counts the tokens of a text. Duplicates are removed first, then the blocks with the lowest score until the
+    aim is reached. A block with a reason to stay (`keeps`) is removed only as a duplicate.
 
-    `count` counts the tokens of a text. Logs are cut from a block that may be removed (`without_logs`), so they do not
-    count among the tokens that stay.
+    A useful block (without `drops`) is removed only if at least `least` tokens stay. The logs in blocks that may be
+    removed do not count among these tokens, because `without_logs` cuts them anyway.
     """
     costs = {block.key: count(block.text) for block in blocks}
     most = sum(costs.values()) * (1 - aim)
@@ -127,8 +126,8 @@ def is_marked_critical(text: str) -> bool:
 def without_logs(text: str) -> str:
     """Return a text without the lines of stack traces and logs, and with each repeated passage only once.
 
-    The lines with errors stay, as do the error of a trace and its cause (rules.md#preservation). A last line says how
-    many lines are left out.
+    Lines that report an error stay, and so do the error and the cause at the end of a stack trace
+    (rules.md#preservation). A line at the end of the result says how many lines are left out.
     """
     lines = text.split("\n")
     is_log = sum(1 for line in lines if LOG_LINE.match(line)) >= LOG_LINES

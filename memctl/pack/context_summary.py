@@ -1,8 +1,8 @@
-"""Shorten a sub-agent's text to a summary for the next phase of work: at most 500 tokens, the decision first.
+"""Shorten a sub-agent's text to a summary of at most 500 tokens for the next phase of work, such as planning.
 
-The rules are in rules.md#phase-summaries. The summary is extractive: each of its sentences is from the sub-agent's
-text, and each sentence that is left out is reported with the reason. A text that meets the rules stays unchanged.
-Otherwise the summary lists the sentences that the rules keep, the most important first.
+The summary begins with the decision that the text states: PROCEED, STOP or CLARIFY. Then it has sentences of the text,
+unchanged, the most important first. Each sentence that is left out is reported with the reason. A text that meets the
+rules already (rules.md#phase-summaries) stays as it is.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ _NAMING = (rules.STEP, rules.CONTENTS)
 
 
 class SummaryLine(msgspec.Struct, frozen=True):
-    """A sentence or block in the summary: its first line in the original text, its text, and its class.
+    """A sentence or block of the original text that the summary has.
 
-    `line` counts from 1. `keeps` is the class, one of `summary_rules.ORDER`. `warning` is the rule of
-    rules.md#phase-summaries by which the sentence or block should not be in a summary, "" if there is none.
+    - `line` is the number of its first line in the original text, counted from 1.
+    - `keeps` is its class: "decision", "constraint", "problem", "action", "pattern", "path" or "finding".
+    - `warning` is the rule of rules.md#phase-summaries that it breaks, "" if it breaks none.
     """
 
     line: int
@@ -60,9 +61,10 @@ class SummaryLine(msgspec.Struct, frozen=True):
 
 
 class DroppedUnit(msgspec.Struct, frozen=True):
-    """A sentence or block that is not in the summary: its line in the original text, its text, and the reason.
+    """A sentence or block of the original text that the summary leaves out, and the reason.
 
-    A path for which there is no room at the end of the summary has the line 0.
+    `line` is the number of its first line in the original text, counted from 1. A path that has no room at the end of
+    the summary is a DroppedUnit, too, with the line 0.
     """
 
     line: int
@@ -74,8 +76,8 @@ class ContextSummary(msgspec.Struct, frozen=True):
     """A finished summary: its text, and its size and budget in tokens.
 
     `decision` is the word with which the text begins: PROCEED, STOP or CLARIFY. `kept` are the sentences and blocks of
-    the original text that are in the summary, and `dropped` those that are not. `paths` are the paths that were added
-    at the end of the summary.
+    the original text that the summary has, and `dropped` those that it leaves out. `paths` are the paths of files that
+    were added at the end of the summary.
     """
 
     decision: str
@@ -93,12 +95,15 @@ class ContextSummary(msgspec.Struct, frozen=True):
 
     @property
     def is_actionable(self) -> bool:
-        """Whether the summary has something to act on (`summary_rules.ACTIONABLE`, or a path), not only findings."""
+        """Whether the summary has something to act on, such as a decision or a path, and not only findings."""
         return any(unit.keeps in rules.ACTIONABLE for unit in self.kept) or bool(self.paths)
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A violation of the rules for a summary: the line of the text (0 for the whole text), and what is wrong there."""
+    """A place where a text breaks a rule for summaries: the line, and a message on what is wrong.
+
+    `line` counts from 1; it is 0 if the text as a whole breaks the rule, for example because it is too long.
+    """
 
     line: int
     message: str
@@ -107,9 +112,9 @@ class Violation(msgspec.Struct, frozen=True):
 def find_decision(text: str) -> str:
     """Return the decision that a text states: PROCEED, STOP or CLARIFY, or "" for none.
 
-    Three forms are tried in order: a line `Decision: PROCEED`, a line that begins with one of the three words, and one
-    of the three words in capitals anywhere. The first form that occurs counts. Raises MemctlError if it states several
-    decisions.
+    The text is searched for three forms, in this order: a line such as `Decision: PROCEED`, a line that begins with one
+    of the three words, and one of the words in capitals anywhere. Only the first form that occurs counts. Raises
+    MemctlError if different decisions are stated in this form.
     """
     for words in (_LABELLED, _LEADING, _ANYWHERE):
         places_by_name: dict[str, int] = {}
@@ -149,10 +154,10 @@ def _find_decisions(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, in
 
 
 def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: Sequence[str] = ()) -> ContextSummary:
-    """Summarize a text in at most `budget` tokens, as `count` counts them, beginning with the decision.
+    """Summarize a text in at most `budget` tokens, as `count` counts them.
 
-    `decision` is PROCEED, STOP or CLARIFY. `paths` are files known to need attention, which the summary names at its
-    end. Raises MemctlError if even the decision does not fit.
+    The summary begins with `decision`, which is PROCEED, STOP or CLARIFY. `paths` are files known to need attention,
+    which the summary names at its end. Raises MemctlError if the budget is too small even for the decision.
     """
     if count(f"{decision}\n") > budget:
         raise MemctlError(f"the decision does not fit into {budget} tokens", "give a larger --budget", USAGE)
@@ -174,10 +179,11 @@ def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: 
 
 
 def violations(text: str, decision: str, budget: int, count: CountTokens) -> list[Violation]:
-    """Return how a text violates the rules for a summary: violations by line, then those of the whole text.
+    """Return the places where a text breaks the rules for summaries (rules.md#phase-summaries).
 
-    `decision` is the decision that the text states, PROCEED, STOP or CLARIFY. A text without one ("") violates the
-    rules. `budget` is in tokens, as `count` counts them.
+    Those in single lines come first, in order, then those of the whole text. `decision` is the decision that the text
+    states: PROCEED, STOP or CLARIFY. It is "" for a text without a decision, which breaks a rule, too. `budget` is the
+    largest number of tokens, as `count` counts them.
     """
     body, _ = _without_decision(text)
     kept_units, dropped = _judge_units(_units(body), decision)
@@ -351,11 +357,12 @@ _NAMES_A_FILE = ("path", "file", "file_path", "filename")
 
 
 class AgentResult(msgspec.Struct, frozen=True):
-    """A sub-agent's result: the text to summarize, and the fields of the result's JSON object, if it has one.
+    """What a sub-agent returned: the text to summarize, and what other fields of its JSON object say, if it has one.
 
-    `decision` is PROCEED, STOP or CLARIFY, "" if it is not in a field. `task_id` and `phase` name the task and the
-    phase of work. `discarded` maps the names of all other fields, which the summary does not use, to their values as
-    JSON.
+    - `decision` is PROCEED, STOP or CLARIFY, "" if no field has it.
+    - `task_id` and `phase` name the task and the phase of work.
+    - `paths` are the paths of files that fields name.
+    - `discarded` are all other fields, by name and with their values as JSON. The summary does not use them.
     """
 
     text: str

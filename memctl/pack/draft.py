@@ -1,4 +1,4 @@
-"""The draft of a pack, from which as much is taken as fits: notes, and parts with items that are included whole."""
+"""The draft of a pack: notes, and items in parts, from which a pack takes as much as fits into its budget."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _STEERING = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U
 
 
 class ItemField(msgspec.Struct, frozen=True):
-    """A text or list under a heading of an item.
+    """A piece of an item's body: a heading, and the text or list below it.
 
-    `name` is the name of the record's content field that has this heading; it is "" for any other heading.
+    If the item is a record and the heading is one that memctl gives to such records, `name` is the name of this content
+    field, such as "next_actions" for "Next actions". For any other heading `name` is "".
     """
 
     name: str
@@ -32,16 +33,16 @@ class ItemField(msgspec.Struct, frozen=True):
 
 
 class Item(msgspec.Struct, frozen=True):
-    """An item of a pack, which includes it whole or not at all.
+    """An item of a pack, such as a record, a page or a file; a pack includes it whole or not at all.
 
     - `kind` is a record's type, "page", "session", "checkpoint" or "file".
-    - `key` distinguishes items with the same id.
-    - `facts` are pairs of name and value, in the order shown.
+    - `key` identifies the item; two items may have the same `id`.
+    - `facts` are pairs of a name and a value, such as ("status", "open"), in the order in which they are shown.
     - `body` is Markdown or, for a file, the text of the file. The title of a file is "".
     - `has_changed` says that the code to which the item refers has changed since the item was written.
     - `section` is the marker of the page that the item belongs to.
-    - `weight` orders items, the greatest first. It is a record's importance, but 10 for an issue of critical severity,
-      and 0 for a record that is only proposed or `has_changed`.
+    - `weight` orders items, the greatest first. It is a record's importance, or 10 for an issue of critical severity. A
+      record that is only proposed, or whose code has changed, has the weight 0.
     """
 
     kind: str
@@ -60,7 +61,7 @@ class Item(msgspec.Struct, frozen=True):
         return ("status", PROPOSED) in self.facts
 
     def fields(self) -> list[ItemField]:
-        """Return the body's texts and lists by heading; text before the first heading has the heading ""."""
+        """Return the texts and lists of the body, each with its heading, "" for a text before the first heading."""
         if self.kind == "file":
             return [ItemField("content", "Content", self.body)] if self.body else []
         from memctl.record import content_fields  # not needed for Markdown, the format of most packs
@@ -84,12 +85,11 @@ class Item(msgspec.Struct, frozen=True):
 class PackPart(msgspec.Struct, frozen=True):
     """A part of a pack: its name for programs, its title for people, and its items, the most important first.
 
-    - `limit` is the largest number of tokens for its items, 0 for no limit.
-    - `rank` is FIRST, SECOND or 0: items of parts with the rank FIRST get room before all others, by the rules of
-      `fair_share`, then items of parts with the rank SECOND.
-    - `shortest_first` (of the rank FIRST): short items get room before long ones.
-    - `counted` (of the rank FIRST): a larger budget includes fewer whole items of the part only where a leading item
-      (`PackDraft.leading`) has become whole.
+    - `limit` is the largest number of tokens for the part's items, 0 for no limit.
+    - `rank` says which items get room first: those of parts with the rank 1, then those with 2, then those with 0.
+    - `shortest_first` says that short items of the part get room before long ones. It matters only for the rank 1.
+    - `counted` says that with a larger budget at least as many items of this part must be whole. An exception is room
+      that an item at the front of the pack (`PackDraft.leading`) takes. It matters only for the rank 1.
     """
 
     name: str
@@ -102,10 +102,10 @@ class PackPart(msgspec.Struct, frozen=True):
 
 
 class PackNote(msgspec.Struct, frozen=True):
-    """A note that memctl adds to a pack, such as the task of the pack: a name, a title, and a few lines of text.
+    """A note that memctl adds to a pack, such as on the task of the pack: a name, a title, and a few lines of text.
 
-    In a small budget only `essential` notes stay. `of` is the key of the item that the note is about ("" for none). A
-    note about an item is left out of a pack that leaves out the item.
+    In a small budget only `essential` notes stay. `of` is the key of the item that the note is about, "" for none. The
+    note is left out if its item is.
     """
 
     name: str
@@ -120,9 +120,9 @@ FOREIGN = PackNote("notice", "", FOREIGN_NOTICE, essential=True)
 
 
 class OmittedItem(msgspec.Struct, frozen=True):
-    """An item that a pack leaves out: its id, its title and the reason (`why`), "" if there was just no room.
+    """An item that a pack leaves out: its id, its title and the reason (`why`), which is "" if there was just no room.
 
-    For a record, `kind` is its type and `section` the marker of its section; for any other item `kind` is "".
+    For a record, `kind` is its type and `section` the marker of its section. For any other item `kind` is "".
     """
 
     id: str
@@ -133,7 +133,7 @@ class OmittedItem(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """The title and the reason on one line."""
+        """The title and, in parentheses, the reason, on one line."""
         return markdown.one_line(self.title) + (f" ({self.why})" if self.why else "")
 
 
@@ -141,12 +141,12 @@ REST = PackPart("more", "Also open")
 
 
 class OmittedGroup(msgspec.Struct, frozen=True):
-    """A group of items that a pack leaves out: those of one section, or of one kind of record.
+    """A group of items that a pack leaves out, mostly the records of one section or of one type.
 
-    - `listed` are the items that the pack lists, and `more` is the number of the others.
-    - `name` is the group's name for people, and `element` its name for programs ("" if the items have no common section
-      or kind).
-    - `marker` is the section's marker, "" for a group of one kind.
+    - `listed` are the items whose titles the pack lists, and `more` is the number of the other items of the group.
+    - `name` is the group's name for people, and `element` its name for programs. Both are "" if the group is neither a
+      section nor a record type.
+    - `marker` is the section's marker, "" if the group is not a section.
     - `command` is a command that lists the whole group, such as "memctl list --open --type issue", "" if there is none.
     - `noun` is the noun for one of the items, such as "issue".
     """
@@ -161,22 +161,24 @@ class OmittedGroup(msgspec.Struct, frozen=True):
 
 
 class PackDraft(msgspec.Struct, frozen=True):
-    """Everything that a pack may contain: notes, items in parts, and other items while there is room.
+    """Everything that a pack may contain; the budget decides how much of it the pack includes.
 
-    - `parts` have the items that are taken first. `reserve` is the number of tokens that are kept for items of the rank
-      SECOND, but at most a third of the budget is kept.
-    - `others` come after all parts, each as a line with id and title, grouped by section; `sections` are the titles of
-      sections by marker. `lines` is the share of the budget for these lines (0 to 1). At least `least_lines` lines are
-      listed even if they need more than this share; their titles are then shortened.
-    - `whole` yields the items of `others`, in the same order; those that fit are included whole, in the part `rest`.
-    - `opening` notes come first and `closing` notes last, where models pay most attention. `opening` must contain
-      the notice on the memory's texts: NOTICED, or FOREIGN for a clone that is not trusted. With `keeps_notes` no
-      essential note is left out.
-    - `title` names the pack for people and `root` for programs. `prefix` is a text before the pack, unchanged.
-    - `source` and `target` are the agents that the pack goes from and to; `made` is the time in UTC
-      ("2025-11-04T14:32:00Z").
-    - Items with a weight of at least `leading` come before all parts, until a quarter of the pack is full
-      (rules.md#quality).
+    - `project` is the project's name, `title` the pack's title for people, and `root` the name of its outermost XML
+      element. `prefix` is a text to put before the pack.
+    - `parts` have the items that get room first. `reserve` is the number of tokens to keep free for parts of the rank
+      2; no more than a third of the budget is kept free.
+    - Items with a weight of at least `leading` come before all parts, until about a quarter of the pack is full; with 0
+      no item does.
+    - `others` are items that come after the parts, each as one line with id and title, grouped by section. `sections`
+      maps the markers of sections to titles. `lines` is the share of the budget for these lines (0 to 1). At least
+      `least_lines` lines are shown, with shorter titles if there is little room.
+    - `whole` yields the same items as `others`, but with their texts. Those for which there is room are included whole,
+      in the part `rest`.
+    - `opening` notes come first and `closing` notes last, where models pay most attention. One of the opening notes
+      must be the notice that the memory's texts are no instructions. `keeps_notes` says that no essential note may be
+      left out.
+    - `source` and `target` are the agents between which the pack goes, and `made` is its time, such as
+      "2025-11-04T14:32:00Z"; each may be "".
     """
 
     project: str
@@ -205,16 +207,16 @@ class PackDraft(msgspec.Struct, frozen=True):
 
     @property
     def foreign(self) -> PackDraft:
-        """This draft with the notice for a clone that is not trusted (FOREIGN) in place of the usual one (NOTICED)."""
+        """This draft, with the notice for a clone that is not trusted instead of the usual notice."""
         opening = tuple(FOREIGN if note == NOTICED else note for note in self.opening)
         return msgspec.structs.replace(self, opening=opening)
 
 
 class Frame(NamedTuple):
-    """Everything in a pack except the items: a draft, perhaps with fewer notes.
+    """What a pack has besides its items: the notes and the project's name, as the `draft` has them.
 
-    `has_titles` says whether items that are too large for the pack are named by title. `has_parts` says whether the
-    pack shows any items.
+    A small budget needs a smaller frame, so `draft` may have fewer notes than the original. `has_titles` says whether
+    the pack names items that are too large for it by title, and `has_parts` whether it has room for any item.
     """
 
     draft: PackDraft
@@ -223,7 +225,10 @@ class Frame(NamedTuple):
 
 
 def frames(draft: PackDraft) -> Iterator[Frame]:
-    """Yield the frames of a draft, from the frame with all notes to the frame with the fewest."""
+    """Yield the frames (what a pack has besides items) that a pack of this draft may have, the largest first.
+
+    The largest frame has all notes. A small budget needs a frame with few notes, so that some items have room.
+    """
     essential, last = (tuple(note for note in notes if note.essential) for notes in (draft.opening, draft.closing))
     noticed = tuple(note for note in draft.opening if note in (NOTICED, FOREIGN))
     less = partial(msgspec.structs.replace, draft)
@@ -240,11 +245,12 @@ def frames(draft: PackDraft) -> Iterator[Frame]:
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """The final content of a pack, which a format writes: its parts, and groups of the items that are left out.
+    """What a pack finally contains, as the function that writes the pack's format gets it.
 
-    `parts` are pairs of a part and the texts of its items, in the format. `draft` has the title and the notes; its
-    `project` is "" if the budget is too small for the project's name. `sizes` are the tokens of the included items by
-    kind.
+    - `draft` has the title and the notes. Its `project` is "" if the budget is too small for the project's name.
+    - `parts` are pairs of a part and the texts of its items, already written in the format.
+    - `left_out` are groups of the items that the pack leaves out.
+    - `sizes` maps kinds of items, such as "issue", to the tokens of the included items of this kind.
     """
 
     draft: PackDraft
@@ -256,7 +262,7 @@ class Contents(msgspec.Struct, frozen=True):
 def sanitize(text: str) -> str:
     """Return a text in which U+FFFD (the replacement character) stands for each character that could harm its display.
 
-    These are characters that control a terminal, end lines in some readers, or change the order of the shown text.
+    Such characters control a terminal, end a line in some programs, or change the order in which a text is shown.
     """
     if text.replace("\n", "").replace("\t", "").isprintable():  # twice as fast as the pattern, and true for most texts
         return text

@@ -1,15 +1,13 @@
 """Choose which of the most important items of a pack are included whole, and which only by title.
 
-A larger budget never loses an item: an item that is whole or titled in a smaller budget is at least titled in a larger
-one, and the number of whole items that are `counted` falls only where a leading item has become whole
-(`draft.PackPart` explains `counted` and `shortest_first`). Four rules ensure this:
+A person who gives a larger budget must not lose an item: what a smaller budget names, a larger one names at least by
+title. Four rules ensure this:
 
-- Leading items come first, the weightiest before the others. Items without text come last: their title says it all.
-- Short items get room before long ones, so that no item takes the room of several others. Lengths are compared by
-  steps that double; within a step, `counted` items come first. An item that leads, or is not `shortest_first`, comes
-  later only if it is longer than twice the median of the items with text.
-- An item that does not fit is skipped, and a shorter item after it may be whole. In a larger budget the longer item may
-  take that room. So the shorter item is whole only if its title and the titles of all items before it would fit, too.
+- Items that belong to the front of the pack (`Candidate.lead`) mostly come first. Items without text come last, since
+  their titles say everything.
+- Of the other items, short ones mostly come before long ones, so that no item takes the room of several others.
+- An item that does not fit is skipped, and a shorter item after it may be whole. But it is whole only if there is also
+  room for the titles of all items before it, because a larger budget may give its room to the skipped item.
 - The room for these titles is given to other items only after all of the most important items had their turn.
 """
 
@@ -24,11 +22,15 @@ _USUAL = 2  # times the median: up to this length items come in the order of the
 
 
 class Candidate(NamedTuple):
-    """An item that may be included: its key, and the tokens of the whole item (`cost`) and of its title (`title`).
+    """An item that a pack may include whole or by title.
 
-    `counted` and `shortest_first` are the fields of the item's `PackPart`; an item without text is not counted. `lead`
-    is the item's weight if the item comes before all parts of the pack (`draft.PackDraft.leading`), and otherwise 0.
-    Both whole and by title, the item with the greatest `lead` comes first. `has_text` says whether it has a body.
+    - `key` identifies the item. `cost` are the tokens of the whole item, and `title` those of its title.
+    - `shortest_first` says that the item gets room before longer ones. `counted` says that it is one of the items of
+      which a larger budget must not include fewer whole. Both are settings of the item's part (PackPart), but `counted`
+      is False for an item without text.
+    - `lead` is the item's weight if the item belongs to the front of the pack, and otherwise 0. Items with a greater
+      `lead` mostly get room first.
+    - `has_text` says whether the item has more than a title.
     """
 
     key: str
@@ -41,16 +43,17 @@ class Candidate(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The keys of the items that a pack includes whole, and of the items that it only names by title, in order."""
+    """The keys of the items that a pack includes whole, and of those that it only names by title, each in order."""
 
     whole: tuple[str, ...]
     titled: tuple[str, ...]
 
 
 def in_turn(found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates in the order in which they get room: mostly the short ones first.
+    """Return the candidates in the order in which they get room in a pack.
 
-    `found` are the candidates, the most important first. The rules of the order are at the top of this module.
+    `found` are the candidates, the most important first. In the result, leading items come first, short items mostly
+    come before long ones, and items without text come last.
     """
     usual = _USUAL * median_low([one.cost for one in found if one.has_text] or [0])
 
@@ -72,8 +75,9 @@ def choose(
 ) -> Choice:
     """Return which candidates are included whole, in at most `room` tokens, and which only by title.
 
-    `ordered` are the candidates in the order of `in_turn`, and `later` those that only need a title here. The first one
-    may take up to `alone` tokens if that is more than `room`. All titles together take at most `for_titles` tokens.
+    `ordered` are the candidates in the order of `in_turn`. `later` are items that may get other room
+    later; here they only get room for their titles, in case they are left out then. All titles together take at most
+    `for_titles` tokens. If the first candidate does not fit into `room` tokens, it may take up to `alone` tokens.
     """
     number, spent = 0, 0
     titles = sum(one.title for one in (*ordered, *later))

@@ -35,8 +35,8 @@ def build_pack(
 ) -> Pack:
     """Build a pack of the best files for a task, each whole or in outline, and a list of the other files.
 
-    `priorities` are the ranked files, `task` is the task's text ("" for none), and `counter` counts a file's tokens.
-    `fill` is a function that builds a pack from as much of a draft as fits into the budget.
+    `priorities` are the ranked files, `task` is the task's text ("" for none), and `counter` counts the tokens of
+    files. `fill` builds a pack from as much of a draft as fits into the budget.
     """
     items, missing = _items(memory, snapshot, _candidates(priorities), counter)
     pack = fill(_draft(memory, priorities, task, items, missing))

@@ -1,7 +1,7 @@
-"""Offer a handoff: build its package, which one agent gives to another, and move ownership (rules.md#handoffs).
+"""Offer a handoff: build its package, the text that the taker of the work gets, and move ownership (rules.md#handoffs).
 
-The package has the task, what was done, what comes next, and the records and pages in its scope. A report checks by
-rules.md#compaction that the package is complete: it searches each required id and path in the finished text.
+The package has the task, what was done, what comes next, and the records and pages in its scope. A report says whether
+the package is complete: each required id and path is searched in the finished text.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ def _part_of(record: Record, scope: Scope, giver: str) -> str:
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One line of the checklist for the package of a handoff: which entries of one kind the package must have.
+    """One line of the report on a handoff's package: whether the package has all required entries of one kind.
 
-    `name` is the kind, and `total` the number of entries that the package must have. `missing` are those that it lacks,
-    and `by_title` the ids of those that it has only by id and title.
+    `name` is the kind, such as "binding decisions", and `total` the number of required entries. `missing` are the
+    entries that the package lacks, and `by_title` the ids of those that it has only by id and title.
     """
 
     name: str
@@ -109,13 +109,14 @@ class Check(msgspec.Struct, frozen=True):
 class HandoffReport(msgspec.Struct, frozen=True):
     """The report on the package of a handoff.
 
-    - `before`, `after`: tokens of all records and pages that were considered, and of those in the package.
-    - `reduction`, `aim`: the share of `before` that was left out, and the share that should be left out (0 to 1).
+    - `before`: tokens of all records and pages that were considered. `after`: tokens of those in the package.
+    - `reduction`: the share of `before` that was left out. `aim`: the share that should be left out (both 0 to 1).
+    - `least`: below this number of tokens of records and pages, no open record is left out to reach the aim.
     - `removed`: the number of items that were left out, by reason.
-    - `tokens`, `budget`: tokens of the whole package, and the largest number allowed.
-    - `least`: the number of tokens of records and pages below which no open record is left out.
-    - `checks`: the lines of the checklist.
-    - `is_chosen`: whether required entries are missing, because only the most important had room.
+    - `tokens`: tokens of the whole package. `budget`: the largest number allowed.
+    - `checks`: a line for each kind of required entries.
+    - `is_chosen`: whether the budget was too small for all required entries, so that only the most important are
+      included.
     """
 
     before: int
@@ -142,9 +143,10 @@ class HandoffReport(msgspec.Struct, frozen=True):
 
 
 class Package(msgspec.Struct, frozen=True):
-    """A finished package of a handoff: the completed request, the pack, its records by part, and the report on it.
+    """A finished package of a handoff: the text that the taker gets, and what it was made from.
 
-    `expertise` is a sentence on the skills that the work requires.
+    `asked` is the completed request, `pack` has the text, and `parts` are the records by part of the package.
+    `expertise` is a sentence on the skills that the work requires, and `report` says whether the package is complete.
     """
 
     asked: HandoffRequest
@@ -159,12 +161,14 @@ def package(
 ) -> Package:
     """Build the package of a handoff within its budget of tokens.
 
-    Required items are included whole, the most important first, or by id and title if there is no room. `now` is the
-    time shown in the package, such as "2025-11-04T14:32:00Z". `asked` is the completed request, and `scope` the part of
-    the memory that the package is made from.
+    Required items are included whole, the most important first; if there is no room, by id and title. `now` is the time
+    shown in the package, such as "2025-11-04T14:32:00Z". `asked` is the completed request, and `scope` the part of the
+    memory that the package is made from. `sources` gets further facts about records and pages, and `count` counts the
+    tokens of a text.
 
-    Raises MemctlError if the giver's own texts don't fit. Also raises it if a required item is missing from the package
-    and the handoff names sections, except in an emergency.
+    Raises MemctlError if there is no room for the giver's own texts, or if there is none for a required item, so that
+    the giver hands over fewer sections. In an emergency, or if the request names no sections, the package may lack
+    required items.
     """
     groups = _groups(scope, asked)
     expertise = _expertise(snapshot, scope.records, asked.to_agent_id)
@@ -336,7 +340,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 class OfferOutcome(msgspec.Struct, frozen=True):
-    """The outcome of an offered handoff: what was written (`done`), the handoff's package, and warnings."""
+    """The outcome of offering a handoff: what was written (`done`), the package, and warnings for the giver."""
 
     done: StepResult
     package: Package
@@ -353,9 +357,9 @@ def offer(
 ) -> OfferOutcome:
     """Offer a handoff: write its record and package and move the ownership of its sections, all or nothing.
 
-    `asked` is the giver's request. `read` is a function that returns the memory as the giver may read it. `remote` is
-    the name of the Git remote whose coordination state is updated, "" for none. Raises InvalidFields if required fields
-    are missing, and MemctlError for other errors.
+    `asked` is the giver's request. `read` is a function that returns the memory as the giver may read it, and `count`
+    counts the tokens of a text. `remote` is the name of a Git remote on which the ownership is moved, too, "" for none.
+    Raises InvalidFields if required fields are missing, and MemctlError for other errors.
     """
     asked = _validated(memory, asked)
     made: list[tuple[State, Package, Change]] = []  # the latest package, with the state that it was made for

@@ -1,6 +1,7 @@
-"""The request for a handoff: its type, its agents, and the giver's texts (rules.md#handoffs).
+"""The request for a handoff: its type, its agents, and the texts that the giver wrote (rules.md#handoffs).
 
-A field without a text is completed from the state of the task and from the memory; otherwise it is missing.
+A field that the giver left empty is filled from the state of the task and from the memory. If they have nothing for a
+required field, the request is refused.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ _NAMED = 8  # binding decisions that are listed by id
 class TypeRules(NamedTuple):
     """The rules of a type of handoff.
 
-    - `budget`: the largest number of tokens of its package.
-    - `least`: the tokens of context below which no open record is left out.
-    - `aim`: the share of the context to leave out (0 to 1).
+    - `budget`: the largest number of tokens of the package.
+    - `aim`: the share of the records' and pages' tokens to leave out (0 to 1).
+    - `least`: below this number of tokens of records and pages, no open record is left out to reach the aim.
     - `reasons`: the reasons, besides the task, for which a record must be in the package.
-    - `is_narrow`: only records that must be in the package are included.
-    - `is_ranked`: the records and pages that search finds for the task count as required.
-    - `has_checkpoint`, `has_prior`: whether the package has the task's checkpoint and earlier sessions.
+    - `is_narrow`: whether the package has only such required records.
+    - `is_ranked`: whether the records and pages that a search for the task finds are required, too.
+    - `has_checkpoint`: whether the package has the task's checkpoint. `has_prior`: whether it has earlier sessions.
     """
 
     budget: int
@@ -87,13 +88,13 @@ DEFAULTS = {
 
 
 class HandoffRequest(Parties, frozen=True, kw_only=True):
-    """A request for a handoff: its parties (agents, type, sections, task), texts, and the package's format and budget.
+    """A request for a handoff: its agents, type, sections and task, and the texts of the giver.
 
     - `form` is the format, and `budget` the largest number of tokens (0 for the budget of the handoff's type).
-    - `lines` are the giver's lists by the names of FIELDS.
+    - `lines` are the giver's lists by name, such as "immediate" (what to do first) and "constraints".
     - `changes` are pairs of a changed file's path and a text that says when and how it changed.
-    - `id` is the handoff's id, and `transfers` has a line on the new owner of each section. They are "" and () until
-      the coordination state has been read.
+    - `id` is the handoff's id, and `transfers` has a line on the new owner of each section. memctl fills both when it
+      offers the handoff.
     """
 
     form: str = "auto"
@@ -112,7 +113,7 @@ class HandoffRequest(Parties, frozen=True, kw_only=True):
 
     @property
     def texts(self) -> dict[str, tuple[str, ...]]:
-        """All texts of the giver as tuples by the field's name: reason, summary, task and the names of FIELDS."""
+        """All texts of the giver, by field: "reason", "summary", "task", and the lists, such as "constraints"."""
         single = {"reason": self.reason, "summary": self.summary, "task": self.task}
         texts = {name: (text,) if text else () for name, text in single.items()}
         return texts | {field.name: self.lines.get(field.name, ()) for field in FIELDS}
@@ -126,11 +127,11 @@ def complete(
     snapshot: Snapshot,
     count: CountTokens,
 ) -> HandoffRequest:
-    """Return a request whose empty fields are filled from the task's `state` and from the records in scope (`known`).
+    """Fill the empty fields of a request, from the task's `state` and from the records of its sections (`known`).
 
-    `standing` sums up the memory: a decision (PROCEED, STOP or CLARIFY), its reason, and facts. The summary of the
-    request then begins with this decision. A request without a summary gets one made from `standing`. `count` counts
-    its tokens, which are limited.
+    `standing` sums up the memory: a decision (PROCEED, STOP or CLARIFY), its reason, and facts. The decision is put at
+    the beginning of the giver's summary. Without a summary of the giver, one is made from `standing`, of at most 500
+    tokens as `count` counts them.
     """
 
     def of_task(lines: Iterable[str]) -> list[str]:
@@ -166,10 +167,10 @@ def complete(
 
 
 def refuse_faults(request: HandoffRequest, whole: HandoffRequest, count: CountTokens) -> None:
-    """Raise InvalidFields with the fields that are missing or wrong in a handoff, if there are any.
+    """Raise InvalidFields if required fields of a handoff are missing, or if texts of the giver are wrong.
 
-    `request` is the giver's request, and `whole` the completed one. An emergency needs only a reason, since a failed
-    agent can't say more.
+    `request` has the giver's texts, and `whole` is the request after it was completed from the memory. In an emergency
+    only the reason is required, since an agent that failed can't say more.
     """
     wrong = [
         (name, "is missing, and the memory has nothing to fill it from")

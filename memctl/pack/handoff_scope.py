@@ -1,8 +1,8 @@
-"""Choose the part of a memory that a handoff includes, by its type (rules.md#handoffs).
+"""Choose the part of a memory that a handoff includes, by the type of the handoff (rules.md#handoffs).
 
 - complete: everything in the sections
-- specialist: what search finds for the task
-- continuation: the task, changes since it was written down, then everything else
+- specialist: what a search for the task finds
+- continuation: the task, what has changed since the task was written down, then everything else
 - emergency: the task, its blockers, severe issues and binding decisions
 
 A complete handoff and a continuation leave out a share of the tokens: closed and repeated records first, then those of
@@ -73,10 +73,10 @@ _STATE_FIELDS = {"immediate": "next_actions", "success_criteria": "success_crite
 class Subject(msgspec.Struct, frozen=True):
     """What a handoff is about.
 
-    - `sections`: the markers in the request. If it has none, the marker of the section that the task belongs to.
+    - `sections`: the markers in the request or, if it has none, the marker of the section that the task belongs to.
     - `known`: all records of these sections.
     - `tasks`: the giver's tasks, the one worked on last first.
-    - `state`: the state of the first task: its goal, progress and next actions.
+    - `state`: the state of the first of these tasks: its goal, progress and next actions.
     - `globs`: the patterns of the files that the sections cover.
     - `named`: the task's record if the request names it by id, otherwise None.
     """
@@ -90,9 +90,10 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources) -> Subject:
-    """Return what a handoff is about: its sections, their records, and the giver's tasks with the first one's state.
+    """Return what a handoff is about: its sections, their records, and the giver's tasks.
 
-    `now` is the current time, such as "2025-11-04T14:32:00Z"; records that have expired by then are left out.
+    `asked` is the request, and `sources` tells when tasks were last changed. `now` is the current time, such as
+    "2025-11-04T14:32:00Z"; records that have expired by then are left out.
     """
     named = snapshot.find(asked.task.strip().rstrip("]").rpartition("[")[2]) if asked.task else None
     named = named if named is not None and named.memory_type == "state" and named.is_open else None
@@ -107,10 +108,11 @@ def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sou
 
 
 def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
-    """Return the state of the task from which the taker of a handoff resumes the work.
+    """Return the state of a task with which the taker of a handoff goes on with the work.
 
-    `one` is the handoff. The state is that of the giver's task, and its lists begin with the entries that the giver
-    wrote into the handoff. `now` is the current time, such as "2025-11-04T14:32:00Z".
+    `one` is the handoff. The state is that of the giver's task; its lists begin with what the giver wrote into the
+    handoff. `now` is the current time, such as "2025-11-04T14:32:00Z", and `sources` tells when tasks were last
+    changed.
     """
     who, given = one.parties, content(HANDOFF, one.body)
     found = subject_of(snapshot, now, HandoffRequest(**msgspec.structs.asdict(who)), sources)
@@ -132,10 +134,10 @@ def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -
 
 
 def records_of(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
-    """Return the records of some sections (of all if `sections` is empty) that are neither archived nor expired.
+    """Return the records of some sections that are neither archived nor expired.
 
-    `sections` are markers, and `now` is the current time, such as "2025-11-04T14:32:00Z". If the sections have no open
-    task, the open tasks of the agent `giver` that belong to no section are returned as well.
+    `sections` are markers; () means all of the memory. `now` is the current time, such as "2025-11-04T14:32:00Z". If
+    the sections have no open task, the open tasks of the agent `giver` that belong to no section are returned as well.
     """
     known = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and not r.is_archived and not r.is_expired(now)]
     return phase_summary.of_sections(snapshot, known, sections, giver)
@@ -202,9 +204,10 @@ def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
 class Scope(Subject, frozen=True, kw_only=True):
     """The part of a memory that goes into the package of a handoff, and what the handoff is about.
 
-    - `keeps`: why a record, page or checkpoint is required, by its key (a record's path), the most important first.
-    - `records`, `pages`: all records and pages of the package, also those that are not required.
+    - `records`, `pages`: the records and pages of the package.
     - `prior`: earlier sessions.
+    - `keeps`: the keys of the records, pages and checkpoint that are required (for a record, its path), each with the
+      reason; the most important first.
     - `left`: records that are left out, each with a reason.
     - `sizes`: the tokens of each record and page that was considered, by key.
     """
@@ -220,8 +223,8 @@ class Scope(Subject, frozen=True, kw_only=True):
 def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
     """Return the part of a memory that goes into the package of a handoff.
 
-    `now` is the current time, such as "2025-11-04T14:32:00Z", and `asked` the request. `count` returns the tokens of a
-    text.
+    `asked` is the request, and `now` the current time, such as "2025-11-04T14:32:00Z". `sources` gets further facts
+    about records and pages, and `count` counts the tokens of a text.
     """
     kind, subject = asked.rules, subject_of(snapshot, now, asked, sources)
     task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason

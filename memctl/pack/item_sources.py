@@ -1,8 +1,8 @@
-"""Get what packs need besides the Snapshot: the origins of records, texts of pages, and blockers of all agents."""
+"""Get what packs need besides the Snapshot: records' last commits, the texts of pages, and what blocks all agents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,9 +10,9 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, history, trees
-from memctl.git.status import marks
 from memctl.pack import items
 from memctl.pack.items import RecordOrigin, Sources
+from memctl.pages import repository_paths
 from memctl.record import pages
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -32,9 +32,9 @@ _LATEST = 20  # latest commits, whose files count as the latest work
 
 
 def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
-    """Return the sources of a pack for a Snapshot; `at` is its revision, None for the worktree.
+    """Return the functions that get what a pack needs besides the Snapshot, such as the records' last commits.
 
-    The text of a page is the page's own text and not that of the rendered document, which repeats records of the pack.
+    `at` is the revision that the Snapshot shows, None for the worktree.
     """
 
     @cache
@@ -61,9 +61,9 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
 
 
 def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
-    """Return a function that finds the place of a marker in a Snapshot; it loads the renderer only for rendered pages.
+    """Return a function that finds what a marker names: a page, a heading, a file or a folder.
 
-    The place of level 1 includes what blocks all agents.
+    For the marker of the project (§1.0) the result includes what blocks all agents.
     """
     from memctl.pages import navigate
 
@@ -77,9 +77,10 @@ def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
 
 
 def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
-    """Return a place with a list of what blocks all agents at its end; any place but level 1 is returned unchanged.
+    """Return the project's page (level 1) with a list at its end of what blocks all agents; any other place unchanged.
 
-    Blockers are in the coordination state, which changes without a commit of the branch, so no document contains them.
+    The rendered documents can't have this list: blockers are in the coordination state, which changes without a commit
+    of the branch.
     """
     texts = blockers(memory) if place.marker == pages.PROJECT_ID and snapshot.source == "disk" else []
     if not texts:
@@ -89,9 +90,9 @@ def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
 
 
 def blockers(memory: Memory) -> list[str]:
-    """Return what blocks all agents, each as "text (agent, date)".
+    """Return what blocks all agents, each as "text (agent, date)", such as "CI is down (claude, 2025-11-04)".
 
-    Returns [] if there is no coordination state, or if it can't be read.
+    Returns [] if the agents have no coordination state, or if it can't be read.
     """
     try:
         if not memory.repository.tip(ref(memory)):
@@ -116,9 +117,9 @@ _EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
 def origins_of(
     memory: Memory, snapshot: Snapshot, records: Iterable[Record], at: str | None
 ) -> dict[str, RecordOrigin]:
-    """Return the origin of each record by the record's path: its last commit, and the code that changed since.
+    """Return the last commit of each record, by path, and what has changed since in the code that it refers to.
 
-    The code is that of the record's code references. `at` is the revision to look at, None for the worktree.
+    A record refers to code by its field of code references. `at` is the revision to look at, None for the worktree.
     """
     wanted = {memory.tracked(record.path): record for record in records}
     if any(record.code_refs for record in wanted.values()):
@@ -147,10 +148,10 @@ def _name(last: LastCommit | None) -> str:
 
 
 def last_change_times(memory: Memory, records: Iterable[Record], at: str | None) -> dict[str, str]:
-    """Return when each record was last committed, as canonical UTC by the record's path.
+    """Return when each record was last committed, as a canonical time by the record's path.
 
-    A record that is not committed has the current time. `at` is the revision to look at, None for the worktree. The
-    result is {} if Git lacks the history.
+    A record with uncommitted changes has the current time. `at` is the revision to look at, None for the worktree. The
+    result is {} if the clone lacks the history.
     """
     paths = {memory.tracked(record.path): record.path for record in records}
     if not paths:
@@ -186,54 +187,47 @@ def _code(
     before = trees.blob_ids_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
     now = snapshot.files.contents(places.values(), frozenset(before.values()))
     gone = {key for key, path in places.items() if path not in now and (commits[key[0]], path) in before}
+    others = {key: path for key, path in places.items() if path not in now and key not in gone}
+    lost_folders = _lost_folders(memory, snapshot, others, commits) if others else set()
+    gone |= lost_folders
     missing = {places[key] for key in gone}
-    renamed = _renamed(memory, snapshot, {commits[record] for record, _ in gone}, missing, at) if gone else {}
+    renamed: dict[str, str] = {}
+    if gone:
+        from memctl.pages import renamed_files  # mostly no file is gone
+
+        renamed = renamed_files.present_paths(memory, snapshot, missing, {commits[record] for record, _ in gone}, at)
     if paths := [new for key in gone if (new := renamed.get(places[key]))]:
         now |= snapshot.files.contents(paths, frozenset(before.values()))
     code = _Code({}, {})
     for (record, reference), path in places.items():
         then, new = before.get((commits[record], path)), path
-        if (record, reference) in gone and renamed.get(path) in now:
+        is_lost = (record, reference) in lost_folders
+        if (record, reference) in gone and (renamed.get(path) in now or (is_lost and path in renamed)):
             new = renamed[path]
             code.moved.setdefault(record, {})[reference] = new
         if new in now:
             is_same = then is None or then == now[new] or _is_same_there(memory, then, new, now[new], reference, at)
             state = "" if is_same else _CHANGED
         else:
-            is_gone = then is not None and path not in snapshot.withheld.files
+            is_gone = (then is not None and path not in snapshot.withheld.files) or (is_lost and new == path)
             state = _GONE if is_gone else ""  # otherwise it is a folder, or never existed
         if state:
             code.drift.setdefault(record, {})[reference] = state
     return code
 
 
-def _renamed(
-    memory: Memory, snapshot: Snapshot, commits: Collection[str], missing: Collection[str], at: str | None
-) -> dict[str, str]:
-    """Return the present paths of files that were renamed since some commits, by their paths in them.
+def _lost_folders(
+    memory: Memory, snapshot: Snapshot, places: Mapping[tuple[str, str], str], commits: Mapping[str, str]
+) -> set[tuple[str, str]]:
+    """Return those references that name a folder which the commit of the record has, and which does not exist now.
 
-    Git is asked once about all commits, and once about the index; for those of the `missing` files that it does not
-    find so, since they were edited before the rename, also about each rename. The answer is cached until HEAD or the
-    index changes.
+    `places` has the path of each reference, by the record's path and the reference; `commits` are by records' paths.
     """
-    repository = memory.repository
-    head = repository.resolve(at) if at is not None else repository.branch()[1]
-    mark = b"" if at is not None else marks([repository.git_dir / "index"])
-    key = b"renamed: " + "\0".join([head, *sorted(commits), *sorted(missing)]).encode(errors="surrogateescape") + mark
-    if (stored := snapshot.catalogue.recall(key)) is not None:
-        return msgspec.json.decode(stored, type=dict[str, str])
-    from memctl.git import differences  # mostly no file is gone
-
-    renamed = differences.renamed_since(repository, sorted(commits), head) if head else {}
-    staged = [] if at is not None else differences.changed_in_index(repository)
-    later = {change.before: change.path for change in staged if change.before}
-    left = [path for path in missing if path not in renamed and path not in later]
-    if head and left and not repository.is_partial:  # in a partial clone Git would fetch each version
-        renamed |= differences.renamed_stepwise(repository, left, head)
-    renamed = {**later, **{old: later.get(new, new) for old, new in renamed.items()}}
-    if at is not None or mark:
-        snapshot.catalogue.keep(key, msgspec.json.encode(renamed))
-    return renamed
+    folders = {key: path.rstrip("/") for key, path in places.items()}
+    names = snapshot.files.containing(set(folders.values())).union(snapshot.withheld.files)
+    lost = [key for key, folder in folders.items() if not repository_paths.is_folder(names, folder)]
+    before = memory.repository.objects.read([f"{commits[key[0]]}:{folders[key]}/" for key in lost])
+    return {key for key, tree in zip(lost, before, strict=True) if tree}
 
 
 def _is_same_there(memory: Memory, then: str, path: str, blob: str, reference: str, at: str | None) -> bool:

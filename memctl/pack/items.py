@@ -1,4 +1,4 @@
-"""Turn records, pages and search results into items of a pack, with the origin of their text."""
+"""Turn records, pages and search results into items of a pack, with the commit that their text is from."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class RecordOrigin(msgspec.Struct, frozen=True):
-    """The origin of a record's text: the last commit that changed it, named as in a pack.
+    """The last commit that changed a record's text, and what has become of the code that the record refers to.
 
-    The keys of `drift` and `moved` are code references of the record, such as "src/pay.py:8". The values of `drift` are
-    "changed since" or "gone", for code that changed after the commit. The values of `moved` are the present paths of
-    renamed files.
+    `commit` is a text such as "3f2a9c01d4" or "none yet". The keys of `drift` and `moved` are code references of the
+    record, such as "src/pay.py:8". `drift` has "changed since" or "gone" for code that has changed after the commit,
+    and `moved` the present paths of files that were renamed.
     """
 
     commit: str
@@ -34,7 +34,7 @@ class RecordOrigin(msgspec.Struct, frozen=True):
     moved: Mapping[str, str] = {}
 
     def described(self, ref: str) -> str:
-        """Return a code reference and what changed, such as "src/pay.py:8 (now src/card.py, changed since)"."""
+        """Return a code reference with what changed in parentheses: "src/pay.py:8 (now src/card.py, changed since)"."""
         moved = [f"now {self.moved[ref]}"] if ref in self.moved else []
         remarks = [*moved, *filter(None, [self.drift.get(ref)])]
         return f"{ref} ({', '.join(remarks)})" if remarks else ref
@@ -47,11 +47,12 @@ ChangeTimes = Callable[[list[Record]], Mapping[str, str]]  # from records to the
 class Sources(msgspec.Struct, frozen=True):
     """Functions that get what a pack needs besides the Snapshot; each is called only when its result is needed.
 
-    - `ahead` starts Git's work for some records in the background.
-    - `origins` returns the origins of records by path, and `worked` the times of their last changes by path.
-    - `page` returns a page's own text, and `executive` the text of the rendered level 1.
+    - `origins` returns the last commits of records and the changes of their code since, by the records' paths.
+    - `worked` returns the times at which records were last changed, by path.
+    - `page` returns the text that people wrote for a page, and `executive` the rendered document of the project.
     - `touched` returns the paths of the files that the latest commits changed.
     - `blockers` returns texts on what blocks all agents.
+    - `ahead` starts Git's work for some records in the background, so that a later call returns sooner.
     """
 
     ahead: Callable[[list[Record]], None]
@@ -64,9 +65,9 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
-    """Return a record as an item, with its facts, text, weight and origin.
+    """Return an item of a pack for a record, with its facts, text and weight.
 
-    `origins` maps the paths of records to the origins of their texts.
+    `origins` maps the paths of records to their last commits, which the facts of the item name.
     """
     facts = {"status": record.status}
     if record.completion_percentage is not None:
@@ -107,9 +108,9 @@ def weight(record: Record) -> int:
 
 
 def screen(snapshot: Snapshot, body: str) -> str:
-    """Return a text of the memory unchanged, or a short notice in its place if it contains a credential.
+    """Return a text of the memory unchanged or, if it contains a credential, a short notice in its place.
 
-    Digests of clean texts are cached, because a search compiles dozens of patterns.
+    A text without a credential is searched only once: the Snapshot's catalogue remembers it, since a search is slow.
     """
     key = digest(body, "credentials")
     if snapshot.catalogue.is_clean(key):
@@ -124,7 +125,7 @@ def screen(snapshot: Snapshot, body: str) -> str:
 
 
 def of_page(page: Page, text: str, key: str = "") -> Item:
-    """Return a page, or a part of it, as an item with the given text.
+    """Return an item of a pack for a page, or for a part of it, with the given text.
 
     `key` is the item's key; "" means that the page's path is the key.
     """
@@ -141,13 +142,16 @@ def of_page(page: Page, text: str, key: str = "") -> Item:
 
 
 def of_place(place: Place) -> Item:
-    """Return a place that a marker names (a page, a heading or a list of files) as an item."""
+    """Return an item of a pack for what a marker names: a page, a heading or a list of files."""
     body = headings.take_title(place.text)[1].strip("\n")
     return Item("page", place.marker, place.title, body, (("path", place.path),), place.marker)
 
 
 def split_off(item: Item, heading: str) -> tuple[Item, str]:
-    """Return an item without the part under a heading, and the text of that part; (item, "") if there is none."""
+    """Cut a heading and the text below it out of an item; return the item that is left, and that text.
+
+    Returns the unchanged item and "" if the item has no such heading.
+    """
     parts = headings.split(item.body)
     wanted_part = next((part for part in parts if part.heading == heading), None)
     if wanted_part is None:
@@ -157,7 +161,7 @@ def split_off(item: Item, heading: str) -> tuple[Item, str]:
 
 
 def omit(record: Record) -> OmittedItem:
-    """Return a record as an omitted item."""
+    """Return the id, title, type and section of a record, for the list of what a pack leaves out."""
     return OmittedItem(record.id, record.title, kind=record.memory_type, section=record.place)
 
 
@@ -171,9 +175,9 @@ _RANKED = 500  # results for a task, more than a pack has room for
 
 
 class TaskMatches(msgspec.Struct, frozen=True):
-    """What is relevant to a task: records, the best first, and places (pages, sessions, checkpoints).
+    """What is relevant to a task: records, the best first, and pages, sessions and checkpoints (`places`).
 
-    `fits` maps the path of each search result to how well it matches the task: from 0 to 1, which is the best match.
+    `fits` maps the path of each search result to how well it matches the task, as a share of the best match (0 to 1).
     """
 
     records: tuple[Record, ...] = ()
@@ -189,10 +193,10 @@ class TaskMatches(msgspec.Struct, frozen=True):
 def match_task(
     snapshot: Snapshot, task: str, current: Sequence[Record], now: str, *, with_places: bool = True
 ) -> TaskMatches:
-    """Return the records among `current`, and the places, that are relevant to a task.
+    """Return which of the `current` records are relevant to a task, and which pages, sessions and checkpoints.
 
-    Places are pages, sessions and checkpoints; without `with_places` the result has none. `now` is the current time,
-    such as "2025-11-04T14:32:00Z". An empty task matches nothing.
+    Without `with_places` pages, sessions and checkpoints are left out. `now` is the current time, such as
+    "2025-11-04T14:32:00Z". An empty task matches nothing.
     """
     open_paths = {record.path for record in current}
     ranked = search(snapshot, task, now)
@@ -204,7 +208,7 @@ def match_task(
 def search(snapshot: Snapshot, task: str, now: str) -> list[Result]:
     """Return the search results for a task, the best first, without archived records; [] if the task is "".
 
-    `now` is the current time, such as "2025-11-04T14:32:00Z", from which the age of records is counted.
+    `now` is the current time, such as "2025-11-04T14:32:00Z"; among equally good matches, young records come first.
     """
     if not task:
         return []
@@ -216,14 +220,14 @@ def search(snapshot: Snapshot, task: str, now: str) -> list[Result]:
 def places(ranked: Sequence[Result]) -> list[Result]:
     """Return the pages, sessions and checkpoints among search results that match nearly as well as the best result.
 
-    `ranked` are the search results, the best first. At most three are returned.
+    `ranked` are the search results, the best first. At most three places are returned.
     """
     close = [result for result in ranked if result.record is None and result.match >= CLOSE]
     return close[:_MOST]
 
 
 def of_result(snapshot: Snapshot, place: Result) -> Item:
-    """Return a search result that is not a record (a page, session or checkpoint, or a part of one) as an item."""
+    """Return an item of a pack for a search result that is a page, session or checkpoint, or a part of one."""
     text = snapshot.texts.bodies([place.number]).get(place.number, "").strip("\n")  # "" if it was deleted meanwhile
     page = snapshot.outline.find(page_of(place.id)) if place.kind == "page" else None
     if page is None:
@@ -235,8 +239,8 @@ def of_result(snapshot: Snapshot, place: Result) -> Item:
 def sections(snapshot: Snapshot, ranked: Iterable[Result]) -> list[Page]:
     """Return the sections that are relevant to a task, the most relevant first.
 
-    `ranked` are the search results for the task. The relevance of a section is the score of its best page or record in
-    `ranked`.
+    `ranked` are the search results for the task. A section counts as much as the best of its pages and records among
+    them.
     """
     weights: dict[str, float] = {}
     for result in ranked:
@@ -250,7 +254,7 @@ def sections(snapshot: Snapshot, ranked: Iterable[Result]) -> list[Page]:
 
 
 def page_of(marker: str) -> str:
-    """Return the marker of the page that contains a place, such as "§3.1" for the heading "§3.1.2"."""
+    """Return the marker of the page that a marker belongs to, such as "§3.1" for the heading "§3.1.2"."""
     return ".".join(marker.split(".")[:2])
 
 

@@ -1,7 +1,7 @@
 """Collect where work stopped: the last session's page, a checkpoint that nobody has resumed, and current tasks.
 
-Decisions that a session stated and nobody recorded are only on the session's page. A pack shows them and says how to
-record them.
+Decisions of a session that nobody has recorded are only on the session's page. So a pack shows them, with a command
+that records them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ _WORDS = lazy_regex(r"\w+")
 
 
 class EndedSession(msgspec.Struct, frozen=True):
-    """A session with a page: the page's path, and its start ("" if unknown) and end, as "2025-11-04T14:32:00Z"."""
+    """A session with a page: the page's path, and when the session started and ended.
+
+    Times have the form "2025-11-04T14:32:00Z"; `started` is "" if unknown.
+    """
 
     path: str
     started: str
@@ -53,15 +56,18 @@ class EndedSession(msgspec.Struct, frozen=True):
 
 
 def room(budget: int, most: int = WORK) -> int:
-    """Return how many tokens the last session, a checkpoint and current tasks may take together in a pack.
+    """Return how many tokens of a pack may go to the last session, a checkpoint and current tasks, all together.
 
-    They may take a third of `budget`, the pack's tokens, and at most `most` tokens.
+    The result is a third of `budget`, the pack's budget in tokens, but at most `most`.
     """
     return min(most, budget // _SHARE)
 
 
 def sessions(snapshot: Snapshot) -> list[EndedSession]:
-    """Return the sessions with a page, the latest end first, without those whose page has no end or can't be read."""
+    """Return the sessions that have a page, the one that ended last first.
+
+    A session is left out if its page does not say when it ended, or can't be read.
+    """
     found = []
     for path in filter(session_page.is_page, snapshot.names(session_page.FOLDER)):
         try:
@@ -87,10 +93,13 @@ def pages(snapshot: Snapshot, ended: Iterable[EndedSession]) -> Iterator[Session
 def collect(
     snapshot: Snapshot, ended: Sequence[EndedSession], limit: int, count: CountTokens, *, is_resumed: bool = False
 ) -> list[Item]:
-    """Return the last session and a checkpoint that is still to be resumed as items, in at most 60 % of `limit` tokens.
+    """Return, as items of a pack, the last session and a checkpoint that nobody has resumed yet.
 
-    `ended` are the sessions with a page, the latest end first. `is_resumed` says that the reader of the pack already
-    has the text of the checkpoint. The result then has only what the last session adds to the checkpoint.
+    `ended` are the sessions with a page, the one that ended last first. The items take at most 60 % of `limit` tokens,
+    as `count` counts them; the caller uses the rest for current tasks.
+
+    `is_resumed` says that the reader of the pack already has the text of the checkpoint. Then the result has only the
+    last session, without the lines that the checkpoint has as well.
     """
     limit = int(limit * _LEFT)
     saved = pending(snapshot, ended)
@@ -109,10 +118,10 @@ def collect(
 def prior_work(
     snapshot: Snapshot, limit: int, count: CountTokens, ranked: Sequence[Result] = (), globs: Sequence[str] = ()
 ) -> list[Item]:
-    """Return the last session, a pending checkpoint, and other sessions and checkpoints that are relevant to a task.
+    """Return, as items of a pack, the last session, a checkpoint to resume, and sessions and checkpoints about a task.
 
     All items take at most `limit` tokens. `ranked` are the search results for the task. `globs` are patterns of files:
-    if there are any, only sessions that changed a matching file are considered as the last session.
+    if there are any, the last session is the last one that changed a matching file.
     """
     ended = [one for one in sessions(snapshot) if not globs or _has_changed(snapshot, one, globs)]
     last = collect(snapshot, ended, int(limit / _LEFT), count)
@@ -155,18 +164,18 @@ def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:
 
 
 def by_last_work(states: Iterable[Record], worked: Mapping[str, str]) -> list[Record]:
-    """Sort tasks, the one worked on last first; `worked` has the times of their last changes by path."""
+    """Sort tasks, the one worked on last first; `worked` maps the paths of tasks to the times of their last changes."""
     ordered = sorted(states, key=lambda record: (record.timestamp, record.id, record.path), reverse=True)
     return sorted(ordered, key=lambda record: worked.get(record.path, record.timestamp), reverse=True)
 
 
 def files(snapshot: Snapshot, ended: Sequence[EndedSession]) -> set[str]:
-    """Return the paths of the files that the last session changed; `ended` are the sessions, the latest end first."""
+    """Return the paths of the files that the last session changed; `ended` are the sessions, the last one first."""
     return {row.path for page in pages(snapshot, ended[:1]) for row in page.files.get(session_page.CHANGED, ())}
 
 
 def take_fitting(candidates: Iterable[Item], limit: int, count: CountTokens) -> list[Item]:
-    """Return the items that fit into `limit` tokens together, taken in order; items that don't fit are skipped."""
+    """Return the items that fit into `limit` tokens, taken in order; an item that does not fit is skipped."""
     fitting: list[Item] = []
     for item in candidates:
         cost = count(markdown_item(item))

@@ -1,8 +1,8 @@
-"""Read the directives in an agent's reply (rules.md#prompts), and find what they ask for.
+"""Read the directives in an agent's reply (rules.md#prompts), and find the texts that they ask for.
 
-- `load §3.3.2` (also `please load §3.1 and DEC-2025-11-04-001`) asks for pages, files and records.
-- `summarize src/big.py` asks for a file's summary; `load` also gives only the summary of a file of more than 10,000
-  tokens (rules.md#files-for-a-task).
+- `load §3.3.2` (also `please load §3.1 and DEC-2025-11-04-001`) asks for pages, files and records. Of a file of more
+  than 10,000 tokens it gives a summary (rules.md#files-for-a-task).
+- `summarize src/big.py` asks for a file's summary.
 - `PRUNE: §4.old.py - replaced`, on a line of its own, says what the agent no longer needs.
 
 Fenced code and any other text are ignored.
@@ -37,7 +37,7 @@ _MOST = 50  # directives of each kind in one reply; the others are ignored
 
 
 class Prune(msgspec.Struct, frozen=True):
-    """A marker, path or id that an agent no longer needs, and the reason."""
+    """Something that an agent no longer needs (its marker, path or id), and the reason."""
 
     target: str
     reason: str
@@ -46,8 +46,8 @@ class Prune(msgspec.Struct, frozen=True):
 class Directives(msgspec.Struct, frozen=True):
     """The directives of an agent's reply, each once and in the order of the reply.
 
-    `load` has markers and ids to load, `summarize` paths of files, and `prune` what is no longer needed. `ignored` is
-    the number of directives beyond the limit of fifty.
+    `load` has markers and ids to load, `summarize` paths of files, and `prune` what is no longer needed. At most fifty
+    of each kind are read; `ignored` is the number of the others.
     """
 
     load: tuple[str, ...]
@@ -57,7 +57,7 @@ class Directives(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the reply asks for nothing and names nothing that is no longer needed."""
+        """Whether the reply has no directive."""
         return not (self.load or self.summarize or self.prune)
 
 
@@ -88,8 +88,8 @@ def read(reply: str) -> Directives:
 class Loader(msgspec.Struct, frozen=True):
     """The functions that find what an agent's directives ask for.
 
-    `place` returns the place of a marker, `summary` a file's summary by path, and `count` the tokens of a text.
-    `sources` get the origins of records and the texts of pages.
+    `place` returns the page, file or heading that a marker names, `summary` the summary of the file at a path, and
+    `count` the tokens of a text. `sources` gets the last commits of records and the texts of pages.
     """
 
     place: Callable[[str], Place]
@@ -98,9 +98,10 @@ class Loader(msgspec.Struct, frozen=True):
     sources: Sources
 
     def load(self, marker: str) -> Item:
-        """Return the page or file of a marker as an item; for a file of more than 10,000 tokens the item is a summary.
+        """Return an item of a pack with the page or file that a marker names.
 
-        Raises MemctlError if there is no such place, or if the file may not enter a model's context.
+        For a file of more than 10,000 tokens the item has a summary. Raises MemctlError if nothing has this marker, or
+        if the file may not enter a model's context.
         """
         place = self.place(marker)
         if place.level < 4 or place.path.endswith("/"):
@@ -113,15 +114,15 @@ class Loader(msgspec.Struct, frozen=True):
         return Item("file", place.path, "", place.text, section, place.path)
 
     def load_summary(self, path: str) -> Item:
-        """Return the summary of a file, given by path or §4 marker, as an item."""
+        """Return an item of a pack with the summary of a file; `path` is the file's path or its §4 marker."""
         return Item("file", path.removeprefix("§4."), "", self.summary(path), (("shown", "summary"),), path)
 
 
 def answer(snapshot: Snapshot, now: str, directives: Directives, loader: Loader) -> tuple[PackDraft, list[OmittedItem]]:
-    """Return a draft with everything that directives ask for, and the targets that were not found, with the reasons.
+    """Return a draft of everything that an agent's directives ask for, and a list of what was not found.
 
-    `now` is the time shown in the pack, such as "2025-11-04T14:32:00Z". `loader` has the functions that find the
-    targets.
+    `now` is the time shown in the pack, such as "2025-11-04T14:32:00Z". `loader` finds the pages, files and records.
+    What was not found has the reason in `OmittedItem.why`.
     """
     loaded: list[Item] = []
     unknown: list[OmittedItem] = []

@@ -1,7 +1,6 @@
-"""Find whole names in a text: `pool.py` is not in `carpool.py`, nor 42 in 1423.
+"""Find whole names in a text: `pool.py` is not in `carpool.py`, and 42 is not in 1423.
 
-A path is whole if no character of paths comes before or after it, except a full stop that ends a sentence. A figure may
-have a space before its unit, and a time may follow a date.
+A name is a path, a figure such as "30 %", or an identifier. A summary must not lose such names.
 """
 
 from __future__ import annotations
@@ -27,9 +26,10 @@ _ESCAPED = re.compile(r"\\[nrt]$")  # an escaped line end in JSON, whose letter 
 
 
 def place(name: str, text: str) -> int:
-    """Return the offset of a name (a path, a figure or an identifier) in a text, -1 if the text does not have it.
+    """Return the offset in characters of a name in a text, -1 if the text does not have it.
 
-    A name with spaces is searched without regard to the characters around it, unless it is a figure such as "30 %".
+    A path, a figure or an identifier counts only where it is not a part of a longer one. A name with spaces counts
+    anywhere, unless it is a figure such as "30 %".
     """
     if _FIGURE.fullmatch(name):
         return place_of_figure(name, text)
@@ -39,20 +39,17 @@ def place(name: str, text: str) -> int:
 
 
 def keeps(text: str, names: Iterable[str], original: str) -> bool:
-    """Return whether a text has all those of the `names` that the `original` text has.
-
-    Names that the `original` text does not have are ignored.
-    """
+    """Return whether a text has each of the `names` that occurs in the `original` text."""
     return all(place(name, text) >= 0 for name in names if place(name, original) >= 0)
 
 
 def place_of_path(path: str, text: str) -> int:
-    """Return the offset of a whole path in a text, -1 if the text does not have it."""
+    """Return the offset in characters of a path in a text, -1 if the text does not have the whole path."""
     return _place(path, text, _BEFORE_PATH, _AFTER_PATH)
 
 
 def place_of_figure(figure: str, text: str) -> int:
-    """Return the offset of a figure such as "30 %" in a text, -1 if the text does not have it."""
+    """Return the offset in characters of a figure such as "30 %" in a text, -1 if the text does not have it."""
     match = _FIGURE.fullmatch(figure)
     digits, unit = match.groups() if match else (figure, None)
     start = text.find(digits)

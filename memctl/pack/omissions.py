@@ -1,4 +1,4 @@
-"""What a pack leaves out: its items by id and title, in groups by section or type of record."""
+"""List what a pack leaves out: items by id and title, in groups by section or type of record."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ TITLE = 80  # characters of a title among others on a line
 
 
 def name(item: Item) -> str:
-    """Return an item's id and its title, shortened to 80 characters, on one line."""
+    """Return an item's id and title on one line; the title has at most 80 characters."""
     return one_line(f"{item.id} {shorten(omit(item), TITLE).title}")
 
 
 def omit(item: Item) -> OmittedItem:
-    """Return an item as one that the pack leaves out."""
+    """Return the id, title, type and section of an item, for the list of what a pack leaves out."""
     return OmittedItem(item.id, item.title, kind=item.kind if item.kind in KINDS else "", section=item.section)
 
 
 def groups(
     left: list[OmittedItem], totals: Mapping[tuple[str, str], int], listed: int, width: int, sections: Mapping[str, str]
 ) -> list[OmittedGroup]:
-    """Group the items that a pack leaves out: by section, or by kind for items without a known section.
+    """Group the items that a pack leaves out: by section, or by record type for items without a known section.
 
-    - `left` are the omitted items, and `totals` their numbers by (section, kind).
-    - `listed` is how many of the items, from the first on, are listed in their groups. If it is 0, the result is a
-      single group of all items.
+    - `left` are the items, and `totals` their numbers by section and record type.
+    - `listed` is how many of the items, from the first on, the pack lists by title; the groups only count the others.
+      If it is 0, the result is a single group of all items.
     - `width` is the largest number of characters of a listed title, 0 for no limit.
     - `sections` are the titles of sections by marker.
     """
@@ -69,7 +69,7 @@ def _group(
 
 @lru_cache(maxsize=4096)  # the text is built some dozens of times, mostly with the same lines
 def shorten(left: OmittedItem, width: int) -> OmittedItem:
-    """Return an omitted item whose title has at most `width` characters, 0 for any number."""
+    """Return an omitted item with its title cut to at most `width` characters; 0 sets no limit."""
     title = one_line(left.title)
     if not width or len(title) <= width:
         return left

@@ -1,4 +1,7 @@
-"""Summarize the memory for the next phase of work, if there is no sub-agent's result (rules.md#phase-summaries)."""
+"""Summarize the memory for the next phase of work, when no sub-agent's result says how to go on.
+
+The summary has a decision, its reason, and facts (rules.md#phase-summaries).
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,10 @@ _NAMED = 5  # issues listed by id that don't affect the decision
 class PhaseStatus(msgspec.Struct, frozen=True):
     """What the next phase of work needs to know of the memory: a decision with its reason, facts, and paths.
 
-    `decision` is PROCEED, STOP or CLARIFY, and `why` is its reason. `lines` are the facts, the most important first,
-    except that a line on open issues that do not affect the decision comes before all others. `paths` are the code
-    references of the facts.
+    - `decision` is PROCEED, STOP or CLARIFY, and `why` is its reason.
+    - `lines` are the facts, the most important first. Before them is a line on the open issues that the decision does
+      not consider, if there are any.
+    - `paths` are the code references of the records behind the facts.
     """
 
     decision: str
@@ -41,9 +45,10 @@ class PhaseStatus(msgspec.Struct, frozen=True):
 
 
 def summary(status: PhaseStatus, budget: int, count: CountTokens) -> str:
-    """Return the decision with its reason, then as many lines and files as fit into `budget` tokens.
+    """Return, as text, PROCEED, STOP or CLARIFY with the reason, then as many facts and paths as the budget allows.
 
-    Raises MemctlError if even the decision does not fit.
+    `status` has all of these, and `budget` is in tokens, as `count` counts them. Raises MemctlError if the budget is
+    too small even for the first word.
     """
     head = f"{status.decision}: {status.why}"
     if count(head) > budget:
@@ -65,14 +70,16 @@ def assess(
     task: Sequence[Record] = (),
     blockers: Sequence[str] = (),
 ) -> PhaseStatus:
-    """Summarize a memory, or some of its sections, as a decision with facts.
+    """Summarize a memory, or some of its sections, as a decision on how to go on, with the facts behind it.
 
     The decision is STOP if a critical issue is open. It is CLARIFY if an issue of high severity is open, if the task or
     all agents are blocked, if a record is only proposed, or if files can't be read. Otherwise it is PROCEED.
 
-    `now` is the current time, such as "2025-11-04T14:32:00Z". `worked` is a function that returns when each of some
-    tasks was last changed, by path. `task` has the record of the task in question; () stands for the task that was
-    worked on last. `blockers` are texts on what blocks all agents.
+    - `now` is the current time, such as "2025-11-04T14:32:00Z".
+    - `worked` is a function that returns the times of the last changes of tasks, by path.
+    - `sections` are the markers of the sections to look at; () means the whole memory.
+    - `task` has the record of the task to go on with; () means the task that was worked on last.
+    - `blockers` are texts on what blocks all agents.
     """
     everything = current_records(snapshot, now)
     current = of_sections(snapshot, everything, sections)
@@ -102,10 +109,10 @@ def assess(
 def of_sections(
     snapshot: Snapshot, records: Sequence[Record], sections: Sequence[str], agent: str = ""
 ) -> list[Record]:
-    """Return the records of `records` that belong to some sections or to the sections' pages of details.
+    """Return which of the `records` belong to some sections or to the sections' pages of details.
 
     Returns all records if `sections` is empty. If the sections have no open task, the open tasks of `agent` that belong
-    to no section are included.
+    to no section are returned as well.
     """
     if not sections:
         return list(records)
@@ -118,7 +125,7 @@ def of_sections(
 
 
 def binding_decisions(records: Sequence[Record]) -> list[Record]:
-    """Return the binding decisions, the most important first: open, not just proposed, of importance 7 or more."""
+    """Return the decisions that work must follow, the most important first: open, accepted, of importance 7 or more."""
     decisions = [r for r in records if r.memory_type == "decision" and r.is_open and r.status != PROPOSED]
     binding = [record for record in decisions if record.importance >= DECISION_IMPORTANCE]
     return sorted(binding, key=ORDERS["importance"][0], reverse=True)
@@ -194,6 +201,6 @@ def _items(snapshot: Snapshot, record: Record, name: str) -> Sequence[str]:
 
 
 def next_actions(snapshot: Snapshot, records: Sequence[Record]) -> Iterator[str]:
-    """Yield the next actions of records, each with its record's id: "Add a test [ISS-2025-11-04-001]"."""
+    """Yield the next actions that records state, each with the record's id: "Add a test [ISS-2025-11-04-001]"."""
     for record in records:
         yield from (f"{one_line(item)} [{record.id}]" for item in _items(snapshot, record, "next_actions"))

@@ -39,10 +39,7 @@ _HOW = (
 
 
 class PromptRequest(msgspec.Struct, frozen=True):
-    """A request for a system prompt.
-
-    It has the agent's name, its role and its task ("" if not given), and the criteria for success.
-    """
+    """A request for a system prompt: the agent's name, role and task ("" for none), and the criteria for success."""
 
     agent: str = ""
     role: str = ""
@@ -51,10 +48,11 @@ class PromptRequest(msgspec.Struct, frozen=True):
 
 
 def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTokens, sources: Sources) -> PackDraft:
-    """Return the draft of a system prompt.
+    """Return the draft of a system prompt for an agent.
 
-    It has the role, the project, the current focus, critical knowledge, the last session, success criteria, and how to
-    load more. `now` is the current time, such as "2025-11-04T14:32:00Z".
+    It has the role, the project, the current focus, critical knowledge, the last session, the criteria for success, and
+    how to load more. `now` is the current time, such as "2025-11-04T14:32:00Z". `count` counts the tokens of a text,
+    and `sources` gets further facts about records and pages.
     """
     current = current_records(snapshot, now)
     matching = items.search(snapshot, request.task, now)
@@ -97,8 +95,9 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
 def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: Sources) -> PackDraft:
     """Return the draft of a user's message: the unchanged query, then excerpts of the memory that are relevant to it.
 
-    Search results with a score of at least `threshold` (0 to 1) are included as excerpts. Records with a lower score
-    are only named by title. `now` is the current time, such as "2025-11-04T14:32:00Z".
+    The excerpts are the search results for the query with a score of at least `threshold` (0 to 1). Records with a
+    lower score are only named by title. `now` is the current time, such as "2025-11-04T14:32:00Z". `sources` gets the
+    records' last commits.
     """
     matching = [
         r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _may_answer(r.record, now)

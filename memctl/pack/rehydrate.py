@@ -1,16 +1,16 @@
 """Build the draft of a rehydration: what an agent needs to know when it starts to work (rules.md#rehydration).
 
-The budget is filled in tiers:
+The budget is filled in this order:
 
-1. critical and high issues, the most severe first and of these the oldest (at most 15); decisions of importance 7 or
-   more of the last 30 days (at most 10); learnings of the last 60 days, the most used first (at most 5); among each of
-   them also those of importance 9 and more, of any age;
-2. the last session, a pending checkpoint and current tasks, for which up to a third of the budget is reserved, but at
-   most 1,500 tokens;
-3. all other open records, by weight and by nearness to the latest work, as long as there is room for whole records. The
-   remaining ones have one line each.
+1. The most important records. These are issues of critical or high severity (at most 15), decisions of the last 30 days
+   with an importance of 7 or more (at most 10), and learnings of the last 60 days (at most 5). Records of importance 9
+   or more count whatever their age.
+2. The last session, a checkpoint that nobody has resumed, and current tasks. Up to a third of the budget is kept free
+   for them, but at most 1,500 tokens.
+3. All other open records, by importance; records about the latest work come somewhat earlier. As many as fit are whole,
+   and the others have one line each.
 
-The limits of days decide what comes first, not what may be included: a decision of years ago is still binding.
+The age of a record only decides how early it comes: an old decision is still binding, and so it is not left out.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ BESIDES = PackPart("besides", "Besides the task")
 
 
 class RehydrationRequest(msgspec.Struct, frozen=True):
-    """A request for a rehydration; an empty field sets no condition.
+    """A request for a rehydration, a pack that starts an agent's work; an empty field sets no condition.
 
-    `task` is the task to find records for. `section` is a marker: only records of its page and of the pages below are
-    included. `since` is a time such as "2025-11-04T14:32:00Z": only records since then are included. With `section`
-    or `since`, records come first in the pack whatever their importance, severity and age. `agent` is the agent whose
-    records are included. `reader` is the agent that reads the pack; `is_resumed` says that this agent already has the
-    text of the last checkpoint.
+    - `task` is the task to find records for.
+    - `section` is a marker: only records of this page and of the pages below it are included.
+    - `since` is a time such as "2025-11-04T14:32:00Z": only records made from then on are included.
+    - `agent` is the name of an agent: only this agent's records are included.
+    - `reader` is the agent that reads the pack. `is_resumed` says that it already has the text of the last checkpoint.
     """
 
     task: str = ""
@@ -76,7 +76,7 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
 
     @property
     def filters(self) -> Filters:
-        """The conditions on records: their section, their agent, and the time since which they were made."""
+        """The conditions that `section`, `agent` and `since` set on records."""
         return Filters(section=self.section, agent=self.agent, since=self.since)
 
     @property
@@ -97,10 +97,11 @@ def draft(
     count: CountTokens,
     work: int = last_work.WORK,
 ) -> PackDraft:
-    """Return the draft of a rehydration pack for the request `request`, with what an agent needs to start its work.
+    """Return the draft of a rehydration, the pack with what an agent needs to start its work.
 
-    The last session, a pending checkpoint and current tasks take at most `work` tokens, as `count` counts them. `now`
-    is the current time, such as "2025-11-04T14:32:00Z".
+    `now` is the current time, such as "2025-11-04T14:32:00Z". `sources` gets further facts about records and pages,
+    such as their last commits. The last session, a checkpoint to resume and current tasks take at most `work` tokens,
+    as `count` counts them.
     """
     everything = current_records(snapshot, now)
     current = request.filters.keep(everything)
@@ -174,7 +175,7 @@ def _important_parts(
 
 
 def current_records(snapshot: Snapshot, now: str) -> list[Record]:
-    """Return the current records: open, neither archived nor expired, and no handoffs.
+    """Return the records that matter now: open and not expired, without handoffs.
 
     `now` is the current time, such as "2025-11-04T14:32:00Z".
     """
@@ -184,10 +185,14 @@ def current_records(snapshot: Snapshot, now: str) -> list[Record]:
 def choose(
     current: list[Record], now: str, request: RehydrationRequest = NO_CONDITIONS, matching: Sequence[Record] = ()
 ) -> dict[str, list[Record]]:
-    """Return the records that come first in a rehydration (rules.md#rehydration), by type, the most important first.
+    """Return the most important records, with which a rehydration begins, by record type and the most important first.
 
-    `current` are the records to choose from, and `now` is the current time, such as "2025-11-04T14:32:00Z". `matching`
-    are the records that match the task. If there are any, only they are returned, at any age and in the order given.
+    `current` are the records to choose from, and `now` is the current time, such as "2025-11-04T14:32:00Z". Only
+    records within the limits of age, importance and severity in rules.md#rehydration are returned, unless the request
+    names a section or a time.
+
+    `matching` are the records that match the request's task, the best first. If there are any, only these are returned,
+    and the limits do not apply.
     """
     by_type = {name: [r for r in current if r.memory_type == name] for name in LIMITS}
     orders: dict[str, Callable[[Iterable[Record]], list[Record]]] = {
@@ -332,7 +337,7 @@ def notes(
     """Yield the notes of a rehydration: on the task, on unreadable files, and on the project, its records and sessions.
 
     `current` are the records that the notes count, and `ended` the sessions with a page. `now` is the current time,
-    such as "2025-11-04T14:32:00Z". `is_met` says whether the memory has something that matches the task.
+    such as "2025-11-04T14:32:00Z". `is_met` says whether the memory has anything that matches the task.
     """
     if task and is_met:
         yield PackNote("task", "Chosen for the task", one_line(task), essential=True)
@@ -362,7 +367,7 @@ def project(snapshot: Snapshot) -> Iterator[str]:
 
 
 def count_by_type(current: Sequence[Record]) -> str:
-    """Return the number of open records of each type: "2 decisions, 1 state.", or "none open."."""
+    """Return the number of records of each type as text: "2 decisions, 1 state.", or "none open." for no records."""
     counts: dict[str, int] = {}
     for record in current:
         counts[record.memory_type] = counts.get(record.memory_type, 0) + 1
@@ -375,10 +380,9 @@ def count_by_type(current: Sequence[Record]) -> str:
 
 
 def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
-    """Return a sentence on the latest record and the number of sessions, "" for an empty memory.
+    """Return a sentence on when the latest record was made and how many sessions have a page; "" for an empty memory.
 
-    `now` is the current time, such as "2025-11-04T14:32:00Z". `ends` are the times at which the sessions with a page
-    ended.
+    `now` is the current time, such as "2025-11-04T14:32:00Z". `ends` are the times at which the sessions ended.
     """
     last = snapshot.catalogue.latest(with_handoffs=True)
     if last is None:
@@ -395,9 +399,9 @@ def _ago(moment: str, now: str) -> str:
 
 
 def gap(earlier: str, later: str) -> str:
-    """Return the duration between two times in its largest unit, such as "3 days"; "" below a minute.
+    """Return the time between two moments in its largest unit, such as "3 days"; "" if it is below a minute.
 
-    Both times have the form "2025-11-04T14:32:00Z".
+    Both moments have the form "2025-11-04T14:32:00Z".
     """
     seconds = int(timestamps.days_between(earlier, later) * 86_400)
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):

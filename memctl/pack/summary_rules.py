@@ -1,8 +1,8 @@
-"""Judge which sentences belong in a summary between two phases of work (rules.md#phase-summaries).
+"""Judge which sentences belong in a summary for the next phase of work (rules.md#phase-summaries).
 
-The rules match words, so that a text is always judged alike and nothing is sent anywhere. In doubt a sentence is kept:
-a sentence that no rule excludes counts as a finding. A sentence about a search or a step of work is kept with a warning
-if it says something binding.
+A sentence is judged by its words and not by a language model, so that the same sentence always gets the same verdict. A
+sentence that no rule excludes is kept. A sentence about a search or about the way to a result is left out; if it also
+says something binding, it is kept with a warning.
 """
 
 from __future__ import annotations
@@ -169,8 +169,9 @@ _PROCESS = ((_SEARCH_WORDS, SEARCH), (_STEP_WORDS, STEP), (_CONTENTS_WORDS, CONT
 class UnitVerdict(msgspec.Struct, frozen=True):
     """The verdict on a sentence or block of a text: whether a summary keeps or drops it.
 
-    `keeps` is its class (one of ORDER) if it is kept, and `drops` the reason if it is dropped. `warning` names the rule
-    that is against keeping it, "" for none.
+    - `keeps` is its class, such as "decision" or "finding", "" if it is dropped.
+    - `drops` is the reason for which it is dropped, "" if it is kept.
+    - `warning` is the rule that a kept sentence breaks, "" if it breaks none.
     """
 
     keeps: str = ""
@@ -179,7 +180,10 @@ class UnitVerdict(msgspec.Struct, frozen=True):
 
 
 def judge(unit: Unit) -> UnitVerdict:
-    """Return the verdict on a sentence or block, by its text and by the heading above it."""
+    """Return the verdict on a sentence or block: whether a summary keeps or drops it.
+
+    The verdict depends on the text and on the heading above it.
+    """
     if unit.form == HEADING:
         return UnitVerdict(drops=HEADLINE)
     if unit.form == CODE:
@@ -244,5 +248,5 @@ def _class_of(text: str) -> str:
 
 
 def needs_context(text: str) -> bool:
-    """Return whether a sentence needs the sentence before it to be understood, such as one that begins with "This"."""
+    """Return whether a sentence needs the sentence before it to be understood, since it begins with "This" or "It"."""
     return _LEANING_WORDS.search(text) is not None

@@ -1,8 +1,8 @@
 """Filter a Snapshot to what an agent may read (rules.md#ownership-and-access).
 
-Everybody may read levels 1 and 2. The owner of a section may name readers. If so, only these and the owner may read
-levels 3 and 4 of the section: its pages of details with their records, and the files that it covers. The filter guides
-agents that use memctl; it does not protect the files on the disk.
+Everybody may read the project's page and the sections (levels 1 and 2). The owner of a section may name its readers.
+Then only these and the owner may read the section's pages of details with their records (level 3), and the files that
+the section covers (level 4). The filter guides agents that use memctl; it does not protect the files on the disk.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ Closed = Callable[[tuple[str, ...]], str]
 def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot] = ()) -> Snapshot:
     """Return a Snapshot without the pages, records and files that the reader may not read.
 
-    `closed` is a function that gets the marker of a page, followed by that of the page's section if it has one, such as
-    ("§3.1", "§2.1"). It returns the reason why the reader may not read the page, or "" if the reader may.
+    `closed` is a function that says whether the reader may read a page. Its argument has the page's marker and, for a
+    page of details, the marker of its section, such as ("§3.1", "§2.1"). It returns the reason why the reader may not
+    read the page, or "" if the reader may.
 
-    `others` are other versions of this memory. Pages that are closed in one of them, and files that closed sections
-    cover in one of them, are left out as well.
+    `others` are other versions of this memory, such as that of a remote. What the reader may not read according to one
+    of them is left out as well.
     """
     outlines = [view.outline for view in (snapshot, *others)]
     details: dict[str, Page] = {}

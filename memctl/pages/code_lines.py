@@ -80,10 +80,11 @@ _RUST_IMPORT = lazy_regex(
 
 
 def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (line, nesting, title) of each definition in code with LF line ends; both numbers start at 1.
+    """Yield the line, the nesting and the title of each definition in code with LF line ends.
 
-    `suffix` is that of the file, such as "py". Titles are such as "class Shop.Cart", "Cart.add()" and
-    "func (c *Cart) Add". Code in C, Java, Ruby and Rust gives nothing.
+    Lines count from 1. The nesting is 1 for a class or function at the top of the file, 2 for a method of such a class,
+    and so on. `suffix` is that of the file, such as "py". Titles are such as "class Shop.Cart", "Cart.add()" and "func
+    (c *Cart) Add". Only Python, Go, JavaScript and TypeScript are read; other code gives nothing.
     """
     if suffix in PYTHON:
         yield from _in_python(_without_comments(suffix, text))
@@ -94,7 +95,7 @@ def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def imports(suffix: str, text: str) -> Iterator[str]:
-    """Yield the imports in code, in their order, in the form of `sources.imports.in_code`.
+    """Yield the imports in code, in their order, in the form that `sources.imports.in_code` returns.
 
     `suffix` is that of the file, such as "java". The form depends on the language: for C it is the path after
     `#include`, for Java a dotted name, for Rust `mod name` or `crate::a::b`, and for Ruby the required path, with `./`

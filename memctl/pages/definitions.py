@@ -1,7 +1,7 @@
 """Find the classes, functions, methods, interfaces and types that code defines.
 
-If the extra `languages` is installed, tree-sitter parses the languages of `grammars`, broken code too; only the needed
-grammar is loaded. Without it `code_lines` reads JavaScript, TypeScript and Go line by line. It always reads Python.
+If the extra `languages` is installed, tree-sitter parses the languages of `grammars`, even if the code has errors.
+Without this extra, JavaScript, TypeScript and Go are read line by line (`code_lines`), as Python always is.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ class _Piece(msgspec.Struct, frozen=True):
 
 
 class ParsedCode(msgspec.Struct, frozen=True):
-    """A parsed piece of a file: its syntax tree and its bytes.
+    """The syntax tree (`root`) and the bytes (`data`) of a piece of a file, which was parsed on its own.
 
-    `top` is the number of the file's line (from 0) that is the tree's first row, and `first` that of the piece's first
-    own line. The lines from `top` up to `first` only repeat the headers of the classes around the piece.
+    A piece from the middle of a class is parsed with the headers of the classes around it before its own lines. The
+    tree's first row stands for line `top` of the file, and the first line of the piece itself is line `first` of the
+    file (both from 0). Definitions in rows before `first` belong to the added headers.
     """
 
     root: Node
@@ -89,7 +90,10 @@ def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def in_piece(suffix: str, piece: ParsedCode) -> Iterator[tuple[int, int, str]]:
-    """Yield (line, nesting, title) of each definition in one piece of a file, as `in_code` does."""
+    """Yield the line, nesting and title of each definition in one piece of a file (see `in_code`).
+
+    `suffix` is that of the file, such as "go". Lines are those of the whole file.
+    """
     for row, level, title in _in_tree(piece.root, piece.data, GRAMMARS[suffix]):
         if piece.top + row >= piece.first:
             yield piece.top + row + 1, level, title
@@ -112,7 +116,10 @@ def lacks_parser(suffix: str) -> bool:
 
 
 def language(suffix: str) -> Language:
-    """Load the tree-sitter language for a suffix of GRAMMARS."""
+    """Load the tree-sitter language for files with a suffix, such as "go".
+
+    The suffix must have a parser (`has_parser`).
+    """
     from tree_sitter import Language
 
     grammar = GRAMMARS[suffix]
@@ -120,9 +127,9 @@ def language(suffix: str) -> Language:
 
 
 def parse_pieces(suffix: str, text: str) -> Iterator[ParsedCode]:
-    """Parse code with LF line ends in pieces, so that hostile code takes limited memory and time.
+    """Yield code, parsed in pieces, so that even hostile code takes limited memory and time.
 
-    `suffix` is one for which `has_parser` is true. A piece that can't be parsed is left out.
+    `text` has LF line ends. The suffix must have a parser (`has_parser`). A piece that can't be parsed is left out.
     """
     from tree_sitter import Parser
 

@@ -1,4 +1,4 @@
-"""Compare the documents of a memory with the texts that rendering would give now."""
+"""Compare the documents of a memory with what rendering them now would give."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from memctl.record.snapshot import Snapshot
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """The differences between the documents on the disk and the rendered ones; all paths are below `.memory/`.
+    """How the documents on the disk differ from what rendering would give now. All paths are below `.memory/`.
 
     - `stale`: documents that are outdated or missing, with the text that they should have.
-    - `by_hand`: documents that a person edited.
-    - `orphans`: documents without a page.
-    - `sources_stale`: whether the document of source files lists the wrong files, or has the layout of an earlier
-      memctl (then `sources_earlier` is true, too).
-    - `showing_unreadable`: documents that show a record or page which can't be read now. Rendering them anew would lose
-      what they show of it.
-    - `broken`: documents whose template has an error.
+    - `by_hand`: documents that a person edited, which rendering does not overwrite.
+    - `orphans`: documents whose page no longer exists.
+    - `sources_stale`: whether the document of source files is to be rendered again, because it lists the wrong files or
+      has the layout of an earlier memctl.
+    - `sources_earlier`: whether the earlier layout is the only reason for that.
+    - `showing_unreadable`: documents that show a record or page which can't be read now. Rendering them would lose what
+      they show of it, so they are left as they are.
+    - `broken`: documents whose template has an error, with the error.
     """
 
     stale: dict[str, str]
@@ -39,15 +40,15 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def faults(self) -> dict[str, BrokenTemplate]:
-        """The errors of templates by message, each once, although several documents may have the same template."""
+        """The errors of templates, by message. An error of a template with several documents is there once."""
         return {error.message: error for error in self.broken.values()}
 
 
 def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool = False) -> Comparison:
-    """Compare documents on the disk with those that the renderer `making` gives now.
+    """Compare the documents on the disk with those that the renderer `making` gives now.
 
-    `names` are file names below `docs/`; None compares all documents. With `force` a document that a person edited
-    counts as stale.
+    `names` are the documents to compare, as file names below `docs/`; None compares all. If `force` is True, a document
+    that a person edited counts as stale, so that it is overwritten.
     """
     stale: dict[str, str] = {}
     by_hand: list[str] = []
@@ -96,7 +97,7 @@ def _would_lose(name: str, old: str, new: str, marker: str) -> bool:
 
 
 def current_text(snapshot: Snapshot, path: str) -> str | None:
-    """Return the text of a document of a Snapshot, "" if it is not text; None if there is no document at `path`."""
+    """Return the text of a document in a Snapshot; None if there is no file at `path`, "" if the file is not text."""
     try:
         return snapshot.read(path)
     except FileNotFoundError:

@@ -25,10 +25,12 @@ _NOTHING = msgspec.msgpack.encode((b"", {}))
 
 
 class CodeReference(msgspec.Struct, frozen=True):
-    """A page's reference to code: its text, and its line in the body (0 if it is in `code_refs`).
+    """A reference to code on a page.
 
-    `state` is FOUND, MISSING or AMBIGUOUS. `paths` are the files or folders that the reference may mean: one if it is
-    FOUND, none if it is MISSING, and several if it is AMBIGUOUS. The path of a folder ends with a slash.
+    - `reference`: its text; `line`: its line in the page's body, or 0 if it is in the page's front matter
+      (`code_refs`).
+    - `state`: whether a file was found for it (FOUND), none (MISSING), or several that it may mean (AMBIGUOUS).
+    - `paths`: the files or folders found. The path of a folder ends with a slash.
     """
 
     reference: str
@@ -38,9 +40,10 @@ class CodeReference(msgspec.Struct, frozen=True):
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """A file that has changed since a page was reviewed: its present path, and its blob ids at the review and now.
+    """A file that has changed since a page that refers to it was reviewed.
 
-    `reviewed` and `now` are the first 12 digits of the blob ids. `stamped` is the path that the file had at the review.
+    `path` is its path now, and `stamped` its path at the review. `now` and `reviewed` are the first 12 digits of its
+    blob id now and at the review.
     """
 
     path: str
@@ -50,7 +53,10 @@ class Drift(msgspec.Struct, frozen=True):
 
 
 def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
-    """Return a page's references to code: the paths of `code_refs`, and §4 markers in its text without globs."""
+    """Return a page's references to code: its `code_refs`, and the §4 markers in its text.
+
+    Markers with a `*`, which stand for many files, are left out.
+    """
     written = _reference_texts(page)
     names = snapshot.files.names() if written else frozenset()
     return [_resolve(names, reference, line) for reference, line in written]
@@ -71,7 +77,8 @@ def _resolve(names: frozenset[str], reference: str, line: int) -> CodeReference:
 def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
     """Return the stamps of all files that a page refers to, such as "src/auth.py 3f2a9c01d4e7".
 
-    With `keep`, stamps that the page already has stay as they are.
+    A stamp says which version of a file the page agrees with. If `keep` is True, files for which the page has a stamp
+    keep it, and only other files get one of their present version. Otherwise all stamps are of the present versions.
     """
     paths = sorted({ref.paths[0] for ref in references(snapshot, page) if ref.state == FOUND and _is_file(ref)})
     if not paths:
@@ -83,9 +90,9 @@ def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
 
 
 def changed_files(snapshot: Snapshot, page: Page, only: str = "") -> list[Drift]:
-    """Return the files that changed since a page was reviewed, by the page's stamps; missing files are left out.
+    """Return the files that have changed since a page was reviewed, by the page's stamps.
 
-    If `only` is the path of a file and not "", no other file is checked.
+    Files that no longer exist are left out. If `only` is not "", only the file with this path is checked.
     """
     stamps = page.stamps
     if not stamps:
@@ -104,10 +111,10 @@ def changed_files(snapshot: Snapshot, page: Page, only: str = "") -> list[Drift]
 
 
 def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
-    """Return the reviewed pages that no longer agree with the code, each with its changed and missing files.
+    """Return the reviewed pages that no longer agree with the code, each with the files that changed or are missing.
 
-    A page has a stamp, the beginning of a blob id, for each file that it refers to. The answer is cached until a page,
-    a file with a stamp or Git's index changes.
+    A file has changed if its blob id does not begin with the page's stamp of the file. The answer is cached until a
+    page, a file with a stamp, or Git's index changes.
     """
     pages_now = snapshot.outline.pages
     stamped = sorted({path for page in pages_now for path in page.stamps})
@@ -143,7 +150,10 @@ def _outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
 
 
 def records_since_overview(snapshot: Snapshot) -> int:
-    """Return how many records are newer than the project's page; 0 if there is no page, or its time is unknown."""
+    """Return how many records are newer than the text of the project's page, `project.md`.
+
+    The result is 0 if there is no such page, or if its time is unknown.
+    """
     project = snapshot.outline.project
     if project is None or project.timestamp is None:
         return 0
@@ -166,9 +176,9 @@ def _moves(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
 
 
 def code_paths(names: frozenset[str], reference: str) -> tuple[str, ...]:
-    """Return the file or folder that a code reference (PATH or PATH:LINE) names, () if it does not exist.
+    """Return the file or folder that a code reference (PATH or PATH:LINE) names; () if it does not exist.
 
-    A folder ends with a slash.
+    `names` are the files of the repository. The path of a folder ends with a slash.
     """
     return _exact(names, reference) or _exact(names, pages.code_path(reference))
 
@@ -185,7 +195,10 @@ def _is_file(reference: CodeReference) -> bool:
 
 
 class Referral(msgspec.Struct, frozen=True):
-    """A page that refers to a file, with the text and state of its reference (FOUND, MISSING or AMBIGUOUS)."""
+    """A reference of a page to a file: the page, and the text and state of the reference.
+
+    The state is FOUND, MISSING (no file has this name now) or AMBIGUOUS (several files have it).
+    """
 
     page: Page
     reference: str
@@ -193,7 +206,7 @@ class Referral(msgspec.Struct, frozen=True):
 
 
 def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Page]]:
-    """Return the sections that cover each of the files, by path."""
+    """Return, for each of the paths, the pages of the sections that cover the file."""
     by_path: dict[str, list[Page]] = {path: [] for path in paths}
     for page in snapshot.outline.sections:
         for path in repository_paths.matching(paths, page.paths):
@@ -202,7 +215,7 @@ def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, l
 
 
 def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
-    """Return the references of pages to each of the files, or to a folder above it, by the file's path.
+    """Return, for each of the paths, the references of pages to this file or to a folder above it.
 
     The files need not exist.
     """

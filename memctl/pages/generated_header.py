@@ -1,4 +1,4 @@
-"""Write and read the first line of a rendered document, whose digest of the text reveals edits by hand."""
+"""Write and read the first line of a rendered document, which has a hash of the text to reveal edits by hand."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _HEADED = lazy_regex(
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A rendered document: its text without the header, and its layout number.
+    """A rendered document, split into its header and its text.
 
-    `made_from` is the digest of the memory's content that the document shows, "" for most documents. `is_intact` says
-    that nobody has edited the document. `layout` is the number in its header, which memctl raises whenever it changes
-    the document's layout.
+    - `text`: the document without its header.
+    - `made_from`: a hash of what in the memory decides the document's content, "" for most documents.
+    - `is_intact`: whether nobody has edited the document since it was rendered.
+    - `layout`: the number of its layout. memctl raises a document's layout number whenever it changes the layout.
     """
 
     text: str
@@ -33,8 +34,8 @@ class Document(msgspec.Struct, frozen=True):
 def seal(text: str, made_from: str = "", layout: int = 1) -> str:
     """Return a whole document: its header line, and below it `text`.
 
-    `made_from` is a digest of the memory's content that the document shows, "" for none. `layout` is the document's
-    layout number, which memctl raises whenever it changes the layout.
+    `made_from` is a hash of what in the memory decides the document's content, "" for none. `layout` is the number of
+    the document's layout, which memctl raises whenever it changes the layout.
     """
     layout_field = f"layout:{layout} " if layout > 1 else ""
     return _HEAD.format(layout_field, digest(text) + (f" from:{made_from}" if made_from else "")) + text
@@ -50,16 +51,17 @@ def split(document: str) -> Document | None:
 
 
 def is_earlier(document: str, now: str) -> bool:
-    """Return whether a document that nobody edited has an older layout than memctl gives it now.
+    """Return whether an older version of memctl rendered a document, in a layout that is no longer used.
 
-    `now` is the same document as memctl renders it now.
+    `document` is its text, and `now` the text that rendering it gives now. The result is False if somebody has edited
+    the document.
     """
     one, other = split(document), split(now)
     return one is not None and other is not None and one.is_intact and one.layout < other.layout
 
 
 def digest(text: str) -> str:
-    """Return the digest of a text for a document's header: 16 hexadecimal digits."""
+    """Return the hash of a text for a document's header: 16 hexadecimal digits."""
     from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()

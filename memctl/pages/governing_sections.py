@@ -1,4 +1,7 @@
-"""Find the sections that govern a place, whose owners decide about it: a section, a file, a folder, or a record."""
+"""Find the sections that govern a place, so that the owners of these sections decide about changes there.
+
+A place is a section, a file, a folder, or a record.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +24,18 @@ from memctl.store.memory import Memory
 def governing_sections(
     memory: Memory, snapshot: Snapshot, owned: Collection[str], folder: Path, place: str
 ) -> list[tuple[str, ...]]:
-    """Return the markers of the sections that govern a place, as tuples, each of which has its own owner.
+    """Return the markers of the sections that govern a place.
 
-    `place` is a marker, or a path relative to `folder` or to the worktree's top, which need not exist. A marker gives
-    one tuple with the markers of its page and, for a page of details, of that page's section: ("§3.1", "§2.1"). In a
-    tuple, the owner of the first marker that has an owner decides. A path gives one tuple for each section that covers
-    it or a file below it, and a page or record of the memory one for itself.
+    `place` is a marker, or a path relative to `folder` or to the worktree's top; the path need not exist. The result
+    has a tuple for each section whose owner has a say:
 
-    `owned` are markers that exist even without a page. Raises MemctlError for a section that does not exist, and for a
-    path outside of the repository.
+    - A marker gives one tuple. For a page of details it also has the marker of the page's section, as in ("§3.1",
+      "§2.1"): the owner of the first marker that has an owner decides.
+    - A file or folder gives one tuple for each section that covers it, or that covers a file below it.
+    - A page or record of the memory gives one tuple for its own section.
+
+    `owned` are the markers that have an owner, which may have no page yet. Raises MemctlError if a section does not
+    exist, or if a path is outside of the repository.
     """
     if not place.strip():
         raise MemctlError("the place is empty", "give a section such as §2.1, or a path; `.` means all files", USAGE)

@@ -1,4 +1,4 @@
-"""Describe tree-sitter's grammars: which nodes are definitions, and at which lines code may be cut into pieces."""
+"""Describe tree-sitter's grammars: which nodes are definitions, and at which lines long code can be cut into pieces."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from memctl.pages.code_lines import GO, JAVASCRIPT, RUBY, RUST, TYPESCRIPT
 
 
 class Grammar(msgspec.Struct, frozen=True):
-    """A grammar of tree-sitter: the module and function that load it, and what its kinds of nodes mean for an outline.
+    """A grammar of tree-sitter, and what its kinds of nodes mean for the outline (the list of definitions) of a file.
 
-    - `words`: kinds of nodes that define something, each with the word before the name in its title, such as `class`
-      ("" for none).
-    - `holds`: those of them whose members are listed, too, such as classes.
-    - `bodied`: those of them that define something only with a body: in C `struct point {…}` does, `struct point *p`
-      does not.
-    - `surrounds`: kinds that define nothing but may contain definitions, such as a block. No other kind is searched.
-    - `starts`: a pattern for lines that seem to begin a definition, at which long code is cut into pieces. If it begins
-      a class or a namespace, groups 1 and 2 are its keyword and its name. Group 3 is a keyword such as `if`, which
-      begins no definition.
-    - `opening`, `closing`: the text before and after the members of a class in a piece that is cut out of it.
+    - `module`, `function`: the Python module of the grammar, and the function in it that loads the grammar.
+    - `words`: the kinds of nodes that define something. Each is mapped to the word that stands before the name in the
+      outline, such as "class" for `class_definition`, or to "" if no word does.
+    - `holds`: the kinds in `words` whose members are in the outline, too, such as classes.
+    - `bodied`: the kinds in `words` that are a definition only if they have a body. In C, `struct point {…}` is one,
+      and `struct point *p` is not.
+    - `surrounds`: kinds that define nothing but may contain definitions, such as a block. Other kinds are not searched.
+    - `starts`: a pattern for lines that seem to begin a definition, at which long code is cut into pieces. Its groups 1
+      and 2 are the keyword and the name of a class or namespace. Group 3 is a keyword such as `if`, which begins no
+      definition.
+    - `opening`, `closing`: the text to add after the header of a class, and at the end, if a piece is cut out of the
+      class.
     """
 
     module: str

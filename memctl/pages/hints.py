@@ -26,9 +26,11 @@ NO_REASON, DOUBT, RAW_OUTPUT = "no reason", "doubt", "raw output"
 
 
 def of_record(record: Record, body: str) -> Iterator[tuple[str, str]]:
-    """Yield what makes a record of little use, as pairs such as (NO_REASON, "no reason is given").
+    """Yield what makes a record of little use to later readers, as pairs of a kind and a message.
 
-    The first of a pair is NO_REASON, DOUBT or RAW_OUTPUT, the second says it in a message. `body` is the record's text.
+    An example of a pair is ("no reason", "no reason is given"). The kinds are NO_REASON, DOUBT (it is accepted, but its
+    text says that it is undecided) and RAW_OUTPUT (a learning that is only the output of a program). `body` is the
+    record's text.
     """
     kind = record.kind
     if kind.reason:

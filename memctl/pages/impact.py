@@ -1,4 +1,4 @@
-"""Find the levels, pages and documents that a change of files affects, and the pages that are stale."""
+"""Find which pages and documents a change of files affects, and which pages no longer agree with the code."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from memctl.pages.freshness import MISSING, CodeReference, Drift, references_to_
 from memctl.pages.links import EXECUTIVE, SOURCES, document_of
 from memctl.pages.links import FOLDER as DOCUMENTS
 from memctl.pages.provenance import start_revision
+from memctl.pages.renamed_files import present_paths
 from memctl.pages.repository_paths import files_below, possible_paths, unknown_path_error
 from memctl.record import pages
 from memctl.record.kinds import BY_FOLDER
@@ -30,9 +31,10 @@ NOT = "-"  # the condition of a level that is never updated
 
 
 class ChangeRow(msgspec.Struct, frozen=True):
-    """A kind of change of files: its title, and when pages must be updated after such a change.
+    """What one kind of change, such as a bug fix, means for pages: the kind's title, and a condition for each level.
 
-    `conditions` maps each level (1 to 4) to the condition on which its pages must be updated; NOT means never.
+    `conditions` maps a level (1 the project, 2 sections, 3 details, 4 source files) to the condition on which its pages
+    must be updated, such as "Always" or "If critical bug"; "-" means never.
     """
 
     title: str
@@ -62,11 +64,13 @@ _ROW_OF_RECORD = {"decision": DECISION, "state": PROGRESS}
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """A changed file, its kind of change (a key of MATRIX, "" for none), and the pages that it affects.
+    """What one changed file affects.
 
-    `is_listed` says that a file is among the source files of level 4: the changed file itself, or for a changed record,
-    one of the files that its code references name. `documents` are the documents that show a changed file of the memory
-    (paths below `.memory/`).
+    - `change`: the changed file; `row`: its kind of change, such as "fix" (a key of `MATRIX`), "" for none.
+    - `pages`: the pages that the change affects.
+    - `is_listed`: whether the document of source files lists the file or, for a changed record, a file that the record
+      refers to.
+    - `documents`: the documents that show the changed file, if it is a file of the memory; paths below `.memory/`.
     """
 
     change: FileChange
@@ -77,10 +81,10 @@ class Reach(msgspec.Struct, frozen=True):
 
 
 class ImpactLevel(msgspec.Struct, frozen=True):
-    """A level of pages, the condition on which one kind of change affects it, and the affected documents of the level.
+    """The documents at one level that a kind of change affects, and the condition on which they must be updated.
 
-    `condition` has the value of the constant NOT if this kind of change never affects the level. `documents` are paths
-    below `.memory/`.
+    `level` is from 1 (the project) to 4 (source files). `condition` is "-" if this kind of change never affects the
+    level. `documents` are paths below `.memory/`.
     """
 
     level: int
@@ -89,10 +93,11 @@ class ImpactLevel(msgspec.Struct, frozen=True):
 
 
 class BrokenReference(msgspec.Struct, frozen=True):
-    """A reference to a missing file: its text, its line in the page's file (0 if it is in `code_refs`).
+    """A reference of a page to a file that no longer exists.
 
-    `candidates` are the files that may replace it; None beyond the first `MOST_SOUGHT` references, for which nothing is
-    searched.
+    `reference` is its text, and `line` its line in the page's file, 0 if it is in the front matter (`code_refs`).
+    `candidates` are files that may have replaced the missing file. It is None if none were searched for: since a search
+    takes 30 ms, that is done for the first 20 broken references only.
     """
 
     reference: str
@@ -101,7 +106,11 @@ class BrokenReference(msgspec.Struct, frozen=True):
 
 
 class StalePage(msgspec.Struct, frozen=True):
-    """A page that no longer agrees with the code: files changed since its review, and references to missing files."""
+    """A page that no longer agrees with the code.
+
+    `suspect` are files that have changed since the page was reviewed, and `broken` are references to files that no
+    longer exist.
+    """
 
     page: Page
     suspect: tuple[Drift, ...]
@@ -109,9 +118,10 @@ class StalePage(msgspec.Struct, frozen=True):
 
 
 def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterable[str]) -> list[FileChange]:
-    """Return changes for the files and folders that a person names by `texts`, relative to `folder` or to the top.
+    """Return a change for each file that a person names, as if the file had been changed.
 
-    A file that HEAD's history has and the worktree lacks counts as deleted. Raises MemctlError for a path that Git does
+    `texts` are paths of files or folders, relative to `folder` or to the worktree's top; a folder gives all files below
+    it. A file that exists only in the history of HEAD counts as deleted. Raises MemctlError for a path that Git does
     not know.
     """
     names = snapshot.files.names() | {memory.tracked(name) for name in snapshot.names("")}
@@ -130,9 +140,10 @@ def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterabl
 
 
 def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
-    """Return the differences between HEAD and the worktree.
+    """Return the files that differ between HEAD and the worktree.
 
-    A deleted and an added file count as renamed if Git finds the rename in the index, or if their contents are equal.
+    A deleted and an added file are returned as one renamed file if Git finds the rename in the index, or if the two
+    have equal contents.
     """
     changes = differences.changed_in_worktree(memory.repository)
     gone = {change.path: change.blob for change in changes if change.blob}
@@ -150,10 +161,10 @@ def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
 
 
 def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
-    """Return the kinds of change of the files in commits by path, as the subjects of the commits name them.
+    """Return the kind of change of each file in some commits, by the file's path, as the commits' subjects name it.
 
-    A subject such as "feat: add a cart" gives FEATURE, and "fix: …" gives FIX. A file in both kinds of commits has
-    FEATURE.
+    A subject such as "feat: add a cart" gives "feature" and "fix: …" gives "fix", for all files of the commit. Files of
+    other commits are left out. A file in both kinds of commits has "feature".
     """
     rows: dict[str, str] = {}
     for commit in commits:
@@ -165,10 +176,11 @@ def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
 
 
 def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, str], row: str = "") -> list[Reach]:
-    """Return what each changed file affects; files of the memory that no page shows are left out.
+    """Return what each of the changed files affects; files of the memory that no page shows are left out.
 
-    `rows` are known kinds of change (keys of MATRIX) by path. `row` is the kind of change that all files outside the
-    memory get; if it is "", each file gets its own.
+    `row` is the kind of change, such as "fix" (a key of `MATRIX`), for all files outside of the memory. If it is "",
+    the kind of a file is that in `rows` (by path), and follows from the file's name and status if the file is not in
+    `rows`.
     """
     prefix = snapshot.prefix + "/"
     own = [change for change in changes if change.path.startswith(prefix)]
@@ -193,10 +205,11 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
 
 
 def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
-    """Return the levels, from 4 to 1, each with the documents of this level that changes of one kind affect.
+    """Return the levels, from 4 to 1, each with the documents that one kind of change affects.
 
-    `row` is the kind of change, a key of MATRIX. `reaches` has what each changed file affects; files with another kind
-    of change are ignored. A level that the kind never affects has the condition NOT and no documents.
+    Level 4 are the source files, 3 pages of details, 2 sections, and 1 the project. `row` is the kind of change, such
+    as "fix" (a key of `MATRIX`). `reaches` has what each changed file affects; files with another kind of change are
+    ignored. A level that this kind of change never affects has the condition "-" and no documents.
     """
     reaches = [item for item in reaches if item.row == row]
     shown: dict[int, list[str]] = {4: [SOURCES] if any(item.is_listed for item in reaches) else [], 1: [EXECUTIVE]}
@@ -219,9 +232,10 @@ def pages_of(reaches: Iterable[Reach]) -> list[Page]:
 
 
 def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[StalePage]:
-    """Return the pages of `among` that no longer agree with the code of the Snapshot.
+    """Return those pages of `among` that no longer agree with the code of the Snapshot.
 
-    `at` is the Snapshot's commit, "" for the disk or the index: renames of files are searched in the history before it.
+    `at` is the Snapshot's commit, "" for the disk or the index. The history before it is searched for renames of
+    missing files.
     """
     result = []
     sought = 0
@@ -310,7 +324,6 @@ def _in_page_order(unsorted: Iterable[Page]) -> tuple[Page, ...]:
 
 BY_RENAME, BY_CONTENT, BY_NAME = "renamed", "same content", "same name"
 _CANDIDATES = 5  # for each broken reference
-_STEPS = 5  # successive renames of a file that are followed
 # The ids of an empty file in SHA-1 and SHA-256: two empty files are not one renamed file.
 EMPTY = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
@@ -319,17 +332,21 @@ EMPTY = (
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A file that may replace a missing one, and the evidence: BY_RENAME, BY_CONTENT or BY_NAME."""
+    """A file that may have replaced a missing file: its path, and the evidence for it.
+
+    `by` is BY_RENAME (Git knows the rename), BY_CONTENT (the missing file had this content) or BY_NAME (it had this
+    name).
+    """
 
     path: str
     by: str
 
 
 def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeReference, at: str) -> list[Candidate]:
-    """Return the files that may replace the missing file of a reference, the likeliest first.
+    """Return the files that may have replaced the missing file of a page's reference, the likeliest first.
 
-    Candidates are the file to which Git says the missing file was renamed, files with its last content, and files with
-    its name. `at` is the commit of the Snapshot, "" for the disk or the index.
+    These are the file to which Git says the missing file was renamed, files with the content that the missing file had
+    last, and files with its name. `at` is the commit of the Snapshot, "" for the disk or the index.
     """
     names = snapshot.files.names()
     name = reference.reference[3:] if reference.line else reference.reference.partition(":")[0]
@@ -337,35 +354,16 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
     path = stamped[0] if len(stamped) == 1 else name
     start = start_revision(memory, at)
     last = history.last_state(memory.repository, path, start) if start else None
-    became = successor(memory, names, path, at)
+    became = present_paths(memory, snapshot, [path], at=at or None).get(path, "")
     content = last.blob if last else page.stamps.get(path, EMPTY[0])
     blobs = snapshot.files.blobs(names) if content not in EMPTY else {}
     alike = [other for other, blob in blobs.items() if blob.startswith(content)]
     namesakes = [other for other in names if _is_namesake(other, path)]
     result: dict[str, str] = {}
-    for by, likely in ((BY_RENAME, [became] if became else []), (BY_CONTENT, alike), (BY_NAME, namesakes)):
+    for by, likely in ((BY_RENAME, [became] if became in names else []), (BY_CONTENT, alike), (BY_NAME, namesakes)):
         for other in sorted(likely, key=lambda other: _distance(path, other)):
             result.setdefault(other, by)
     return [Candidate(other, by) for other, by in result.items()][:_CANDIDATES]
-
-
-def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
-    """Return the file that a path was renamed to, "" if it was not renamed.
-
-    Several renames in a row and an uncommitted rename are followed. `names` are the paths of all files now. `at` is the
-    commit whose history is read, "" for HEAD with the index.
-    """
-    start = start_revision(memory, at)
-    for _ in range(_STEPS):
-        last = history.last_state(memory.repository, path, start) if start else None
-        if last and last.removed_by:
-            changes = differences.changed_by(memory.repository, last.removed_by)
-        else:
-            changes = [] if at else differences.changed_in_index(memory.repository)
-        path = next((change.path for change in changes if change.before == path), "")
-        if not path or path in names:
-            return path
-    return ""
 
 
 def _is_namesake(path: str, former: str) -> bool:

@@ -1,7 +1,8 @@
 """Build the content of each rendered page, level by level, as values that the templates lay out.
 
-rules.md#levels-of-pages has the contents and their limits. Level 1 has the title of a decision, level 2 a sentence of
-its reason, and level 3 the whole reasoning and a link to the record. All texts can be put into Markdown as they are.
+The levels are 1, the project; 2, its sections; and 3, pages of details. rules.md#levels-of-pages has their contents and
+limits. Of a decision, level 1 has the title, level 2 a sentence of its reason, and level 3 the whole reasoning and a
+link to the record. All texts can be put into Markdown as they are.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def title_of(snapshot: Snapshot) -> str:
 
 
 def executive(snapshot: Snapshot, links: Links) -> Level1:
-    """Return the content of level 1: goal, status, priorities, blockers, key decisions.
+    """Return the content of the executive summary (level 1): goal, status, priorities, blockers and key decisions.
 
     A key decision is one whose importance is above the default.
     """
@@ -99,10 +100,10 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
 
 
 def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
-    """Return the content of level 2 for a section's page.
+    """Return the content of a section's document (level 2).
 
-    It has the overview, decisions with one sentence of their reason, open records, next actions, and links to level 3.
-    Its lists have more records than the page has room for; `fit_section` shortens them.
+    It has the overview, decisions with one sentence of their reason, open records, next actions, and links to pages of
+    details. Its lists have more records than the document has room for; `fit_section` shortens them.
     """
     content = content_fields.content(pages.SECTION, page.body)
     places = places_on(snapshot, page)
@@ -128,10 +129,10 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
 
 
 def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
-    """Return the content of level 3 for a page of details.
+    """Return the content of the document of a page of details (level 3).
 
-    It has the page's own text, whole decisions and issues, learnings, and the files of its `code_refs`. Its lists have
-    more records than the page has room for; `fit_detail` shortens them.
+    It has the page's own text, whole decisions and issues, learnings, and the files of the page's `code_refs`. Its
+    lists have more records than the document has room for; `fit_detail` shortens them.
     """
     parent = snapshot.outline.find(page.section or "")
     places = places_on(snapshot, page)
@@ -162,7 +163,7 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
 
 
 def index(snapshot: Snapshot, links: Links) -> Index:
-    """Return the content of the index: every page and heading, shortcuts to decisions, and tags."""
+    """Return the content of the index of all documents: pages and headings, shortcuts to decisions, and tags."""
     outline, catalogue = snapshot.outline, snapshot.catalogue
     known = {page.id for page in outline.sections}
     return Index(
@@ -384,10 +385,10 @@ _SLACK = (
 
 
 def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimate) -> Level2:
-    """Return a level 2 page with its lists shortened so that it keeps to its limit of tokens.
+    """Return the content of a section's document with its lists shortened, so that it keeps to its limit of tokens.
 
-    Each of the lists of decisions, issues and tasks gets one entry in turn, as long as there is room. `render` returns
-    a page's Markdown, and `estimate` the approximate tokens of Markdown.
+    The lists of decisions, issues and tasks are filled in turn, one entry each, until there is no more room. `render`
+    returns the Markdown of a content, and `estimate` the approximate tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
     fitting = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
@@ -396,10 +397,10 @@ def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimat
 
 
 def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
-    """Return a level 3 page with its lists shortened so that it keeps to its limit of tokens.
+    """Return the content of a details document with its lists shortened, so that it keeps to its limit of tokens.
 
-    Each of the lists of decisions, issues and learnings gets one entry in turn, as long as there is room. `render`
-    returns a page's Markdown, and `estimate` the approximate tokens of Markdown.
+    The lists of decisions, issues and learnings are filled in turn, one entry each, until there is no more room.
+    `render` returns the Markdown of a content, and `estimate` the approximate tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
     fitting = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)

@@ -1,4 +1,4 @@
-"""Follow records' references to lines of a file, from the commit in which they were recorded to the current lines."""
+"""Find the lines that records' references to lines of a file mean now, after later commits have changed the file."""
 
 from __future__ import annotations
 
@@ -27,10 +27,13 @@ _SOON = 3_600
 
 
 class CurrentFile(msgspec.Struct, frozen=True):
-    """The current version of a file: its path, its former paths, its blob id and its number of lines.
+    """The present version of a file, in which referenced lines are looked for.
 
-    `comparable` is the name by which `git diff` is asked for this version: the blob id, or the path in the worktree
-    with `./` in front. `start` is the commit from which the file's history is read, "" if there is none.
+    - `path`: its path; `former`: the paths that it had before renames.
+    - `blob`: its blob id; `lines`: its number of lines.
+    - `comparable`: how `git diff` is to name this version: by the blob id, or by the path in the worktree with `./`
+      before it.
+    - `start`: the commit from which the file's history is read, "" if there is none.
     """
 
     path: str
@@ -42,12 +45,14 @@ class CurrentFile(msgspec.Struct, frozen=True):
 
 
 class LineReference(msgspec.Struct, frozen=True):
-    """A record's reference to lines of a file, and the lines that it means now.
+    """A record's reference to lines of a file, and the lines that it means now. Lines count from 1.
 
-    `recorded` are the first and last line (from 1) in the version of the file that `commit` has, which recorded the
-    reference ("" if the record is not committed, or the commit is unknown). `now` are the first and last of these lines
-    that the file still has, with their present numbers. It is None if the file has none of them; then `instead` are the
-    lines that replaced them. `is_followed` is False if the present lines are unknown.
+    - `recorded`: the first and last line, as the record says.
+    - `commit`: the commit that recorded the reference, and whose version of the file these lines are in; "" if there is
+      none yet or it is unknown.
+    - `now`: the first and last of these lines in the present file; None if the file has none of them any more.
+    - `instead`: if `now` is None, the lines of the present file that replaced them.
+    - `is_followed`: False if it is unknown which lines the reference means now.
     """
 
     recorded: tuple[int, int]
@@ -57,7 +62,10 @@ class LineReference(msgspec.Struct, frozen=True):
     is_followed: bool = True
 
     def covers(self, line: int | None) -> bool:
-        """Return whether a current line (from 1) is among the referenced lines; False for None."""
+        """Return whether a line of the present file (from 1) is among the lines that the reference means now.
+
+        The result is False if `line` is None.
+        """
         return line is not None and self.now is not None and self.now[0] <= line <= self.now[1]
 
 
@@ -71,10 +79,11 @@ class _RecordedLines(msgspec.Struct, frozen=True):
 def follow(
     memory: Memory, file: CurrentFile, references: Iterable[tuple[Record, str]]
 ) -> dict[tuple[str, str], LineReference]:
-    """Return the current lines of references, by the record's path and the reference's text ("src/a.py:10-20").
+    """Return the lines that references of records mean now.
 
-    `references` are pairs of a record and the text of one of its code references; only those to lines of `file` are
-    followed. Nothing is fetched in a partial clone. Raises GitFailed if Git fails.
+    `references` are pairs of a record and the text of one of its code references, such as "src/a.py:10-20"; references
+    to other files, or without lines, are ignored. The keys of the result are the record's path and the reference's
+    text. In a partial clone nothing is fetched. Raises GitFailed if Git fails.
     """
     wanted = {
         (record.path, ref): _RecordedLines(*where)

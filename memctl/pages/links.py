@@ -46,7 +46,7 @@ _CODE = "§4."  # markers of files are not refused here; `check` reports those t
 
 
 class Links:
-    """Makes link targets, which are paths relative to the folder of a memory's documents."""
+    """Makes the targets of links in documents: paths relative to `docs/`, the folder of a memory's documents."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -62,7 +62,7 @@ class Links:
         self._left = _MOST
 
     def parts(self, page: Page) -> tuple[str, ...]:
-        """Return the link targets of the headings of a page of details, in the order of the headings."""
+        """Return the link targets of the headings on a page of details, one for each heading, in the page's order."""
         return self._parts[page.path]
 
     def record(self, record: Record) -> str:
@@ -70,7 +70,10 @@ class Links:
         return "../" + markdown.target(record.path)
 
     def from_record(self, record: Record, text: str) -> str:
-        """Return a record's text with its relative links rewritten to be relative to the documents."""
+        """Return a record's text for use in a document, with its relative links changed to lead to the same files.
+
+        A document is in another folder than the record.
+        """
         folder = posixpath.dirname(record.path)
         return markdown.rewrite_links(text, lambda target: posixpath.relpath(posixpath.join(folder, target), FOLDER))
 
@@ -79,7 +82,7 @@ class Links:
         return self._up + markdown.target(path)
 
     def marker(self, marker: str) -> str:
-        """Return the link target of a § marker, "" if it names nothing or several places."""
+        """Return the link target of a § marker; "" if the marker names no place, or is ambiguous."""
         if not marker.startswith("§4."):
             return self._anchors.get(marker, "")
         from memctl.pages import repository_paths  # most pages name no file
@@ -169,10 +172,10 @@ def _outside_links(text: str, change: Callable[[re.Match[str]], str]) -> str:
 
 
 def refuse_missing_section(outline: Outline, marker: str) -> None:
-    """Raise MemctlError if a marker names no existing section or heading (MEM205 of `check`).
+    """Raise MemctlError if a marker names a section, page or heading that does not exist (MEM205 of `check`).
 
-    Markers of files pass, and so does any marker in a memory without pages, where records may be written first. A page
-    that can't be read counts as existing.
+    Markers of files are not checked. In a memory without pages any marker is allowed, because records may be written
+    before pages. A page that can't be read counts as existing.
     """
     if not outline.pages or marker.startswith(_CODE) or outline.fault_of(marker) is not None:
         return
@@ -193,9 +196,9 @@ def section_marker(value: str) -> str:
 
 
 def known_section(snapshot: Snapshot, reference: str) -> str:
-    """Return the marker of the page that `reference` names ("2.1" or "§2.1"); an empty one is returned unchanged.
+    """Return the marker of the page that a person names: both "2.1" and "§2.1" give "§2.1".
 
-    Raises MemctlError if there is no such page.
+    The result is "" if `reference` is "". Raises MemctlError if there is no such page.
     """
     marker = section_marker(reference) if reference else ""
     if marker and snapshot.outline.find(marker) is None:

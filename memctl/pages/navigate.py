@@ -26,11 +26,13 @@ _IS_MARKER = lazy_regex(r"§.+|[1-4](?:\.[0-9]+)+")
 
 
 class Place(msgspec.Struct, frozen=True):
-    """The page, heading, file or folder that a marker names.
+    """What a marker names: a page, a heading on a page, a file or a folder.
 
-    `level` is from 1 to 4. `path` is relative to the worktree's top. `text` is the rendered page without comments, or
-    the file's text. `parent` is the marker of the place above (None without one), and `children` are the markers of
-    those below.
+    - `level`: 1 for the project, 2 for a section, 3 for a page of details, 4 for files.
+    - `path`: the path of the page or file, relative to the worktree's top.
+    - `text`: the rendered page without comments, the file's text, or the list of files in a folder.
+    - `parent`: the marker one level up, such as a page's section; None if there is none.
+    - `children`: the markers one level down.
     """
 
     marker: str
@@ -48,10 +50,11 @@ def is_marker(text: str) -> bool:
 
 
 def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Place:
-    """Return the place that a marker names.
+    """Return the place (page, heading, file or folder) that a marker names.
 
-    `making` is a function that returns the Renderer, which is slow to load. Raises MemctlError if the marker does not
-    exist (the hint has similar markers), is ambiguous, or names a page that can't be read.
+    `making` is a function that returns the Renderer. It is called only if a page has to be rendered, because it is
+    slow. Raises MemctlError if the marker does not exist (the hint has similar markers), is ambiguous, or names a page
+    that can't be read.
     """
     marker = "§" + marker.strip().removeprefix("§")
     if marker == ALL_SOURCES:
@@ -167,7 +170,10 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
 
 
 def refuse_closed_file(snapshot: Snapshot, reference: str) -> None:
-    """Raise MemctlError if the reader may not read the file or folder of a reference."""
+    """Raise MemctlError if the owner of a section keeps the file or folder of a reference from the reader.
+
+    `reference` is a path or the end of one, as after "§4." in a marker.
+    """
     closed = snapshot.withheld.files
     for path in repository_paths.resolve(frozenset(closed), reference) if closed else ():
         raise MemctlError(closed.get(path) or next(iter(closed.values())), "ask its owner")

@@ -46,10 +46,10 @@ class Marker(msgspec.Struct, frozen=True):
 
 
 def markers(path: str, text: str) -> list[Marker]:
-    """Return the headings of a Markdown file or the definitions of code, in their order; at most 2,000.
+    """Return the headings of a Markdown file, or the definitions of code, in their order; at most 2,000.
 
-    Other files give none. 100,000 characters of code take 20 ms, and of Markdown 100 ms; of Markdown only the first
-    million characters and 50,000 lines are read.
+    A file of another kind has none. Only the first million characters and 50,000 lines of a Markdown file are read.
+    100,000 characters of code take 20 ms, and of Markdown 100 ms.
     """
     suffix = suffix_of(path)
     if suffix in MARKDOWN:
@@ -78,9 +78,9 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?=[\w\"'#]|\1)(?:.*\n)*?(?:\1|
 
 
 def blocks(text: str) -> Iterator[Marker]:
-    """Yield the top-level headings and the paragraphs of Markdown; a paragraph has level 0.
+    """Yield the headings and paragraphs of Markdown, except those inside of lists and quotes.
 
-    Headings and paragraphs without text are left out.
+    A paragraph has level 0. Headings and paragraphs without text are left out.
     """
     text = "\n".join(clean_newlines(text[:_LONGEST]).split("\n", _MOST_LINES)[:_MOST_LINES])
     if front_matter := _FRONT_MATTER.match(text):
@@ -109,18 +109,21 @@ def _markdown_parser(*, has_inline: bool) -> MarkdownIt:
 # Lines that begin the part of a paragraph about copyright or a licence, which is skipped.
 _LICENCE = re.compile(
     r"^\W*copyright\b|copyright (?:\(c\)|©|\d|notice|holder|owner)|^\W*(?:©|\(c\)) |SPDX-|all rights reserved"
-    r"|licen[sc]ed? (?:under|to)\b|licen[sc]e:|under the .{1,40}licen[sc]e|public licen[sc]e|permission is hereby"
+    r"|licen[sc]ed? (?:under|to|as)\b|licen[sc]e:|under the .{1,40}licen[sc]e|public licen[sc]e|permission is hereby"
     r"|permission to use, copy|redistributions? (?:and use|of source|in binary)|neither the name of|is free software"
     r"|(?:software|program|library) is (?:provided|distributed)|is part of\b|source code is governed"
-    r"|^unless required by|^you (?:may obtain|should have received)",
+    r"|^unless required by|^you (?:may obtain|may opt to use|should have received)|can be used freely"
+    r"|^as far as i am concerned"
+    r"|^\W*authors?\b.*<\S+@\S+>",
     re.IGNORECASE,
 )
 # Lines that are directives for tools, decoration or only a link.
 _DIRECTIVE = re.compile(
     r"[\W_]*$|https?://\S+$|!|@|-\*-|(?:vim?|ex|-*mode|(?i:coding))[:=]|eslint|prettier|[jt]s[hl]int|tslint|biome"
     r"|istanbul|c8 |globals? \w+(?:$|[:,])|go:|\+build|nolint|shellcheck |yaml-language|yamllint|sqlfluff|noqa|pylint"
-    r"|mypy:|ruff:|type:|<reference|cspell|syntax ?=|#?(?:end)?region\b"
+    r"|mypy:|ruff:|type:|<reference|cspell|syntax ?=|#?(?:end)?region\b|\$\w+(?::[^$]*)?\$\W*$"
 )
+_DRAWN = re.compile(r"[^\w\s]|_")  # what banners are drawn with
 _DESCRIBES = re.compile(r"@(?:file|fileoverview|overview|description|summary|packageDocumentation)\b")
 _DOCSTRING = re.compile(r"(?:\s*#[^\n]*\n)*\s*[rRuU]?(\"\"\"|\'\'\'|[\"\'])(?:\\\n)?((?:[^\\]|\\[\s\S])*?)(?:\1|$)")
 # The tables of manifests that have a description: pyproject.toml, Cargo.toml, setup.cfg.
@@ -135,9 +138,11 @@ class _Package(msgspec.Struct):
 def purpose(path: str, text: str) -> str:
     """Return the purpose of a file in one line of at most 120 characters, "" if the file does not say it.
 
-    It is the first sentence of a Python docstring, of the first comment (without licences and directives) or of a text,
-    the first heading of Markdown, or the description in a package's manifest. For other code it is the description of
-    the first class or function, or the names of these. Only the first 16,000 characters are read (all of package.json).
+    The purpose is taken from where files of this kind mostly state it: the first sentence of a Python docstring, of the
+    first comment (unless it is a licence or a directive for a tool) or of a text, the first heading of Markdown, or the
+    description in a package's manifest such as pyproject.toml. For other code it is the description of the first class
+    or function, or the names of the classes and functions. Only the first 16,000 characters are read (all of
+    package.json).
     """
     return plain(_find_purpose(path, text))
 
@@ -224,7 +229,7 @@ def _first_sentence(path: str, lines: Iterable[str]) -> str:
     is_licence = False
     for line in lines:
         line = _DESCRIBES.sub("", line).strip()
-        if _DIRECTIVE.match(line) or _is_name(path, line):
+        if _DIRECTIVE.match(line) or _is_name(path, line) or _is_drawn(line):
             if words:
                 break
             is_licence = False
@@ -233,6 +238,11 @@ def _first_sentence(path: str, lines: Iterable[str]) -> str:
         else:
             words.append(line)
     return fit.first_sentence("\n".join(words))
+
+
+def _is_drawn(line: str) -> bool:
+    """Return whether a line is part of a banner: less than half of its characters are letters or digits."""
+    return 2 * len(_DRAWN.findall(line)) > len(line.replace(" ", ""))
 
 
 def _is_name(path: str, line: str) -> bool:
@@ -253,7 +263,8 @@ _TAG = re.compile(r"@\w+")
 def of_definition(suffix: str, lines: Sequence[str], line: int) -> str:
     """Return the first sentence of a definition's docstring or comment, "" if it has none.
 
-    `suffix` and `lines` are those of the file, and `line` is the number of the definition's first line, from 1.
+    `lines` are the lines of the file, `suffix` is the file's suffix, such as "py", and `line` is the number of the
+    definition's first line, from 1.
     """
     comment = _docstring(lines, line) if suffix in PYTHON else _comment_above(lines, line)
     return fit.first_sentence(comment)

@@ -42,9 +42,9 @@ _NAMED = lazy_regex(rf"(?<![\w-]){ids.PATTERN.pattern}(?!\w)")
 
 
 class FileQuery(msgspec.Struct, frozen=True):
-    """A file to explain: its path below the worktree's top, a line (from 1) or None for the whole file.
+    """A file to explain: its path below the worktree's top, and a line (from 1), or None for the whole file.
 
-    `last` is the last version of a file that no longer exists.
+    If the file no longer exists, `last` is its last version, otherwise None.
     """
 
     path: str
@@ -53,11 +53,16 @@ class FileQuery(msgspec.Struct, frozen=True):
 
 
 class PageReference(msgspec.Struct, frozen=True):
-    """A page that refers to a file, and the texts of its references.
+    """A page that refers to a file, with the texts of its references, and whether it still agrees with the file.
 
-    `state` is REVIEWED, UNREVIEWED, SUSPECT (the file changed since the review), BROKEN (the file is missing) or
-    AMBIGUOUS (the reference may mean another file). If it is SUSPECT, `reviewed` and `now` are the first digits of the
-    file's blob ids at the review and now.
+    `state` is one of
+
+    - REVIEWED: the page was reviewed with the present version of the file
+    - UNREVIEWED: the page was never reviewed with the file
+    - SUSPECT: the file has changed since the review; then `reviewed` and `now` are the first digits of its blob ids at
+      the review and now
+    - BROKEN: the file is missing
+    - AMBIGUOUS: the reference may also mean another file
     """
 
     page: Page
@@ -70,11 +75,14 @@ class PageReference(msgspec.Struct, frozen=True):
 class Reason(msgspec.Struct, frozen=True):
     """Why a record is related to a file.
 
-    - `by` is IN_CODE_REFS, IN_TEXT or IN_COMMIT, and `where` is the code reference, the line of text or the commit.
-    - `how` is the name of the trailer by which a commit names the record, or "message" if the rest of its message does.
-    - `is_here` says that the reason is about the line that was asked for.
-    - `distance` orders the reasons with the same `by`, the least first.
-    - `lines` are the current lines of a code reference to lines, otherwise None.
+    - `by`: IN_CODE_REFS if the record refers to the file, IN_TEXT if the file's text names the record, or IN_COMMIT if
+      a commit that changed the file names the record.
+    - `where`: accordingly the code reference, the number of the line in the file, or the commit's id.
+    - `how`: for a commit, the name of the trailer that names the record, or "message" if another part of its message
+      does.
+    - `is_here`: whether the reason is about the line that was asked for.
+    - `distance`: orders the reasons with one value of `by`; the least is the best.
+    - `lines`: for a code reference to lines, where these lines are now; otherwise None.
     """
 
     by: str
@@ -86,7 +94,10 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class RelatedRecord(msgspec.Struct, frozen=True):
-    """A record that is related to a file, and all reasons, the best first; `record` is None if the memory lacks it."""
+    """A record that is related to a file, with all reasons for that, the best first.
+
+    `record` is None if only the id is known, because the memory no longer has the record.
+    """
 
     id: str
     record: Record | None
@@ -94,14 +105,14 @@ class RelatedRecord(msgspec.Struct, frozen=True):
 
     @property
     def is_here(self) -> bool:
-        """Whether the best reason is about the line that was asked for."""
+        """Whether the best reason is about the line that was asked for, and not only about the file."""
         return self.reasons[0].is_here
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """A commit that changed a file, and the ids of the records that it names.
+    """A commit that changed a file, and the ids of the records that its message names.
 
-    `is_here` says that the commit added the line that was asked for.
+    `is_here` says whether it is the commit from which the line that was asked for comes.
     """
 
     touch: FileCommit
@@ -115,16 +126,18 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 class Why(msgspec.Struct, frozen=True):
-    """Everything that explains a file or one of its lines.
+    """Everything that explains a file or one of its lines: sections, pages, records and commits.
 
-    - `asked` is the file and line, and `text` the file's text ("" if it is not text).
-    - `sections` are the sections that cover the file, each with those of its globs that match the file.
-    - `commits` are the latest commits that changed the file; `has_more` says that there are older ones.
-    - `history_ends` are the commits with which a shallow clone's history of the file begins. To Git such a commit added
-      every file that it has, so it is not in `commits`, and what it says is no reason.
-    - `origin` is the commit that the line comes from, None without a line.
-    - `of_places` are the most important records of the sections that cover the file and of the pages that refer to it.
-    - `session` is the session of the line's commit ("" if unknown), and `of_session` are its records.
+    - `asked`: the file and line; `text`: the file's text, "" if it is not text.
+    - `sections`: the sections that cover the file, each with its globs that match the file.
+    - `pages`: the pages that refer to the file; `records`: the records that are related to it.
+    - `commits`: the latest commits that changed the file; `has_more`: whether there are older ones.
+    - `history_ends`: in a shallow clone, the commits at which the file's history is cut off. They are not in `commits`,
+      since Git would say that they added every file.
+    - `origin`: the commit that the line comes from, None if no line was asked for.
+    - `of_places`: the most important records of the sections that cover the file and of the pages that refer to it.
+    - `session`: the session in which the line's commit was made, "" if unknown; `of_session`: the records of this
+      session.
     """
 
     asked: FileQuery
@@ -147,10 +160,11 @@ class Why(msgspec.Struct, frozen=True):
 
 
 def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: int) -> Why:
-    """Collect everything that explains a file, as the commit `at` has it ("" for the worktree).
+    """Return everything that explains a file or one of its lines.
 
-    `snapshot` is the memory at this commit. `limit` is the number of commits to read, 0 for all. Raises MemctlError if
-    the file does not have the line.
+    `at` is the commit whose version of the file is meant, "" for the worktree, and `snapshot` the memory at this
+    commit. `limit` is the largest number of commits to read, 0 for all. Raises MemctlError if the file does not have
+    the line.
     """
     start = start_revision(memory, at)
     touches = _touches(memory, query, start, limit + 1 if limit else None)
@@ -245,17 +259,17 @@ def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str
 
 
 def start_revision(memory: Memory, at: str) -> str:
-    """Return the revision from which to read history: `at` if it is not "", else "HEAD".
+    """Return the revision at which to start reading history: `at`, or "HEAD" if `at` is "".
 
-    Returns "" in a repository without commits.
+    The result is "" in a repository without commits.
     """
     return at or ("HEAD" if memory.repository.has_head() else "")
 
 
 def locate(memory: Memory, snapshot: Snapshot, folder: Path, place: str, at: str) -> FileQuery:
-    """Return the file, and the line if there is one, that a person names as PATH or PATH:LINE.
+    """Return the file, and perhaps the line, that a person names as PATH or PATH:LINE.
 
-    PATH is relative to `folder` or to the worktree's top; it may also be a deleted file in the history of the commit
+    PATH is relative to `folder` or to the worktree's top. It may also be a deleted file in the history of the commit
     `at` ("" for HEAD). Raises MemctlError if Git knows no such file (the hint has similar names), or if the reader may
     not read it.
     """
@@ -296,9 +310,9 @@ def _refuse_submodule(memory: Memory, paths: Iterable[str], start: str) -> None:
 
 
 def record_names(text: str) -> dict[str, str]:
-    """Return the record ids in the text of a commit's message, each with the place where it occurs.
+    """Return the record ids in the text of a commit's message, each with the place where the message has it.
 
-    A place is "Decision" or "Memctl-Id", the names of trailers, or "message" for any other part.
+    The place is "Decision" or "Memctl-Id" for an id in a trailer of this name, and "message" for any other.
     """
     trailers = message.parse(text)
     result: dict[str, str] = {}
@@ -465,9 +479,9 @@ def _sessions(repository: Repository, commits: Collection[str]) -> dict[str, tup
 
 
 def reason_of_record(snapshot: Snapshot, record: Record) -> str:
-    """Return the first sentence of a record's reason, or else of its first part with text.
+    """Return the first sentence of the reason that a record gives, or of the record's text if it gives none.
 
-    Returns "" if the record has no text, or can't be read any more.
+    The result is "" if the record has no text, or if its file can't be read any more.
     """
     try:
         return _first_reason(record.kind, snapshot.body(record), record.kind.reason)
@@ -487,6 +501,9 @@ def reason_of_commit(text: str) -> str:
 
 def _first_reason(kind: HasFields, body: str, field: str = "") -> str:
     known = content(kind, body)
-    texts = [known.get(field, ""), *known.values(), *(part.body for part in split(body))]
-    paragraphs = ("\n".join(text) if isinstance(text, list) else text for text in texts)
-    return next((sentence for text in paragraphs if (sentence := first_sentence(text))), "")
+    texts = [text for text in known.values() if isinstance(text, str)]
+    lists = ["\n\n".join(items) for items in known.values() if isinstance(items, list)]
+    # What is next says more than what is done, which is the first list.
+    first = [known.get(field, ""), known.get("resolution", ""), *texts, *reversed(lists)]
+    candidates = (*(text for text in first if isinstance(text, str)), *(part.body for part in split(body)))
+    return next((sentence for text in candidates if (sentence := first_sentence(text))), "")

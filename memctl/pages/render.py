@@ -1,7 +1,7 @@
 """Render the documents in `.memory/docs/` from pages and records, with templates.
 
-One memory always gives the same bytes: rendering reads neither the clock nor the environment, and of the repository's
-files only those that references name.
+From one memory the documents always get the same bytes, on every machine: rendering reads neither the clock nor the
+environment, and only those files of the repository that references name.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ _FORM = 1  # raise it when the sandbox compiles templates in another way, or `_R
 class Renderer:
     """Renders the documents of one Snapshot.
 
-    `estimate` returns the approximate tokens of Markdown, for the limits of pages (`tokens.families`). `compiled` is a
-    folder for compiled templates, None to keep none. The project's own templates are used only if `trusted` is True.
+    - `estimate`: a function that returns the approximate tokens of Markdown. It is needed because pages have limits.
+    - `compiled`: a folder in which compiled templates are kept for later runs, None to keep none.
+    - `trusted`: whether the project's own templates may be used. Otherwise those of memctl are used.
     """
 
     def __init__(
@@ -65,9 +66,9 @@ class Renderer:
         return seal(self.page(name), layout=LAYOUTS.get(name, 1))
 
     def sources(self, repository: Repository, count: CountTokens) -> str:
-        """Return the document of level 4 with its header; reads all listed files and their history.
+        """Return the document of source files (level 4) with its header; reads all listed files and their history.
 
-        `count` returns a file's tokens from its path and text.
+        `count` is a function that returns the tokens of a file from its path and text.
         """
         from memctl.pages import sources
 
@@ -134,9 +135,10 @@ class Renderer:
 
 
 def touched(snapshot: Snapshot, places: Iterable[str]) -> tuple[str, ...]:
-    """Return the file names, below `docs/`, of the documents that show records of some places.
+    """Return the documents that show the records of some pages, as file names below `docs/`.
 
-    A place is the marker of a page to which records belong, §2.N or §3.N, or "" for records that belong to none.
+    `places` are the markers of these pages, such as "§2.1" or "§3.4"; "" stands for records that belong to no page. It
+    is used to render again only the documents that a changed record appears in.
     """
     changed, outline = set(places), snapshot.outline
     pages = (*outline.sections, *outline.details)

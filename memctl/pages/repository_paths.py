@@ -1,4 +1,4 @@
-"""Resolve §4 references and globs to the repository's files."""
+"""Find the repository's files that references such as `§4.src/auth.py`, globs, and paths typed by people mean."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ _END = "\0"  # a character that no path has
 
 
 def resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
-    """Return the files, or folders with a slash at the end, that a reference after `§4.` may mean.
+    """Return the files or folders that a reference may mean; the path of a folder ends with a slash.
 
-    A reference is a path, the end of a path, or either with dots for slashes and without the suffix:
-    "services.auth.jwt_handler" means src/services/auth/jwt_handler.py. These forms are tried in this order, and the
-    first with a match decides. If several files match, the reference is ambiguous; () means that none does.
+    `reference` is what follows `§4.` in a marker, and `names` are the files of the repository. It may be a path, the
+    end of a path, or, with dots for slashes, a path or its end without the suffix: "auth.jwt_handler" means
+    src/auth/jwt_handler.py. These forms are tried in this order, and the first form that matches a file counts. If it
+    matches several files, all are returned.
     """
     return _resolve(frozenset(names), reference)  # callers may pass a plain set, which can't be a cache key
 
@@ -46,11 +47,7 @@ def _resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
 
 
 def without_stars(reference: str) -> str:
-    """Return a reference without `*`, `**` or a slash at its end, and without a dot before `*`.
-
-    For example "src/auth.*" gives "src/auth". Every path that the reference may mean contains the result, if the dots
-    in the result may also stand for slashes.
-    """
+    """Return a reference without the wildcard or slash at its end: "src/auth.*" and "src/auth/**" give "src/auth"."""
     return reference.rstrip("/*") if reference.endswith("**") else reference.rstrip("/").removesuffix(".*")
 
 
@@ -73,7 +70,7 @@ def is_folder(names: frozenset[str], path: str) -> bool:
 
 
 def matching(names: Iterable[str], globs: Sequence[str]) -> list[str]:
-    """Return the files that any of the globs matches, sorted; globs are as in .gitignore: "src/auth" or "*.py"."""
+    """Return the files that match any of the globs, sorted; globs are as in .gitignore, such as "src/auth"."""
     if not globs:
         return []
     from memctl.text.globs import Globs  # slow to load
@@ -136,9 +133,9 @@ _SHOWN = 12  # files in the message about an ambiguous marker
 
 
 def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
-    """Return the paths below the worktree's top that `text`, a path that a person typed, may mean.
+    """Return the paths that a person may mean by `text`: relative to `folder`, or to `top`, the worktree's top.
 
-    It may be relative to `folder` or to `top`, the worktree's top.
+    The paths in the result are relative to `top`. Those outside of the worktree are left out.
     """
     result = []
     for start in (os.path.realpath(folder), str(top)):
@@ -150,14 +147,15 @@ def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
 
 
 def files_below(names: Iterable[str], path: str) -> list[str]:
-    """Return the files below a folder ("." for all)."""
+    """Return those files of `names` that are below the folder `path`, sorted; "." returns all files."""
     return sorted(name for name in names if path == "." or name.startswith(path + "/"))
 
 
 def file_named(names: frozenset[str], top: Path, folder: Path, text: str) -> str:
-    """Return the file that a person names: by a path relative to `folder` or `top`, or by a §4 marker.
+    """Return the one file that a person names, by a path or by a marker such as `§4.src/a.py`.
 
-    Raises MemctlError if it is not among `names`, if several match, or if it is a folder.
+    A path is relative to `folder`, or to `top`, the worktree's top. `names` are the repository's files. Raises
+    MemctlError if there is no such file, if several files match, or if it is a folder.
     """
     if text.startswith("§4."):
         paths = list(resolve(names, text[3:]))

@@ -1,9 +1,9 @@
-"""Run Jinja templates that may come with a cloned repository: they read only their values, and their output is limited.
+"""Run Jinja templates that may come with a cloned repository, so that a hostile template can't do harm.
 
-Jinja's own sandbox limits only `range`. Here each value that an operator, a call, a filter, a literal or an output
-makes is weighed, and a value that would be too large is refused before it is made, since a deadline can't interrupt a
-single long operation in C. The weight of a value is about its number of characters as text; an item that occurs twice
-in a list counts twice, because printing it takes that long.
+A template can read only the values that it is given, and its use of memory and time is limited. Jinja's own sandbox
+limits only `range`. Here the size of each value is checked (`weigh`) that a template makes by an operator, a call, a
+filter or a literal, or prints. If the value would be too large, it is refused before it is made, since a time limit
+can't interrupt a single long operation in C.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _FACTORS = {
 
 
 class Templates:
-    """The templates for one Snapshot: the project's own if `trusted` is True, otherwise memctl's.
+    """Loads and runs the templates of documents: the project's own if `trusted` is True, otherwise memctl's.
 
-    `compiled` is a folder for compiled templates, None to keep none.
+    `compiled` is a folder in which compiled templates are kept for later runs, None to keep none.
     """
 
     def __init__(self, snapshot: Snapshot, compiled: Path | None, *, trusted: bool) -> None:
@@ -74,7 +74,7 @@ class Templates:
         self._environment = Sandbox(loader=jinja2.FunctionLoader(self._source), bytecode_cache=cache)
 
     def fill(self, name: str, page: Any) -> str:
-        """Return the output of a template for a page's content; raises BrokenTemplate if the template fails."""
+        """Return the output of a template for the values in `page`; raises BrokenTemplate if the template fails."""
         path = f"templates/{name}"
         if path in self._exhausted:
             raise self._exhausted[path]
@@ -147,9 +147,10 @@ def _place(error: BaseException, path: str) -> tuple[str, int]:
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in the `with` block once it has used this many seconds of processor time.
+    """Limit the processor time of a `with` block: if it takes more than `seconds`, TimeoutError is raised in it.
 
-    It has no effect on Windows and in threads other than the main thread, where nothing can interrupt the block.
+    There is no limit on Windows, and in threads other than the main thread, because nothing can interrupt the block
+    there.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
@@ -172,7 +173,10 @@ class TooLarge(Exception):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """The Jinja environment of the templates; call `begin` before each document."""
+    """A Jinja environment that limits the size of the values that a template makes.
+
+    `begin` must be called before each document. The other public methods are called by Jinja or by compiled templates.
+    """
 
     intercepted_binops = frozenset({"*", "**", "%", "+"})
 
@@ -187,11 +191,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self._safe: dict[tuple[type, str], bool] = {}
 
     def begin(self) -> None:
-        """Reset the total weight of the values that templates made."""
+        """Start a new document: set the total size of the values that its templates have made to 0."""
         self._made = 0
 
     def keep(self, value: Any) -> Any:
-        """Return a value unchanged after adding its weight to the total; raises TooLarge if either is over a limit."""
+        """Return a value unchanged, after adding its size to the total of the document.
+
+        Raises TooLarge if the value or the total is too large.
+        """
         weight = weigh(value)
         self._made += weight
         if weight > MAX_VALUE:
@@ -201,19 +208,19 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return value
 
     def join(self, values: Sequence[Any]) -> str:
-        """Return the values joined as text, for Jinja's operator `~`; raises TooLarge if the text is too large."""
+        """Return the values joined to one text (Jinja's operator `~`); raises TooLarge if it is too large."""
         _refuse(sum(map(weigh, values)))
         return str(self.keep("".join(map(str, values))))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Return the result of an operator; raises TooLarge if it would be too large."""
+        """Return the result of an operator such as `*`; raises TooLarge instead if it would be too large."""
         _refuse(_binop(operator, left, right))
         return self.keep(super().call_binop(context, operator, left, right))
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Return whether Jinja lets templates read an attribute; the answer is kept for each type and name.
+        """Return whether templates may read an attribute of an object, as Jinja's own sandbox decides.
 
-        Documents read many values, so asking each time would be slow.
+        The answer is cached for each type and attribute, since documents read many values.
         """
         key = (type(obj), attr)
         if key not in self._safe:
@@ -221,7 +228,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self._safe[key]
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return an item or a slice; raises TooLarge if a slice is too large."""
+        """Return the item or slice `argument` of an object; raises TooLarge if a slice is too large."""
         value = super().getitem(obj, argument)
         return self.keep(value) if isinstance(argument, slice) else value
 
@@ -248,9 +255,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return bounded
 
     def captured(self) -> list[str]:
-        """Return an empty list, to which a macro, a call or a `set` block appends its pieces of output.
+        """Return an empty list for pieces of output that a template collects, as in a macro or a `set` block.
 
-        Appending raises TooLarge once the list has too many pieces.
+        Appending to the list raises TooLarge if the list has too many pieces.
         """
         return _Captured()
 
@@ -267,7 +274,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def python_of(template: str) -> str:
-    """Return the Python code that a template is compiled to, without the import of Jinja at its beginning."""
+    """Return the Python code to which Jinja compiles a template, without the line that imports Jinja."""
     code: str = Sandbox().compile(template, raw=True)
     return code.partition("\n")[2]
 
@@ -317,9 +324,10 @@ class _Captured(list):  # type: ignore[type-arg]
 
 
 def weigh(value: Any, known: dict[int, int] | None = None) -> int:
-    """Return the weight of a value: about its characters as text, 8 for anything but a text, number or collection.
+    """Return the size of a value: about the number of characters that it has as text.
 
-    `known` has the weights of collections by `id()`.
+    A collection counts each item as often as it occurs, because printing it takes that long. Values that are neither a
+    text, a number nor a collection count 8. `known` caches the sizes of collections, by `id()`.
     """
     if isinstance(value, (str, bytes)):
         return len(value)

@@ -1,8 +1,9 @@
-"""Build the content of level 4: the repository's files that sections cover and pages refer to.
+"""Build the content of the document of source files: those that sections cover, and those to which pages refer.
 
 Each file has its path, last change, size and purpose; a file of more than 5,000 tokens also has the markers of its
 headings or definitions (rules.md#levels-of-pages). The document is not rendered again with each commit of code, so
-these facts are as of the last rendering. The digest `made_from` in its header shows whether it lists the right files.
+these facts are as of the last rendering. Its header has a hash of what decides which files it lists (`made_from`), so
+that `check` can tell when the list is wrong.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ _MARKERS = 40  # markers of one file that are listed
 
 
 class SourceFile(msgspec.Struct, frozen=True):
-    """A file in the document of level 4: its marker (`id`), title and link in Markdown.
+    """A file in the document of source files.
 
-    `size` is in bytes, `tokens` None for a file that is not text, `changed` the date of its last commit ("" if none).
-    `markers` are its headings or definitions, and `more` counts those that are not listed.
+    - `id`: its marker; `title`, `link`: its title and the target of its link in Markdown; `purpose`: what it is for.
+    - `size`: its bytes; `tokens`: its tokens, None if it is not text.
+    - `changed`: the date of the last commit that changed it, "" if there is none.
+    - `markers`: its headings or definitions; `more`: how many others are not listed.
     """
 
     id: str
@@ -53,9 +56,10 @@ class SourceFile(msgspec.Struct, frozen=True):
 
 
 class SourceGroup(msgspec.Struct, frozen=True):
-    """The files of one section in the document of level 4; `left_out` counts its files that are not listed.
+    """The files of one section in the document of source files.
 
-    A group without a `section` has the files that only pages refer to.
+    If `section` is None, they are the files that no section covers but pages refer to. `left_out` is the number of the
+    section's files that are not listed, because the list has a limit.
     """
 
     section: ListEntry | None
@@ -71,7 +75,7 @@ class Level4(msgspec.Struct, frozen=True):
 
 
 def made_from(snapshot: Snapshot) -> str:
-    """Return a digest of everything in the memory that decides which files level 4 lists."""
+    """Return a hash of everything in the memory that decides which files the document of source files lists."""
     covered = [(page.id, page.title, page.path, page.paths) for page in snapshot.outline.sections if page.paths]
     listed = sorted({reference for page in _pages(snapshot) for reference in page.code_refs})
     mentioned = sorted({marker for page in _pages(snapshot) for marker in _mentions(page)})
@@ -79,9 +83,9 @@ def made_from(snapshot: Snapshot) -> str:
 
 
 def level4(snapshot: Snapshot, links: Links, repository: Repository, count: CountTokens) -> Level4:
-    """Return the content of level 4; `count` returns a file's tokens from its path and text.
+    """Return the content of the document of source files; reads the listed files and their last commits.
 
-    Reads the listed files and their last commits.
+    `count` is a function that returns the tokens of a file from its path and text.
     """
     names = snapshot.files.names()
     chosen: list[tuple[Page | None, list[str]]] = []
@@ -108,7 +112,10 @@ def level4(snapshot: Snapshot, links: Links, repository: Repository, count: Coun
 
 
 def referenced_files(page: Page, names: frozenset[str]) -> dict[str, str]:
-    """Return the files that a page refers to, each with the reference's text, without ambiguous and broken ones."""
+    """Return the files that a page refers to, each with the text of a reference to it.
+
+    References that are ambiguous, or whose file is missing, are left out. `names` are the repository's files.
+    """
     references = {path: ref for ref in page.code_refs for path in freshness.code_paths(names, ref) if path in names}
     for reference in sorted(_mentions(page)):
         if "*" not in reference:

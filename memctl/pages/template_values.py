@@ -1,4 +1,4 @@
-"""The values that the templates of the documents get as `page`, level by level; every text is safe in Markdown."""
+"""The values that the templates of documents get as `page`. Every text in them can be put into Markdown as it is."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class HeadedText(msgspec.Struct, frozen=True):
 class SectionSummary(msgspec.Struct, frozen=True):
     """A section in a list of sections.
 
-    `entry` is the entry of its page, and `state` says how far the work is ("40 %, 2 open issues"). `details` has the
-    entries of its pages of details and of their headings, and `paths` the entries of its globs.
+    `entry` is the section itself, and `state` says how far the work is ("40 %, 2 open issues"). `details` has an entry
+    for each of its pages of details and for their headings, and `paths` an entry for each of its globs.
     """
 
     entry: ListEntry
@@ -52,10 +52,11 @@ class SectionSummary(msgspec.Struct, frozen=True):
 
 
 class Level1(msgspec.Struct, frozen=True):
-    """The content of the document of level 1, the executive summary.
+    """The content of the executive summary (level 1).
 
-    `decisions` are the key decisions, and `has_decisions` says whether any decision is in force, key decision or not.
-    `more` is the text of the project's page below headings that are none of memctl's content fields.
+    - `decisions`: the key decisions; `has_decisions`: whether there is any accepted decision, key decision or not.
+    - `more`: the text of the project's page below headings that memctl does not know.
+    - `updated`, `agent`: the time of the latest page or record that it shows, and who wrote it.
     """
 
     title: str
@@ -73,11 +74,11 @@ class Level1(msgspec.Struct, frozen=True):
 
 
 class Level2(msgspec.Struct, frozen=True):
-    """The content of the document of a section.
+    """The content of the document of a section (level 2).
 
-    `status_is_block` says that the status is Markdown that must begin on its own line, such as a list. `left_out`
-    counts the open records for which the lists have no room. `more` is the text of the section's page below headings
-    that are none of memctl's content fields.
+    - `status_is_block`: whether the status must begin on its own line, because it is Markdown such as a list.
+    - `left_out`: how many open records are not in the lists, because there is no room for them.
+    - `more`: the text of the section's page below headings that memctl does not know.
     """
 
     number: str
@@ -97,10 +98,10 @@ class Level2(msgspec.Struct, frozen=True):
 
 
 class Level3(msgspec.Struct, frozen=True):
-    """The content of the document of a page of details.
+    """The content of the document of a page of details (level 3).
 
-    `beginning` is the page's text before its first heading, and `parts` are the page's headings with their texts.
-    `left_out` counts the open records for which the lists have no room.
+    - `beginning`: the page's text before its first heading; `parts`: its headings, each with the text below it.
+    - `left_out`: how many open records are not in the lists, because there is no room for them.
     """
 
     number: str
@@ -116,9 +117,9 @@ class Level3(msgspec.Struct, frozen=True):
 
 
 class FoldedHeadings(msgspec.Struct, frozen=True):
-    """The headings of the pages of details, if they are too many for one list.
+    """What the index leaves out if the pages of details have too many headings for one list.
 
-    `total` is the number of all headings. A page with more than `most` headings is listed without its headings.
+    `total` is the number of all headings. The headings of a page that has more than `most` are left out.
     """
 
     total: int
@@ -128,8 +129,10 @@ class FoldedHeadings(msgspec.Struct, frozen=True):
 class Index(msgspec.Struct, frozen=True):
     """The content of the index of all documents.
 
-    `loose` are pages of details without a section, and `outside` counts open records that belong to no page. `folded`
-    says which headings are left out, None if all are listed.
+    - `executive`: the link to the executive summary.
+    - `loose`: the pages of details that belong to no section.
+    - `outside`: the number of open records that belong to no page.
+    - `folded`: which headings are left out, None if all are listed.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Answer `memctl why`: the likeliest reason in one sentence, and records that may explain a file without naming it."""
+"""Make the answer of `memctl why`: the likeliest reason for a file or line, and records that may explain it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _SIMILAR = 20  # records most similar to a file's path and purpose, which are th
 
 
 class Indirect(NamedTuple):
-    """Records that may explain a file without naming it.
+    """Records that may explain a file although they don't name it.
 
-    `of_places` belong to the sections that cover the file and to pages that refer to the file; `perhaps` are related to
-    it otherwise, as by similar words.
+    `of_places` belong to the sections that cover the file or to pages that refer to the file. `perhaps` are other
+    records that seem related, mostly because they have similar words.
     """
 
     of_places: Sequence[Record] = ()
@@ -33,7 +33,7 @@ class Indirect(NamedTuple):
 def indirect(snapshot: Snapshot, why: Why) -> Indirect:
     """Return records that may explain a file without naming it, at most three of each kind (see `Indirect`).
 
-    If three or more records name the file, the result is empty.
+    The result is empty if three or more records name the file, since these explain it well enough.
     """
     if sum(item.record is not None for item in why.records) >= _ENOUGH:
         return Indirect()
@@ -62,8 +62,8 @@ def indirect(snapshot: Snapshot, why: Why) -> Indirect:
 def sentence(snapshot: Snapshot, why: Why, indirect: Indirect) -> str:
     """Return the likeliest reason for a file or line, in one sentence on one line.
 
-    It is the first that exists of these: a record about the line, the line's commit, a section, a similar record, the
-    first commit.
+    It is taken from the first of these that exists: a record about the line, the commit that the line comes from, a
+    section that covers the file, a record with similar words, or the first commit of the file.
     """
     related = [item for item in why.records if item.record is not None]
     own = next((cause for cause in why.commits if cause.is_here), None)

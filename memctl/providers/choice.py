@@ -1,4 +1,4 @@
-"""Choosing the language model provider by the user's settings."""
+"""Choose the language model provider by the user's settings."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ def user_provider(
 ) -> Provider | None:
     """Return the provider that the user's settings name; None if they name none, or if the project forbids providers.
 
-    `git_settings` are Git's settings by name in lower case; `is_allowed` is False if the project forbids providers.
-    Raises MemctlError if the provider can't be used.
+    `environ` has the environment variables, and `git_settings` the settings of Git by name in lower case. `is_allowed`
+    is False if the project forbids providers. Raises MemctlError if the settings are wrong, or if the provider can't be
+    used.
     """
     if not is_allowed:
         return None

@@ -1,4 +1,4 @@
-"""Copying a text to the clipboard, by a program of the system."""
+"""Copy a text to the clipboard, by a program of the system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROGRAMS = (
 
 
 def program() -> tuple[tuple[str, ...], str]:
-    """Return the command that fills the clipboard, and the encoding of the text that the command reads.
+    """Return the command that copies its standard input to the clipboard, and the encoding that the command expects.
 
     Raises MemctlError if no such program is installed.
     """

@@ -1,4 +1,4 @@
-"""An endpoint with OpenAI's chat completions: `POST BASE/chat/completions`, which many servers offer.
+"""A provider that uses OpenAI's chat completions, which many servers offer: `POST BASE/chat/completions`.
 
 The request has a model, one user message and the maximum length of the answer in tokens; the answer is in
 `choices[0].message.content`.
@@ -39,7 +39,7 @@ class _Answer(msgspec.Struct):
 
 
 class Completions:
-    """A provider that sends each prompt to one model at one address."""
+    """A provider that sends each prompt to one language model on a server with OpenAI's chat completions."""
 
     def __init__(
         self, settings: Settings, environ: Mapping[str, str], sleep: Callable[[float], None] = time.sleep
@@ -62,7 +62,8 @@ class Completions:
     def answer(self, prompt: str) -> str:
         """Return the model's answer to a prompt; raises ProviderFailed if there is none.
 
-        Up to 4 attempts are made if the server is overloaded or fails, within the time limit of the settings.
+        If the server is overloaded or fails, the request is sent again, up to 4 times in total and within the time
+        limit of the settings.
         """
         until = time.monotonic() + self._settings.timeout_seconds
         limit = "max_tokens"

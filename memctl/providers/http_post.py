@@ -1,4 +1,4 @@
-"""Sending a text with an API key: only encrypted or to this machine, and without redirects."""
+"""Send a text with an API key: only encrypted or to this machine, and without following redirects."""
 
 from __future__ import annotations
 
@@ -80,10 +80,9 @@ def key(text: str, setting: str, hint: str) -> str:
 def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float, longest: int) -> bytes:
     """POST a JSON `body` to an address, and return the body of the answer.
 
-    The answer must arrive within `seconds` and have at most `longest` bytes.
-
-    Raises HTTPError for any status but success, TooLong for a longer answer, TimeoutError for a later one, and OSError
-    if the address can't be reached.
+    The answer must arrive within `seconds` and have at most `longest` bytes. Raises HTTPError if the status of the
+    answer is not a success, TooLong if the answer is longer, TimeoutError if it comes too late, and OSError if the
+    address can't be reached.
     """
     request = Request(url, body, {"content-type": "application/json", **headers}, method="POST")
     until = time.monotonic() + seconds
@@ -117,7 +116,11 @@ def is_redirect(code: int) -> bool:
 
 
 def describe_refusal(host: str, code: int, answer: bytes, key: str) -> str:
-    """Return a message that a service refused a request, with its status and reason, on one line without the key."""
+    """Return a message that a service refused a request, with its status and reason, on one line without the key.
+
+    `code` is the HTTP status, and `answer` the body of the service's answer, which may have the reason. If the reason
+    contains the API `key`, it is removed from it.
+    """
     if is_redirect(code):
         return f"{host} redirects to another address ({code}), which must not get the key"
     try:
@@ -129,7 +132,10 @@ def describe_refusal(host: str, code: int, answer: bytes, key: str) -> str:
 
 
 def describe_failure(host: str, error: Exception, key: str) -> str:
-    """Return a message that a service can't be reached, with the reason, on one line without the key."""
+    """Return a message that a service can't be reached, with the reason, on one line without the key.
+
+    If the text of `error` contains the API `key`, the key is removed from it.
+    """
     return f"{host} can't be reached: {_without_key(str(getattr(error, 'reason', None) or error), key)}"
 
 

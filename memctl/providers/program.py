@@ -24,7 +24,8 @@ _LONGEST_ERROR = 65_536
 class Program:
     """A provider that runs a program of the user's, without a shell and in an empty folder, away from the repository.
 
-    The program gets MEMCTL_LLM_PROVIDER=none, so that, if it is an agent, its hooks ask no model again.
+    The program may be an agent whose hooks call memctl. So that these do not ask a model in turn, the program gets the
+    environment variable MEMCTL_LLM_PROVIDER=none.
     """
 
     def __init__(self, command: Sequence[str], seconds: float) -> None:
@@ -109,7 +110,8 @@ class Program:
 def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
     """Run a program with `data` on its standard input, for at most `seconds`, and return whether it succeeded.
 
-    The program's output is discarded, because `xclip` leaves a process behind that would keep a pipe open.
+    The program's output is discarded: `xclip`, which fills the clipboard, leaves a process behind, and reading its
+    output would wait for this process.
     """
     try:
         done = subprocess.run(

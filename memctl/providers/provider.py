@@ -20,19 +20,22 @@ class ProviderFailed(MemctlError):
 
 
 class Provider(Protocol):
-    """A language model, or a program, that answers prompts. `name` is for messages and has no key in it."""
+    """Whatever answers prompts, such as a language model on a server, or a program.
+
+    `name` names it in messages, and contains no API key.
+    """
 
     @property
     def name(self) -> str: ...
 
     def answer(self, prompt: str) -> str:
-        """Return the answer to a prompt, which is not empty; raises ProviderFailed."""
+        """Return the answer to a prompt; it is never empty. Raises ProviderFailed if there is no answer."""
 
 
 def json_object(answer: str, name: str) -> dict[str, Any]:
     """Return the JSON object in a model's answer, without the text around it.
 
-    Raises ProviderFailed if the answer has no JSON object; `name` is that of the model, for the message.
+    Raises ProviderFailed if the answer has no JSON object; `name` is the name of the model for the error's message.
     """
     start, end = answer.find("{"), answer.rfind("}")
     try:

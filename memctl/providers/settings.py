@@ -1,10 +1,10 @@
 """The user's settings for a language model provider, which never come from the repository.
 
-They are read from the environment (`MEMCTL_LLM_BASE_URL`), then from Git's configuration (`git config --global
+They are read from environment variables (`MEMCTL_LLM_BASE_URL`), then from Git's configuration (`git config --global
 memctl.llm.baseUrl`). Both belong to the user: if a clone could bring settings, it could make memctl run a program or
-send a key to an address. `.git/config` counts as the user's, since no clone brings it, and anybody who can write it can
-make Git itself run programs (core.fsmonitor). In `.memory/config.yaml` a project can only set `llm: {use: false}`, so
-that no model gets its sessions.
+send a key to an address. `.git/config` counts as the user's, since it does not come with a clone, and anybody who can
+write it can make Git itself run programs (core.fsmonitor). In `.memory/config.yaml` a project can only forbid
+providers, by `llm: {use: false}`, so that no model gets its sessions.
 """
 
 from __future__ import annotations
@@ -26,9 +26,13 @@ OPENAI_BASE, OPENAI_KEY = "https://api.openai.com/v1", "OPENAI_API_KEY"
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of the user's provider.
 
-    `command` is a program with its arguments, which is run without a shell. `api_key_env` names the environment
-    variable with the key: by default OPENAI_API_KEY for OpenAI's own address, and none for others. `timeout_seconds`
-    limits the time for one answer with all retries, `max_tokens` its length.
+    - `provider`: "command" for a program, "openai" for a server with OpenAI's chat completions, or "none".
+    - `command`: the program with its arguments, which is run without a shell.
+    - `base_url`, `model`: the address of the server, and the model that it is asked for.
+    - `api_key_env`: the name of the environment variable with the API key. If it is "", it is OPENAI_API_KEY for
+      OpenAI's own address, and no key is sent to other addresses.
+    - `timeout_seconds`: the time limit of one answer with all retries.
+    - `max_tokens`: the greatest length of an answer.
     """
 
     provider: Literal["none", "command", "openai"] = "none"
@@ -43,8 +47,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Settings:
     """Return the settings of the provider from environment variables and from Git's configuration.
 
-    The environment comes first if both have a setting. `git_settings` maps Git's keys, in lower case, to their values.
-    Raises MemctlError for an unknown setting, for a wrong value, and if there are settings but no provider is chosen.
+    A setting that is in both is taken from the environment. `git_settings` maps Git's keys, in lower case, to their
+    values. Raises MemctlError for an unknown setting, for a wrong value, and if there are settings but no provider is
+    chosen.
     """
     settings = {**_by_field(_from_git(git_settings)), **_by_field(_from_environment(environ))}
     values: dict[str, object] = {field: value for field, (_, value) in settings.items()}

@@ -1,7 +1,7 @@
 """Pure values: records, ids, front matter, pages, snapshots and changes. No module here reads or writes files.
 
-Importing this package hides typing_extensions from msgspec. msgspec would import it for what Python itself has had
-since 3.11, which costs 3 ms of every start.
+Importing this package saves 3 ms of every start: it keeps msgspec from importing the package typing_extensions, which
+msgspec does not need from Python 3.11 on.
 """
 
 import sys

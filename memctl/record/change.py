@@ -1,4 +1,4 @@
-"""A change of the memory as a value: operations return a Change, `--dry-run` prints it, and one function commits it."""
+"""A change of the memory as a value, which operations return; it is committed or, with `--dry-run`, only printed."""
 
 # Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
@@ -13,7 +13,11 @@ RENUMBER = "renumber"  # the operation whose deletions lose no text: it writes t
 
 
 class Write(msgspec.Struct, frozen=True):
-    """A file to write; `text` is its whole new text, `old` the text that it replaces (None for a new file)."""
+    """A file that a change writes.
+
+    `path` is relative to `.memory/`, `text` is the file's whole new text, and `old` the text before (None for a new
+    file).
+    """
 
     path: str  # relative to `.memory/`
     text: str
@@ -21,7 +25,7 @@ class Write(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """A file to delete; `old` is its text before the deletion."""
+    """A file that a change deletes: its path relative to `.memory/`, and its text before the deletion (`old`)."""
 
     path: str  # relative to `.memory/`
     old: str
@@ -30,8 +34,8 @@ class Delete(msgspec.Struct, frozen=True):
 class RecordAction(msgspec.Struct, frozen=True):
     """What a change of many records does to one of these records, and why.
 
-    The commit has a trailer for each RecordAction. `action` is one word, such as `archive` or `delete`, and `id` is the
-    id of the record.
+    `action` is one word, such as `archive` or `delete`, and `id` is the id of the record. The commit's message has a
+    line (a Git trailer) for each RecordAction.
     """
 
     action: str  # one word: `archive`, `delete`, …
@@ -43,9 +47,9 @@ class Change(msgspec.Struct, frozen=True):
     """The files that one commit writes and deletes, and what its message says.
 
     - `op` is the operation (`decide`, `edit`, …), and `title` is the rest of the commit's subject.
-    - `ids` are the records that the operation changes.
+    - `ids` are the ids of the records that the operation changes.
     - `actor` is who makes the change, `session` the session in which it is made, and `reason` why; each may be "".
-    - `deeds` says what is done to each record and why, if the change is about many records.
+    - `deeds` says, for an operation on many records, what is done to each record and why.
     """
 
     op: str
@@ -72,9 +76,10 @@ class Change(msgspec.Struct, frozen=True):
 class WriteOptions(msgspec.Struct, frozen=True):
     """The options that every writing command has, such as `--reason` and `--dry-run`, as values.
 
-    Each field has the name of its option: `allow_secret` is `--allow-secret`. With `strict` a record that lacks
-    something useful, such as a reason, is refused; with None there is no such check. `redact` has no option. It redacts
-    what looks like a credential in text that nobody reads before it is written.
+    Each field has the name of its option: `allow_secret` is `--allow-secret`. `strict` decides whether a new record is
+    checked for usefulness: True refuses a record that lacks a reason or the like, False only prints a hint, and None
+    does not check. `redact` replaces what looks like a credential instead of refusing it. It has no option, and is for
+    texts that nobody reads before they are written, such as sessions' pages.
     """
 
     reason: str = ""  # goes into the commit
@@ -88,10 +93,10 @@ class WriteOptions(msgspec.Struct, frozen=True):
 
 
 def rewords(before: str, now: str, path: str) -> bool:
-    """Return whether a record was an accepted decision and gets another title or body by a change of its file.
+    """Return whether an edit of a file changes the title or body of an accepted decision, which must stay as it was.
 
-    `before` and `now` are the whole text of the file at `path`, before and after the change. Texts that differ only by
-    redactions count as equal. The result is False for a file that is not a valid record.
+    `before` and `now` are the whole text of the file at `path`, before and after the edit. A redaction of a credential
+    does not count as a change. The result is False if the file is not a valid record.
     """
     try:
         (old, old_body), (new, new_body) = parse(before, path), parse(now, path)

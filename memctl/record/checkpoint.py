@@ -1,9 +1,9 @@
 """Checkpoints: the whole state of a task, from which another window, agent or machine can continue it.
 
-rules.md#checkpoints lists what a checkpoint contains. It is a JSON file `checkpoints/WORKFLOW/wN-vN-HEX.json` with a
-Markdown file beside it for people. In its name, WORKFLOW is the name of the workflow, wN the number of the window, vN
-that of the version, and HEX six hexadecimal digits. So the newest checkpoint is found by the names of files, even of
-deleted ones in Git's history. A checkpoint never changes.
+A checkpoint is a JSON file with a Markdown file beside it for people, and never changes. Its path is such as
+`checkpoints/main/w1-v3-5f0c9a.json`: the workflow, the numbers of the context window and of the version, and six
+hexadecimal digits. So memctl finds the newest checkpoint by file names alone. rules.md#checkpoints lists what a
+checkpoint contains.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _PATH = lazy_regex(f"{FOLDER}/{_WORKFLOW}/{_NUMBERS}[.]json", re.ASCII)
 
 
 class Version(msgspec.Struct, frozen=True, order=True):
-    """The window and version of a workflow's checkpoint, two numbers that only grow.
+    """The number of a checkpoint's context window and the number of its version within a workflow.
 
-    The checkpoint of a workflow with the larger numbers is the newer one. Two clones may make checkpoints with equal
-    numbers at once, so `mark`, six hexadecimal digits, distinguishes them.
+    Both numbers only grow, so the checkpoint with the larger numbers is the newer one. Two clones may make checkpoints
+    with equal numbers, so `mark`, six hexadecimal digits, distinguishes them.
     """
 
     version: int
@@ -58,16 +58,19 @@ class Version(msgspec.Struct, frozen=True, order=True):
         return self.path.removesuffix("json") + "md"
 
     def is_behind(self, other: Version) -> bool:
-        """Return whether this version has a smaller window or version than `other`, a version of the same workflow."""
+        """Return whether this version is older than `other`: its window or its version number is smaller.
+
+        Both are versions of the same workflow.
+        """
         return self.version < other.version or self.window < other.window
 
 
 class Metrics(msgspec.Struct, frozen=True):
-    """How full the context window was when a checkpoint was saved.
+    """How full the context window was when a checkpoint was saved; a value that was not measured is None.
 
-    `scs_size` is the size of what all agents at work share, and `aws_size` that of all that is in the window, in
+    `scs_size` is the size of what all agents at work share, and `aws_size` that of everything in the window, both in
     tokens. `compression_ratio` is in percent. `compressions` and `events` are the numbers of compressions and of events
-    in the workflow up to the checkpoint. A value that was not measured is None.
+    in the workflow up to the checkpoint.
     """
 
     scs_size: Tokens | None = None
@@ -99,40 +102,43 @@ class Checkpoint(TaskState, frozen=True, kw_only=True):
 
 
 def leaves_repository(path: str) -> bool:
-    """Return whether a path is absolute or empty, has a `..`, is in `.git`, or contains a NUL character.
+    """Return whether a path can't belong to a file of the repository, so that a checkpoint must not name it.
 
-    Other unusual names, such as one with a backslash, give False, because on some systems there are files with such
-    names.
+    Such a path is absolute or empty, has a `..`, is in `.git`, or contains a NUL character. Other unusual names, such
+    as one with a backslash, are allowed, because some systems have such files.
     """
     parts = path.split("/")
     return not parts[0] or ".." in parts or parts[0].lower() == ".git" or "\0" in path
 
 
 def is_outside(path: str) -> bool:
-    """Return whether a path is absolute or in the home folder (`~/`), so that it names a file outside the repository.
+    """Return whether a path is absolute or begins with `~/`, and so names a file outside of the repository.
 
-    A path with a `..` or a NUL character gives False, because a checkpoint must not name it.
+    The result is False for a path with a `..` or a NUL character, which a checkpoint must not have at all.
     """
     return path.startswith(("/", "~/")) and ".." not in path.split("/") and "\0" not in path
 
 
 def version_in(identifier: str) -> Version | None:
-    """Return the version that a checkpoint's id names, or None if the text is not such an id."""
+    """Return the version that a checkpoint's id names, such as `main-w1-v3-5f0c9a`.
+
+    Returns None if the text is not such an id.
+    """
     return _version(_ID.fullmatch(identifier))
 
 
 def is_id_prefix(identifier: str) -> bool:
     """Return whether a text is the beginning of a checkpoint's id, but not the whole id.
 
-    It must have at least the workflow and the window, such as `main-w1`.
+    It must have the workflow and the window at least, such as `main-w1`.
     """
     return _ID_PREFIX.fullmatch(identifier) is not None
 
 
 def version_at(path: str) -> Version | None:
-    """Return the version in the path of a checkpoint's JSON file, or None for another path.
+    """Return the version that the path of a checkpoint's JSON file names, None for any other path.
 
-    Paths are relative to `.memory/`.
+    `path` is relative to `.memory/`.
     """
     return _version(_PATH.fullmatch(path))
 

@@ -31,9 +31,9 @@ Importance = Annotated[int, msgspec.Meta(ge=0, le=10)]  # 0: of no record
 
 
 class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The weights of the parts that make up a search result's score; only their proportions matter.
+    """How much each part counts in a search result's score; the weights are relative to each other.
 
-    rules.md#search-ranking has the origin of the values.
+    rules.md#search-ranking says where the default values come from.
     """
 
     title: Weight = 15
@@ -55,18 +55,19 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limits at which `memctl maintain` archives and deletes records and checkpoints.
+    """The limits at which `memctl maintain` archives and deletes records and checkpoints that are no longer needed.
 
-    - `archive_…_importance`, `delete_…_importance`: the highest importance of a record that is archived or deleted.
-    - `archive_…_days`, `delete_…_days`: the age in days after which a record is archived or deleted. It counts from the
-      record's `timestamp`, but for `delete_decision_days` and `delete_issue_days` from its `archived_at`.
-    - `keep_importance`: the importance from which a record is kept for ever (rules.md#importance); projects can only
-      lower this limit.
+    - `archive_decision_importance`, `delete_decision_importance`: only decisions up to this importance are archived or
+      deleted.
+    - `archive_…_days`: the age in days from which a record of the type may be archived, counted from its `timestamp`.
+    - `delete_…_days`: the age in days from which a record of the type may be deleted. Decisions and issues must be
+      archived first, and their days count from then on.
+    - `keep_importance`: a record of this importance or more is never deleted (rules.md#importance).
     - `delete`: whether anything is deleted.
-    - `keep_checkpoints`: the number of checkpoints that are kept of each workflow, the latest ones.
-    - `delete_checkpoint_days`: the age in days up to which all other checkpoints are kept, too.
+    - `keep_checkpoints`: how many of the latest checkpoints of each workflow are kept. Others are deleted when they are
+      more than `delete_checkpoint_days` days old.
 
-    rules.md#lifecycle has the origin of the values.
+    rules.md#lifecycle says where the default values come from.
     """
 
     keep_importance: Annotated[int, msgspec.Meta(ge=1, le=8)] = 8
@@ -124,7 +125,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def session_pause(self) -> float:
-        """The time without an event after which an agent's session counts as ended, in seconds."""
+        """The seconds without an event after which an agent's session counts as ended."""
         return self.session_pause_hours * 3_600
 
 

@@ -1,4 +1,4 @@
-"""Content fields of a record or page: each is a section of the body under a heading `## Heading`, in plain Markdown.
+"""Read and write content fields of a record or page: each is a section of the body, under a heading `## Heading`.
 
 A line of a field's text that would begin another section is written with a backslash before it. `content` removes the
 backslash.
@@ -23,7 +23,7 @@ _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class HasFields(Protocol):
-    """A type of record or a level of pages, which has content fields that its bodies may contain."""
+    """A type of record or a level of pages; its content fields are the headings that memctl knows in their bodies."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -31,7 +31,7 @@ class HasFields(Protocol):
 
 
 def content(kind: HasFields, body: str) -> dict[str, str | list[str]]:
-    """Return the content fields of a body by name: a text, or a list of items (rules.md#records).
+    """Return the content fields of a body by name; each is a text or, for a field that is a list, its items.
 
     A field without a section in the body is left out.
     """
@@ -64,8 +64,7 @@ def compose(field: Field, value: str | list[str]) -> str:
 def replace(kind: HasFields, body: str, field: Field, value: str | list[str]) -> str:
     """Return `body` with one content field set to `value`; "" or [] removes the field's section.
 
-    Everything else is unchanged. A new section is placed behind the sections of the fields that precede this field in
-    the record type's order.
+    Everything else is unchanged. A section that the body does not have yet is placed in the order of `kind.fields`.
     """
     if content(kind, body).get(field.name) == value:
         return body

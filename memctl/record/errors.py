@@ -11,9 +11,10 @@ _MOST_FILES = 3  # files at fault that a summary names; `check` names all
 
 
 class FrontMatterError(ValueError):
-    """Raised for front matter that can't be read: `line` (1-based, in the file), `key` ("" if none), `message`.
+    """Raised for front matter that can't be read.
 
-    `about` is CONFLICT if the file has the markers of an unfinished merge, DUPLICATE if a key occurs twice, else "".
+    `line` is the line in the file, counted from 1, and `key` the key with the error ("" if none). `about` is "" or
+    tells a special error: CONFLICT (the file has the markers of an unfinished merge) or DUPLICATE (a key occurs twice).
     """
 
     def __init__(self, line: int, key: str, message: str, about: str = "") -> None:
@@ -66,7 +67,7 @@ def describe(error: Exception) -> str:
 
 
 def summary(prefix: str, faults: Sequence[Fault]) -> str:
-    """Return one line that names up to three files with faults, each with its first fault; "" without faults.
+    """Return one line that names up to three files with faults, each with its first fault; "" if there are no faults.
 
     `prefix` is the memory's folder, which is put before each path.
     """

@@ -1,6 +1,7 @@
-"""Workflow events: what happened in a workflow (begun, handed off, compressed, …), each understandable by itself.
+"""Workflow events: what happened in a workflow, such as a handoff or a compression of the context.
 
-rules.md#events has the origin of types and fields. Sizes are in tokens, ratios in percent.
+Each event can be understood without the others. Sizes are in tokens, ratios in percent. rules.md#events says where the
+types and fields of events come from.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 class ContextSizes(msgspec.Struct, frozen=True, omit_defaults=True):
     """The size of a context window's content; a size that was not measured is None.
 
-    `scs_size` is the size of what all agents at work share, and `aws_size` that of all that is in the window, in
+    `scs_size` is the size of what all agents at work share, and `aws_size` that of everything in the window, both in
     tokens. `context_debt_ratio` is the part of the content that is repeated or superseded, in percent.
     """
 
@@ -41,7 +42,7 @@ NOT_MEASURED = ContextSizes()
 class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An event of a workflow: what happened, when, by which agents, and the sizes of the context before and after it.
 
-    `sequence` is the number of the event among those of a clone, from 1. Fields without a value are empty.
+    `sequence` is the number of the event among all events of this clone, from 1. Fields without a value are empty.
     """
 
     event_id: Line
@@ -66,10 +67,7 @@ class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def compression_ratio(self) -> float | None:
-        """The decrease of the window's content by the event, in percent of its size before.
-
-        None if it was not measured both before and after.
-        """
+        """The percentage by which the event made the window's content smaller; None if the sizes were not measured."""
         before, after = self.before_state.aws_size, self.after_state.aws_size
         return None if not before or after is None else round((before - after) / before * 100, 1)
 
@@ -100,7 +98,7 @@ _REQUIRED = {
 
 
 def problems(event: WorkflowEvent) -> list[tuple[str, str]]:
-    """Return pairs of field and message for the errors of an event, such as a missing field that its type requires."""
+    """Return the errors of an event, such as a missing field that its type requires, as pairs of field and message."""
     faults = [(name, "is required") for name in _REQUIRED[event.event_type] if not getattr(event, name)]
     faults += [(name, f"{text!r} is only a placeholder") for name, text in event.texts() if not is_meaningful(text)]
     if event.event_type == "compression":

@@ -1,4 +1,4 @@
-"""Filtering records by their fields, and sorting them."""
+"""Filter records by their fields, and sort them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions on records, all of which must hold; an empty field sets no condition (rules.md#search-ranking).
 
-    - `since` and `until` are UTC times such as "2025-11-04T14:32:00Z", both inclusive.
+    - `since` and `until` are UTC times such as "2025-11-04T14:32:00Z"; records of exactly these times match.
     - `tags` are tags that a record must have, all of them.
     - `section` is a marker; records of the pages below it match, too.
     - `archived` is False for records that are not archived, True for archived records, and None for both.
@@ -77,7 +77,7 @@ _TESTS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def severity_rank(record: Record) -> int:
-    """Return 0 for critical to 3 for low, and 4 for a record without a severity."""
+    """Return a record's severity as a number for sorting: 0 for critical to 3 for low, and 4 for no severity."""
     return SEVERITIES.index(record.severity) if record.severity else len(SEVERITIES)
 
 
@@ -93,9 +93,11 @@ ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
 
 
 def select(records: Iterable[Record], filters: Filters, order: str = "date", *, reverse: bool = False) -> list[Record]:
-    """Return the records that a filter accepts, sorted by `order`, one of the names in ORDERS.
+    """Return the records that meet all conditions of a filter, sorted by `order`.
 
-    `reverse` turns the order around.
+    `order` is "date", "importance", "severity", "access" (retrievals), "title" or "id". The newest, the most important,
+    the most severe or the most often retrieved record comes first, but the smallest title or id; `reverse` turns this
+    around.
     """
     key, large_first = ORDERS[order]
     return sorted(filters.keep(records), key=key, reverse=large_first != reverse)

@@ -1,4 +1,4 @@
-"""Changing single keys of a front matter without touching any other character; finding the lines of its keys."""
+"""Change single keys of a front matter without touching any other character, and find the lines of its keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from memctl.record.frontmatter import emit, read, read_canonical, split
 
 
 class KeyLines(msgspec.Struct, frozen=True):
-    """A key of a front matter with its lines, exactly as they are in the file; `line` (1-based) is the first."""
+    """A key of a front matter with its lines, exactly as they are in the file.
+
+    `line` is the number of the first of these lines in the file, counted from 1.
+    """
 
     key: str
     text: str
@@ -48,9 +51,10 @@ def blocks(text: str) -> tuple[KeyLines, ...]:
 
 
 def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
-    """Return the text of a file with some keys of its front matter set, or removed if the value is None or [].
+    """Return the text of a file with some keys of its front matter changed, and every other character as it was.
 
-    Every other character is unchanged. A new key is placed behind the last of the keys that precede it in `order`.
+    `changes` maps keys to their new values; None or [] removes the key. A new key is placed by `order`, the usual order
+    of the keys.
     """
     keys = list(blocks(text))
     current, _ = read(text)
@@ -115,6 +119,9 @@ def _comment(line: str) -> str:
 
 
 def invalid_record(text: str, path: str, wrong: list[tuple[str, str]]) -> InvalidRecord:
-    """Return an InvalidRecord for pairs of a front matter key and a message; each fault gets the line of its key."""
+    """Return the error for a file with wrong values in its front matter, with the line of each wrong key.
+
+    `wrong` are pairs of a key and a message.
+    """
     lines = {block.key: block.line for block in blocks(text)}
     return InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])

@@ -25,9 +25,10 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 class Parties(msgspec.Struct, frozen=True, kw_only=True):
     """The front matter that only handoffs have: giver, taker, task, sections and answer.
 
-    `sections` are markers, such as §2.1. `unowned` are sections without an owner before the handoff. `declined` are
-    the sections that the taker did not accept. `context_token_count` is the size of the handoff's package in tokens.
-    `answered_by` is an actor and `answered_at` a time in UTC; both are "" until there is an answer.
+    - `sections` are markers, such as §2.1. `unowned` are those of them that had no owner before the handoff, and
+      `declined` those that the taker did not accept.
+    - `context_token_count` is the size of the handoff's package, the text that the taker gets, in tokens.
+    - `answered_by` is an actor and `answered_at` a time in UTC; both are "" until there is an answer.
     """
 
     from_agent_id: _Name
@@ -100,7 +101,7 @@ def from_record(snapshot: Snapshot, record: Record) -> Handoff:
 
 
 def read_all(snapshot: Snapshot, *, only_open: bool = False) -> tuple[list[Handoff], list[Fault]]:
-    """Return all handoffs, newest first, and the faults of those that are not valid, such as without a taker.
+    """Return all handoffs, newest first, and the faults of the files that are not valid handoffs.
 
     With `only_open` only the handoffs that wait for an answer are returned.
     """
@@ -129,17 +130,16 @@ _PACKAGE = ".package.txt"
 
 
 def package_path(record_path: str) -> str:
-    """Return the path of a handoff's package, the file with the text that its taker was given.
+    """Return the path of a handoff's package, the file with the text that its taker gets.
 
-    Both paths are relative to `.memory/`. The package is beside the handoff's record and named after the record's file,
-    since two handoffs from different clones may share an id, but never a file name. If the record is renumbered, the
-    package is renamed, too.
+    Both paths are relative to `.memory/`. The package is beside the handoff's record, and has the name of the record's
+    file with another ending, because handoffs of two clones may have one id but never one file name.
     """
     return f"{record_path.removesuffix('.md')}{_PACKAGE}"
 
 
 def record_path(path: str) -> str:
-    """Return the path of the handoff's record for the path of its package; "" for a path of another form.
+    """Return the path of the handoff's record to which a package belongs; "" if `path` is not that of a package.
 
     Both paths are relative to `.memory/`.
     """

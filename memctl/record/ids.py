@@ -1,4 +1,4 @@
-"""Identifiers of records: `DEC-2025-11-04-003` for people, a UUIDv7 for machines; the path of a record from its id."""
+"""Identifiers of records: `DEC-2025-11-04-003` for people, a UUIDv7 for machines; and the path of a record's file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST_DERIVED, _DERIVED = 100_000, 900_000
 
 
 def record_id(kind: Kind, day: str, number: int) -> str:
-    """Return the id of record number `number` of a day (`YYYY-MM-DD`), such as DEC-2025-11-04-003.
+    """Return the id of the record with a number on a day (`YYYY-MM-DD`), such as DEC-2025-11-04-003.
 
     Numbers have three digits, and more from 1,000 on.
     """
@@ -27,10 +27,10 @@ def record_id(kind: Kind, day: str, number: int) -> str:
 
 
 def derive_id(identifier: str, memory_id: str, taken: Collection[str]) -> str:
-    """Return an unused id, with a number of six digits, for a record that shares its id with another record.
+    """Return an unused id for a record whose id another record has, too.
 
-    The new id has the type and day of `identifier` and is not in `taken`. Its number is computed from `memory_id`, so
-    that every clone gets the same number. Ordinary ids, which are counted up from 1, have smaller numbers.
+    The new id has the type and day of `identifier`, and is not in `taken`. Its number has six digits, unlike those that
+    are counted up from 1. It is computed from `memory_id`, so that every clone gets the same number.
     """
     from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
@@ -48,15 +48,15 @@ def kind_of(identifier: str) -> Kind | None:
 
 
 def series(identifier: str) -> tuple[str, int]:
-    """Split an id such as DEC-2025-11-04-003 into its series, `DEC-2025-11-04`, and its number, 3."""
+    """Split an id into everything before the number, and the number: DEC-2025-11-04-003 gives ("DEC-2025-11-04", 3)."""
     head, _, number = identifier.rpartition("-")
     return head, int(number)
 
 
 def used_numbers(names: Iterable[str], series: str) -> list[int]:
-    """Return the numbers that records of a series, such as `DEC-2025-11-04`, have in the names of their files.
+    """Return the numbers of the ids that begin with `series`, such as `DEC-2025-11-04`, by their files' names.
 
-    `names` are names of files without a folder; those of other series are left out.
+    `names` are names of files without a folder; those with other ids are left out.
     """
     matches = (PATTERN.match(name) for name in names if name.startswith(series + "-"))
     return [int(match[3]) for match in matches if match]
@@ -65,7 +65,7 @@ def used_numbers(names: Iterable[str], series: str) -> list[int]:
 def path_of(identifier: str, title: str) -> str:
     """Return the path of a new record's file below `.memory/`, from its id and title.
 
-    The path stays when the title changes later.
+    The file keeps this path, even if the title changes later.
     """
     kind = kind_of(identifier)
     assert kind is not None
@@ -75,13 +75,13 @@ def path_of(identifier: str, title: str) -> str:
 
 
 def id_in_path(path: str) -> str | None:
-    """Return the id with which the name of a record's file begins, or None."""
+    """Return the record id with which the file name in a path begins, None if it begins with none."""
     match = PATTERN.match(path.rpartition("/")[2])
     return match[0] if match else None
 
 
 def slug(title: str) -> str:
-    """Return a title as part of a file name: "Use Café 2" gives "use-cafe-2".
+    """Return a title as a part of a file name: "Use Café 2" gives "use-cafe-2".
 
     Returns "" if nothing of the title can be written with ASCII letters and digits.
     """

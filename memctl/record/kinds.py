@@ -1,9 +1,8 @@
-"""The record types: each is one value of KINDS, which has everything in which the type differs from others.
+"""The record types; KINDS has one value for each, with everything in which the type differs from the others.
 
-rules.md#records has the origin of four types and their content fields. The fifth type, a handoff, describes work that
-one agent gives to another (rules.md#handoffs). A handoff is about the work and not about the project, so code that
-selects knowledge by type leaves it out. `severity` and `completion_percentage` are in the front matter and not in the
-body, so that commands can filter by them.
+Decisions, issues, states and learnings are knowledge about the project (rules.md#records). The fifth type, a handoff,
+is about work that one agent gives to another (rules.md#handoffs), so lists of knowledge leave it out. A record's
+`severity` and `completion_percentage` are in the front matter and not in the body, so that commands can filter by them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ IMPORTANCE_BY_SEVERITY = {"critical": 9, "high": 8, "medium": 6, "low": 4}
 class Field(msgspec.Struct, frozen=True):
     """A content field of a record or page: its name in exports, its heading in the body, and its command-line option.
 
-    `help` says what belongs there. With `is_list` the section is a Markdown list.
+    `help` says what belongs there. `is_list` says that the field is a Markdown list and not a text.
     """
 
     name: str
@@ -39,9 +38,9 @@ class StatusStep(msgspec.Struct, frozen=True):
     """A status that records of a type can have, and the statuses that may follow.
 
     - `following` are the names of the statuses to which a record may go from this status.
-    - `rank` decides in a merge: the status of higher rank wins. Between statuses of equal rank, such as accepted and
-      rejected, a person chooses. A status ranks higher than any status through which it is reached. `superseded` has
-      the highest rank: no status follows it.
+    - `rank` decides which status wins in a merge, if two clones gave a record different ones: that of the higher rank.
+      Between statuses of equal rank, such as accepted and rejected, a person chooses. A status ranks higher than any
+      status that may come before it.
     - `is_closed` says that a record with this status needs no more work.
     """
 
@@ -54,15 +53,17 @@ class StatusStep(msgspec.Struct, frozen=True):
 class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A record type: everything in which it differs from others. One more value in KINDS is one more type.
 
-    - `prefix` is that of the type's ids, three capital letters.
-    - `verb` names the operation that makes a record, in commit subjects and, if the type has a `help`, as a command.
+    - `prefix` is the beginning of the type's ids, three capital letters.
+    - `verb` names the operation that makes a record, in commit subjects. If the type has a `help`, it is a command,
+      too.
     - `defaults` are front matter keys that only this type has, with default values.
     - `steps` are the statuses; a new record gets the first.
     - `resolved` is the status that `memctl resolve` sets ("" for none).
     - `is_knowledge` is False for handoffs, which are about work and not about the project.
-    - `merged_files` is the pattern in .gitattributes for those files in the type's folder that are records.
-    - `reason` names the content field with a record's reasons, for which memctl asks ("" for the first field). The
-      reason may be missing if one of the fields that `reasoning` names is filled.
+    - `merged_files` is the pattern of the files in the type's folder that are records. It goes into .gitattributes, so
+      that Git lets memctl merge two versions of a record.
+    - `reason` names the content field with the reasons of a record, "" for the first field. memctl asks for it, unless
+      one of the fields that `reasoning` names has a text.
     """
 
     name: str  # the value of `memory_type`
@@ -97,7 +98,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return frozenset(step.name for step in self.steps if step.is_closed)
 
     def step(self, status: str) -> StatusStep | None:
-        """Return the status of the type with this name, or None if the type has no such status."""
+        """Return the status with this name and its rules, or None if the type has no such status."""
         return next((step for step in self.steps if step.name == status), None)
 
     @cached_property

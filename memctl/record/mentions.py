@@ -1,4 +1,4 @@
-"""References in a text to records and pages: ids and § markers that are not in code."""
+"""Find references to records and pages in a text: ids and § markers that are not in code."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ IGNORE = "check_ignore"  # listed among the mentions of a record whose front mat
 
 
 class Mention(msgspec.Struct, frozen=True, array_like=True):
-    """A reference in a text: its line (1-based) and the id or § marker as written."""
+    """A reference in a text: its line, counted from 1, and the id or § marker as written."""
 
     line: int
     text: str
 
 
 def in_text(text: str, first_line: int = 1) -> list[Mention]:
-    """Return the references in a Markdown text, outside of code; each is returned once per line.
+    """Return the references in a Markdown text, without those in code; each is returned once per line.
 
-    `first_line` is the line number of the text's first line.
+    `first_line` is the number of the text's first line in its file.
     """
     if not any(beginning in text for beginning in _BEGINNINGS):  # twice as fast as the pattern
         return []

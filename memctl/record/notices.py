@@ -1,4 +1,4 @@
-"""The notice in every pack that its records are information, not instructions; escaping of markup that models obey.
+"""The notice in every pack that its records are information, not instructions, and escaping of texts for models.
 
 There are three notices: the full one, a short one for compressed formats, and one for untrusted clones
 (rules.md#formats).
@@ -32,11 +32,11 @@ _MODEL_TOKEN = lazy_regex(
 
 
 def escape_model_tokens(text: str) -> str:
-    """Return a text with every mark escaped that a model may take for a turn, a tool call or a tag of its host.
+    """Return a text in which nothing can pass for markup that controls a model: `</system>` becomes `&lt;/system>`.
 
-    For example `</system>` becomes `&lt;/system>`: a host may put a pack between such tags, and a record's text must
-    not close them. These marks are escaped: those of published chat templates (`<|im_end|>`, `[INST]`, `<<SYS>>`,
-    `<start_of_turn>`), the tags in which agents' programs wrap texts that they add, and the tags of memctl's own packs.
+    A program may put a pack between such tags, and a record's text must not close them. Also escaped are the marks of
+    published chat templates (`<|im_end|>`, `[INST]`, `<<SYS>>`, `<start_of_turn>`), the tags in which agents' programs
+    wrap texts that they add, and the tags of memctl's own packs.
     """
     if "<" not in text and "[" not in text:  # as most texts; compiling the expression takes 1 ms
         return text

@@ -1,8 +1,8 @@
 """Pages: what people write for levels 1 to 3, in `project.md`, `sections/` and `details/`.
 
-A page is a file with front matter and a body of headed sections, as a record is. Levels and markers are those of
-rules.md#levels-of-pages: §1.0 the project, §2.N a section, §3.N the details of a section, §3.N.M a heading in them,
-§4.PATH a file of the repository.
+A page is a file with front matter and a body with headings, like a record. Its marker says its level: §1.0 the project,
+§2.N a section, §3.N the details of a section. §3.N.M is a heading in these details, and §4.PATH a file of the
+repository. rules.md#levels-of-pages has the rules.
 """
 
 # Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
@@ -72,10 +72,11 @@ _BY_FOLDER = {kind.folder: kind for kind in (SECTION, DETAIL)}
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """A page as its file has it. `path` is relative to `.memory/`; `body` is Markdown.
+    """A page as its file has it; `path` is relative to `.memory/`, and `body` is Markdown.
 
-    - `completion_percentage` is the declared progress, and `weight` how much the section counts in the project's
-      progress.
+    - `id` is the marker, and `section` the marker of the section to which a page of details belongs.
+    - `completion_percentage` is the progress that the page declares, and `weight` how much a section counts in the
+      project's progress.
     - `paths` are globs of the code that a section covers, and `code_refs` paths of files.
     - `reviewed` has an entry for each file with which the page agreed at its last review: the file's path and the first
       digits of its blob id, such as "src/auth.py 1f0c9a2b7d3e".
@@ -120,7 +121,10 @@ LISTS = ("paths", "code_refs", "reviewed")
 
 
 class NumberedHeading(msgspec.Struct, frozen=True):
-    """A headed part of a page of details: marker (§3.1.2), title without a number, text, and line in the body."""
+    """A heading in a page of details and the text below it.
+
+    It has a marker (§3.1.2), the title without a number, the text, and the line of the heading in the page's body.
+    """
 
     id: str
     title: str
@@ -129,7 +133,7 @@ class NumberedHeading(msgspec.Struct, frozen=True):
 
 
 class Outline(msgspec.Struct, frozen=True, dict=True):
-    """All readable pages of a memory, sorted by number, and the faults of the unreadable ones."""
+    """All pages of a memory that can be read, sorted by number, and the faults of the other pages."""
 
     project: Page | None
     sections: tuple[Page, ...]
@@ -145,7 +149,7 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
     def percentage(self) -> int | None:
         """The project's progress in percent, None if no page declares progress.
 
-        It is what the project's page declares, or else the weighted mean of the progress that its sections declare.
+        It is what the project's page declares or, if it declares nothing, the weighted mean of the sections' progress.
         """
         if self.project and self.project.completion_percentage is not None:
             return self.project.completion_percentage
@@ -167,14 +171,14 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         return tuple(self._details_by_section.get(section, ()))
 
     def find(self, marker: str) -> Page | None:
-        """Return the page with a marker, the first if several have it, or None."""
+        """Return the page with a marker, the first if several pages have it, None if there is none."""
         return self._by_marker.get(marker)
 
     def find_by_title(self, name: str) -> Page:
-        """Return the section or page of details whose title is `name`, has the slug `name`, or contains `name`.
+        """Return the section or page of details with the title `name`, ignoring case.
 
-        Case is ignored. A section wins over details with the same title. Raises MemctlError if no page matches, or
-        several do.
+        The slug of a title (`use-cafe`) or a part of a title is enough. A section wins over details with the same
+        title. Raises MemctlError if no page matches, or if several do.
         """
         wanted = name.strip().casefold()
         for pages in (self.sections, self.details):
@@ -189,7 +193,10 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         raise MemctlError(f"there is no section {name!r}", f"the sections and details are {known}", USAGE, "not-found")
 
     def fault_of(self, marker: str) -> Fault | None:
-        """Return the fault of the unreadable page whose number is in a marker (§3.1 or §3.1.2), or None."""
+        """Return the fault of a page that can't be read, by a marker with the page's number (§3.1 or §3.1.2).
+
+        Returns None if there is no such unreadable page.
+        """
         number = ".".join(marker[1:].split(".")[:2])
         return next((fault for fault in self.faults if number_at(fault.path) == number), None)
 
@@ -218,7 +225,7 @@ def _single(name: str, pages: Sequence[Page]) -> Page:
 
 
 def kind_at(path: str) -> PageKind | None:
-    """Return the level of the page expected at a path below `.memory/`, or None if no page belongs there."""
+    """Return the level of the page that belongs at a path below `.memory/`, None if no page belongs there."""
     if path == PROJECT_PATH:
         return PROJECT
     folder, _, name = path.partition("/")
@@ -235,7 +242,11 @@ def number_at(path: str) -> str:
 
 
 def outline(texts: Iterable[tuple[str, str]], unreadable: Iterable[Fault] = ()) -> Outline:
-    """Return the outline of pages given as pairs of path and text; `unreadable` are faults of files without a text."""
+    """Return all pages of a memory, parsed and sorted by number, with the faults of those that can't be parsed.
+
+    `texts` are pairs of a page's path and its text. `unreadable` are faults of pages whose files could not be read as
+    text.
+    """
     pages: list[Page] = []
     faults = list(unreadable)
     for path, text in texts:
@@ -250,9 +261,9 @@ def outline(texts: Iterable[tuple[str, str]], unreadable: Iterable[Fault] = ()) 
 
 
 def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> Outline:
-    """Return the outline of pages, given as pairs of path and text, from the catalogue's cache.
+    """Return the outline of pages, given as pairs of path and text, from the cache of `catalogue` if it is there.
 
-    If the cache has none for these texts, the pages are parsed, and the outline is cached.
+    Otherwise the pages are parsed, and the outline is stored in the cache.
     """
     mark, stored = digest(texts), catalogue.recall(_OUTLINE) or b""
     if stored.startswith(mark):
@@ -263,9 +274,9 @@ def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> 
 
 
 def digest(values: object) -> bytes:
-    """Return a digest of 16 bytes of some values, such as texts of pages.
+    """Return a digest of 16 bytes of some values, such as the texts of pages.
 
-    It serves as the key in a cache for a result that was computed from these values.
+    It is the key under which a cache keeps a result that was computed from these values.
     """
     from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more
 
@@ -307,9 +318,9 @@ _ALLOWED = {
 
 
 def problems(kind: PageKind, values: dict[str, Any], path: str = "") -> list[tuple[str, str]]:
-    """Return pairs of field and message for the errors in the front matter of a page of the level `kind`.
+    """Return the errors in the front matter of a page of the level `kind`, as pairs of a field and a message.
 
-    If `path`, the path of the page's file below `.memory/`, is given, a file name without the marker's number is an
+    `path` is that of the page's file below `.memory/`. If it is given, a file name without the marker's number is an
     error, too.
     """
     return _wrong_types(values) or [*_wrong_markers(kind, values, path), *_wrong_values(values)]
@@ -361,20 +372,20 @@ def _wrong_values(values: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def code_path(reference: str) -> str:
-    """Return the path in a code reference, without its line or lines: `src/auth.py` of `src/auth.py:10-20`."""
+    """Return the path in a code reference, without its lines: `src/auth.py:10-20` gives `src/auth.py`."""
     # A fast path: most references name no line, and packs have thousands.
     match = _LINES.fullmatch(reference) if ":" in reference else None
     return match[1] if match else reference
 
 
 def code_lines(reference: str) -> tuple[str, tuple[int, int]] | None:
-    """Return a code reference's path, and its first and last line (1-based); None if it names no lines."""
+    """Return the path of a code reference and its first and last line, counted from 1; None if it names no lines."""
     match = _LINES.fullmatch(reference)
     return (match[1], (int(match[2]), int(match[3] or match[2]))) if match else None
 
 
 def last_line(reference: str) -> int:
-    """Return the last line that a code reference names, or 0 if it names none."""
+    """Return the number of the last line that a code reference names, 0 if it names no lines."""
     match = _LINES.fullmatch(reference)
     return int(match[3] or match[2]) if match else 0
 
@@ -389,10 +400,10 @@ def refuse_line_zero(references: Iterable[str]) -> None:
 
 
 def numbered_headings(page: Page) -> tuple[NumberedHeading, ...]:
-    """Return the headed parts of a page of details, each with its marker.
+    """Return the headings of a page of details, each with its marker and the text below it.
 
     A heading that begins with the page's number and a number of its own (`## 3.1.2 Schema`) has this number. Any other
-    heading gets the next free number above the highest so far.
+    heading gets the number after the highest one above it.
     """
     return _number_headings(page.id, page.body)
 

@@ -1,4 +1,4 @@
-"""Parsing a record's file, and checking the values of its front matter."""
+"""Parse a record's file, and check the values of its front matter."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _ALLOWED = {
 
 @lru_cache(maxsize=8)  # the text of a new record is parsed three times
 def parse(text: str, path: str) -> tuple[Record, str]:
-    """Return the record in the text of a file, and its body. `path` is relative to `.memory/`.
+    """Return the record in the text of a file, and the file's body; `path` is relative to `.memory/`.
 
     Raises InvalidRecord with every fault and its line.
     """
@@ -65,9 +65,9 @@ def parse(text: str, path: str) -> tuple[Record, str]:
 
 
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
-    """Return pairs of field and message for the errors in a record's front matter, in the order of fields.
+    """Return the errors in a record's front matter as pairs of a field and a message, in the order of the fields.
 
-    If `path`, the path of the record's file below `.memory/`, is given, a file name that does not begin with the id is
+    `path` is that of the record's file below `.memory/`. If it is given, a file name that does not begin with the id is
     an error, too.
     """
     return _read(values, path)[1]
@@ -152,7 +152,7 @@ def _wrong_place(record: Record, path: str) -> list[tuple[str, str]]:
 
 
 def refuse_transition(record: Record, status: str) -> None:
-    """Raise MemctlError unless a record's status may become `status`, or already is."""
+    """Raise MemctlError unless a record may get the status `status`, or has it already."""
     step, allowed = record.kind.step(record.status), record.kind.statuses
     if status not in allowed or step is None:
         raise MemctlError(f"status: {disallowed(status, 'one of ' + ', '.join(allowed))}")
@@ -192,9 +192,9 @@ def disallowed(value: object, allowed: str) -> str:
 
 
 def differs_only_in_retrievals(base: str, now: str) -> bool:
-    """Return whether two versions of a record's file differ in nothing but the record's retrieval counts.
+    """Return whether two versions of a record's file differ in nothing but how often and when the record was retrieved.
 
-    `base` and `now` are whole files; one without readable front matter gives False.
+    `base` and `now` are the whole texts of the file. The result is False if one has no readable front matter.
     """
     try:
         (before, body), (after, body_now) = frontmatter.read(base), frontmatter.read(now)
@@ -205,10 +205,10 @@ def differs_only_in_retrievals(base: str, now: str) -> bool:
 
 
 def has_foreign_name(text: str, name: str) -> bool:
-    """Return whether another tool gave a record the name `name`, such as `bd-xmf`, ignoring case.
+    """Return whether a record has the name `name` from another tool, such as `bd-xmf`, ignoring case.
 
-    Such a name is the value of a front matter key that memctl does not know. `text` is the record's whole file; one
-    without readable front matter gives False.
+    Such a name is the value of a front matter key that memctl does not know. `text` is the record's whole file; the
+    result is False if it has no readable front matter.
     """
     try:
         values = frontmatter.read(text)[0]
@@ -222,10 +222,10 @@ def has_foreign_name(text: str, name: str) -> bool:
 def wrong_types(
     values: Mapping[str, Any], form: type[msgspec.Struct], required: Iterable[str], allowed: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """Return pairs of field and message for fields that are missing, or have a value of the wrong type.
+    """Return the fields that are missing or have a value of the wrong type, as pairs of a field and a message.
 
-    The right types are those of the struct `form`. `required` names the fields that must be there; `allowed` describes
-    the allowed values of each field, for messages.
+    The right types are those of the struct `form`. `required` names the fields that must be there, and `allowed`
+    describes the allowed values of each field for the messages.
     """
     wrong = [(name, "is missing") for name in required if values.get(name) is None]
     for field in msgspec.structs.fields(form):

@@ -1,4 +1,4 @@
-"""A record: the fields of its front matter, their types and their order; `parser` checks their values."""
+"""A record: the fields of its front matter with their types, in the order in which the file has them."""
 
 # Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
@@ -22,14 +22,12 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """The front matter of one record.
+    """The front matter of one record, in the order in which its file has the fields.
 
     Times are UTC texts such as "2025-11-04T14:32:00Z". Links are ids of records, except `parent_memory_id`, which is a
-    `memory_id`. Code references are paths in the repository, also with lines: "src/auth.py:10-20".
-
-    Fields are in the order of the file, the most useful first. The names are those of rules.md#records, except `id`,
-    `status`, `section`, the links and `code_refs`, which are memctl's. `path` is relative to `.memory/` and is not in
-    the file. In the cache a record is an array of its values, which reads twice as fast as a map.
+    `memory_id`. `code_refs` are paths in the repository, also with lines: "src/auth.py:10-20". `section` is a marker.
+    `aliases` are ids that the record had formerly. `access_count` is how often the record was retrieved. `path` is that
+    of the file, relative to `.memory/`, and is not in the file.
     """
 
     id: str
@@ -82,9 +80,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     @property
     def recorded(self) -> int | None:
-        """When the record was made, in Unix seconds; None if its date and the time in its memory_id disagree.
+        """When the record was made, in Unix seconds; None if this is not known for certain.
 
-        They disagree for imported records, whose memory_id has no time.
+        The record's date is certain if the time in its `memory_id` is about the same. Imported records have no such
+        time.
         """
         from memctl.record import ids
         from memctl.text import timestamps  # mostly the cache has the answer

@@ -1,4 +1,4 @@
-"""Types and checks of required texts: one line, of limited length, and no placeholder such as "TBD"."""
+"""Types and checks of texts that must be given: one line, of limited length, and no placeholder such as "TBD"."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class InvalidFields(MemctlError):
 
 
 def type_errors(values: Mapping[str, Any], form: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
-    """Yield a pair of field and message for each value that a struct of type `form` can't hold."""
+    """Yield the values that do not fit the fields of the struct `form`, as pairs of a field and a message."""
     for field in msgspec.structs.fields(form):
         if field.name in values:
             try:
@@ -66,11 +66,17 @@ def _plain_message(message: str) -> str:
 
 
 def refuse_placeholder(text: str, name: str) -> None:
-    """Raise MemctlError, which begins with `name`, if a text is a placeholder such as "TBD"; an empty text passes."""
+    """Raise MemctlError if a text is a placeholder such as "TBD"; an empty text passes.
+
+    The message begins with `name`, which says what the text is.
+    """
     if text.strip() and not is_meaningful(text):
         raise MemctlError(f"{name}: {text.strip()!r} is only a placeholder", "give a real text, or leave it out", USAGE)
 
 
 def is_meaningful(text: str) -> bool:
-    """Return whether a text is not just a placeholder: False for "", "TBD", "n/a" and "…"; True for "none"."""
+    """Return whether a text says something: False for "" and for placeholders such as "TBD", "n/a" and "…".
+
+    The text "none" says something: that there is nothing.
+    """
     return _PLACEHOLDER.fullmatch(text.strip()) is None

@@ -16,8 +16,8 @@ class Withheld(msgspec.Struct, frozen=True):
     - `pages` are pages of details by marker, and `records` the records placed in such pages by path.
     - `files` are the repository's files by path.
     - `paths` are files below `.memory/` that quote a withheld page, record or file.
-    - `globs` are pairs of patterns and a reason. All files that match are withheld, also files that do not exist; `{}`
-      in the reason is replaced by the file's path.
+    - `globs` are pairs of patterns and a reason. All files that match them are withheld, also files that do not exist.
+      `{}` in the reason stands for the file's path.
     """
 
     pages: Mapping[str, str] = {}
@@ -42,7 +42,7 @@ class Withheld(msgspec.Struct, frozen=True):
         return reasons
 
     def refuse_page(self, marker: str) -> None:
-        """Raise MemctlError if a marker (§3.1 or §3.1.2) is of a withheld page."""
+        """Raise MemctlError if a marker names a withheld page (§3.1) or a heading in one (§3.1.2)."""
         _refuse(self.pages.get("§" + ".".join(marker[1:].split(".")[:2])))
 
     def refuse_record(self, wanted: str) -> None:
@@ -51,7 +51,7 @@ class Withheld(msgspec.Struct, frozen=True):
         _refuse(next(reasons, None) if wanted else None)
 
     def refuse_file(self, path: str) -> None:
-        """Raise MemctlError if a path is that of a withheld file of the repository; the file may have been deleted."""
+        """Raise MemctlError if a path is that of a withheld file of the repository, even if the file is deleted."""
         _refuse(self.reasons_for([path]).get(path))
 
 

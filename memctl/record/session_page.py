@@ -1,7 +1,7 @@
-"""The page of a session, `.memory/sessions/ID.md`: writing and parsing. rules.md#session-summary has its headings.
+"""Write and parse the page of a session, `.memory/sessions/ID.md`; rules.md#session-summary has its headings.
 
 Every entry is one line of Markdown. Text that a person adds below other headings is kept. A page that has no room for
-all files lists the latest ones and links to `sessions/files/ID.md`, which lists all of them. Paths are never shortened.
+all files of the session lists the latest ones, and links to `sessions/files/ID.md`, which lists all of them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Front(msgspec.Struct, frozen=True):
 class TrailRow(msgspec.Struct, frozen=True):
     """A file that a session touched: its exact path, the action, and what changed in it.
 
-    The action is created, modified, deleted or read.
+    `action` is "created", "modified", "deleted" or "read".
     """
 
     path: str
@@ -84,8 +84,8 @@ class TrailRow(msgspec.Struct, frozen=True):
 class SessionPage(msgspec.Struct, frozen=True):
     """The page of a session: its front matter (`values`) and its body.
 
-    `files` maps headings to the files that the session touched. `lines` maps other headings to their entries, one line
-    of Markdown each. `more` is the text that people added below headings of their own.
+    `files` maps headings, such as that for changed files, to the files listed below them. `lines` maps other headings
+    to their entries, one line of Markdown each. `more` is the text that people added below headings of their own.
     """
 
     values: Mapping[str, Any]
@@ -100,7 +100,7 @@ class SessionPage(msgspec.Struct, frozen=True):
 
     @property
     def trail(self) -> str:
-        """The path of the file that lists all the session's files, below `.memory/`; "" if the page lists them all."""
+        """The path below `.memory/` of the file that lists all files of the session; "" if the page lists them all."""
         return trail_of(self.id) if self.values.get(TRAIL) else ""
 
 
@@ -123,12 +123,12 @@ def is_page(path: str) -> bool:
 
 
 def is_trail(path: str) -> bool:
-    """Return whether a path below `.memory/` is that of a list of a session's files."""
+    """Return whether a path below `.memory/` is that of a file that lists all files of a session."""
     return (match := _PATH.fullmatch(path)) is not None and bool(match["files"])
 
 
 def is_file_list(page: SessionPage) -> bool:
-    """Return whether a parsed page is the list of a session's files, and not the page itself."""
+    """Return whether `page` was parsed from the list of all files of a session, and not from the session's page."""
     return set(page.values) <= {"session_id", "files_accessed"}
 
 
@@ -145,7 +145,7 @@ def render(page: SessionPage) -> str:
 
 
 def render_trail(page: SessionPage) -> str:
-    """Return the Markdown text of the list of all files of a session."""
+    """Return the Markdown text of the file that lists all files of a session."""
     parts = [f"## Files of Session — {page.id}\n"]
     parts += [f"### {heading}\n\n{_files_text(heading, rows)}\n" for heading, rows in page.files.items() if rows]
     count = sum(map(len, page.files.values()))
@@ -181,7 +181,7 @@ def _lines_text(heading: str, page: SessionPage) -> str:
 
 
 def parse(text: str, path: str) -> SessionPage:
-    """Return the page in the text of a session's page, or of the list of its files.
+    """Return the page in the text of a session's page, or of the file that lists all files of a session.
 
     `path` is relative to `.memory/`. Raises InvalidRecord with all faults.
     """
@@ -200,7 +200,7 @@ def parse(text: str, path: str) -> SessionPage:
 
 
 def head(text: str, path: str) -> SessionPage:
-    """Return a session's page with only its front matter, ten times as fast as `parse`.
+    """Return a session's page with its front matter and no body, ten times as fast as `parse`.
 
     Raises InvalidRecord with all faults of the front matter.
     """
@@ -218,10 +218,10 @@ def _parse_front(text: str, path: str) -> tuple[dict[str, Any], str]:
 
 
 def with_trail(page: SessionPage, trail: SessionPage) -> SessionPage:
-    """Return a session's page with the files that `trail` lists added to its own.
+    """Return a session's page with all files of the session, those on the page and those in the list `trail`.
 
-    `trail` is the parsed list of all files of the session. If both have an entry for a file, the entry of the page is
-    kept, since the page is written later than the list.
+    `trail` is the parsed list of all files of the session. For a file in both, the page's entry stays, since the page
+    is written later than the list.
     """
     files: dict[str, tuple[TrailRow, ...]] = {}
     for heading in _FILES:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def body_of(text: str, path: str) -> str:
-    """Return the Markdown body of a record's file, given as text; raises InvalidRecord for unreadable front matter.
+    """Return the Markdown body in the text of a record's file.
 
-    `path` is that of the file, for the error.
+    Raises InvalidRecord, which names the file at `path`, if the front matter can't be read.
     """
     try:
         return frontmatter.split(text)[1].removeprefix("\n")
@@ -42,7 +42,7 @@ class Snapshot:
 
     @cached_property
     def withheld(self) -> Withheld:
-        """The records, pages and files that the reader of this snapshot may not see, by their owners' restrictions."""
+        """The records, pages and files that their owners do not let the reader of this snapshot see."""
         from memctl.record.restrictions import Withheld  # mostly nothing is withheld
 
         return self._withheld or Withheld()
@@ -51,7 +51,7 @@ class Snapshot:
     def open_records(self) -> tuple[Record, ...]:
         """The open records, in the order of their paths.
 
-        Reading them alone is faster, since most of an old memory is closed.
+        This is faster than to choose them from `records`, since most records of an old memory are closed.
         """
         if "_read" in vars(self):
             return tuple(record for record in self.records if record.is_open)
@@ -74,7 +74,7 @@ class Snapshot:
 
     @cached_property
     def outline(self) -> Outline:
-        """The pages of levels 1 to 3; if the catalogue is in use already, the parsed pages are cached there."""
+        """The pages of levels 1 to 3, and the faults of the pages that can't be read."""
         from memctl.record import pages  # readers of records alone don't need pages
 
         texts: list[tuple[str, str]] = []
@@ -98,7 +98,7 @@ class Snapshot:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """The object that answers queries about records without reading all of them; see `source.Catalogue`."""
+        """The object that answers queries about records without reading all their files; see `source.Catalogue`."""
         return self._source.catalogue()
 
     @cached_property
@@ -116,18 +116,21 @@ class Snapshot:
         return body_of(self.read(record.path), record.path)
 
     def find(self, identifier: str) -> Record | None:
-        """Return the record whose id or memory_id is `identifier`, else one that formerly had this id, or None."""
-        if found := self.catalogue.with_id(identifier):
-            return found[0]
-        if ids.kind_of(identifier) is None:
+        """Return the record with an id or memory_id, None if there is none.
+
+        If no record has the id now, the result is a record that had it formerly.
+        """
+        found = self.catalogue.with_id(identifier)
+        if not found and ids.kind_of(identifier) is None:
             return next((record for record in self.records if record.memory_id == identifier), None)
-        return next(iter(self.catalogue.with_alias(identifier)), None)
+        return next(iter(found or self.catalogue.with_alias(identifier)), None)
 
     def link_target_by_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
-        """Return the record that `record` links to by a former id of the linked record, None if there is none.
+        """Return the record that a link means if the link names a former id of that record, None if there is none.
 
-        `identifier` is the id in the link; another record may have it now. Several records may have had it formerly.
-        The result is the one that links back to `record` in its field `other_end`, such as "superseded_by".
+        `record` is the record with the link, and `identifier` the id in the link. Several records may have had this id
+        formerly, and another one may have it now. The right one links back to `record`, in its field `other_end`, such
+        as "superseded_by".
         """
         names = {record.id, *record.aliases}
         return next(
@@ -138,10 +141,10 @@ class Snapshot:
     def resolve(self, reference: str) -> Record:
         """Return the record that a person means by `reference`.
 
-        A reference is an id, a former id, a memory_id, the unique beginning of an id or memory_id, or the name that
-        another tool gave the record, such as `bd-xmf`. If one record has an id now and another had it formerly, the id
-        means the first. Raises MemctlError with similar ids if there is no such record, or with the candidates if there
-        are several.
+        A reference is an id, a former id, a memory_id, the beginning of an id or memory_id, or the name that another
+        tool gave the record, such as `bd-xmf`. A record that has an id now wins over one that had it formerly. Raises
+        MemctlError if there is no such record, or if there are several; its message then names similar ids, or these
+        records.
         """
         wanted = reference.strip().upper()
         if ids.kind_of(wanted) is None:

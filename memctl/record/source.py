@@ -1,4 +1,4 @@
-"""The protocols of a Snapshot's source: queries about texts, records and files. `store/` implements them."""
+"""The interfaces through which a Snapshot reads its texts, records and files; `store/` implements them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ PAGE, SESSION, CHECKPOINT = "page", "session", "checkpoint"  # kinds of index en
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # without gc: thousands of hits would start the collector repeatedly
-    """A text that matches a query: a record, a heading of a page, a section of a session, or a checkpoint.
+    """A text that matches a query: a record, a heading of a page, a section of a session's page, or a checkpoint.
 
-    `text` is its BM25 score, in which the title counts more: larger is better, never below 0. `kind` is a record's
-    type, or "page", "session" or "checkpoint". `key` is the record's id, the page's marker or the session's id;
-    `number` is the row in the index. Hits with the same `thread` belong together: headings of a page, sections of a
-    session's page, records of one agent and day; "" for none.
+    - `text` is how well its words match (BM25); larger is better, and words of the title count more.
+    - `kind` is a record's type, or "page", "session" or "checkpoint".
+    - `key` is the record's id, the page's marker or the session's id, and `number` the row in the search index.
+    - Hits with the same `thread` belong together: headings of a page, sections of a session's page, or records of one
+      agent and day. It is "" for any other hit.
     """
 
     path: str
@@ -36,9 +37,9 @@ class Hit(msgspec.Struct, frozen=True, gc=False):  # without gc: thousands of hi
 
 
 class Excerpt(msgspec.Struct, frozen=True):
-    """A piece of a record's body, on one line.
+    """A piece of a record's body, on one line, with the places of a query's words in it.
 
-    `marks` are the places of a query's words: pairs of start and end, in characters, so that text[start:end] is a word.
+    `marks` are pairs of start and end in characters, so that text[start:end] is a word.
     """
 
     text: str
@@ -46,67 +47,67 @@ class Excerpt(msgspec.Struct, frozen=True):
 
 
 class Texts(Protocol):
-    """Search in the words of a memory's entries: records, headings of pages, sections of sessions, checkpoints."""
+    """Search in the words of records, headings of pages, sections of sessions' pages, and checkpoints (the entries)."""
 
     @property
     def semantic_model(self) -> str:
-        """The embedding model that the user has set; "" for none."""
+        """The embedding model for search by meaning, a folder or a package, as the user has set it; "" for none."""
 
     def remark(self, text: str) -> None:
-        """Show a remark to the person who searches, beside the results of the search; a repeated one is shown once."""
+        """Show a remark on the search, such as a warning, to the person who searches; each is shown only once."""
 
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
         """Return the entries whose text matches a query, unsorted.
 
-        `kinds` names the kinds of entries to return: record types, "page", "session" or "checkpoint". Without `most`
-        all matches are returned. With it worse matches may be left out, but the best `most` are always returned.
+        `kinds` names the kinds of entries to return: record types, "page", "session" or "checkpoint". `most` makes the
+        search faster: at least the best `most` entries are returned, and others may be left out. None returns all.
         """
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
-        """Return the links of some entries: pairs of an entry's number and the linked id or marker.
+        """Return the links of some entries: pairs of an entry's number, and the id or marker that the entry links to.
 
-        `numbers` are those of the entries in the index (`Hit.number`).
+        `numbers` are the numbers of the entries in the search index (`Hit.number`).
         """
 
     def paths(self, query: str, most: int | None = None) -> list[str]:
-        """Return the paths of the files whose entries match a query: one path for each entry, at most `most`.
+        """Return the paths of the files with entries that match a query, at most `most`.
 
-        The file of a page or of a session's page has several entries, and may occur several times.
+        Each entry gives one path. A page has an entry for each heading, so its path may occur several times.
         """
 
     def substitutes(self, query: str) -> dict[str, tuple[str, ...]]:
         """Return the words of a query that no text contains, each with the similar words that are searched instead."""
 
     def titles(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the titles of some entries by the entries' numbers in the index (`Hit.number`)."""
+        """Return the titles of some entries, by the numbers of the entries in the search index (`Hit.number`)."""
 
     def bodies(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the texts, without titles, of some entries by the entries' numbers in the index (`Hit.number`)."""
+        """Return the texts of some entries without titles, by the numbers of the entries in the search index."""
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
-        """Return the piece of each entry's body in which words of a query occur, by the entry's number in the index.
+        """Return for each entry a piece of its body with words of a query, by the entry's number in the search index.
 
-        `numbers` are those of the entries. Entries in which none of the words occurs are left out.
+        `numbers` are the numbers of the entries. Entries in which none of the words occurs are left out.
         """
 
     def similar(self, path: str) -> dict[str, float]:
-        """Return the paths of records that share significant words with the record at `path`, each with a similarity.
+        """Return how similar other records are to the record at `path`, by their paths.
 
-        The similarity is the weight of the shared words as a share of the weight of all words of the record at `path`,
-        from 0 to 1.
+        Only records that share significant words with it are returned. The similarity, from 0 to 1, is the share of its
+        words that the other record has, too; significant words count more.
         """
 
     def all_texts(self) -> Iterable[tuple[str, str]]:
         """Return pairs of path and text for all records."""
 
     def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the cached values for some keys; a key without a value is left out."""
+        """Return the values that the cache has for some keys; a key without a value is left out."""
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
-        """Cache values by key. A key is a digest of everything from which the value was computed."""
+        """Store values in the cache by key. A key is a digest of everything from which the value was computed."""
 
     def without(self, paths: Collection[str]) -> Texts:
-        """Return a view of these texts that leaves out the records at some paths."""
+        """Return an object for the same searches, but without the records at some paths."""
 
 
 # A field of a record, a test and a value: ("tags", "has", "api"). Tests are `is`, `in`, `>`, `>=`, `<=`, `below` (the
@@ -115,15 +116,15 @@ Condition = tuple[str, str, Any]
 
 
 class Catalogue(Protocol):
-    """Queries about records that are answered without reading all of them.
+    """Queries about records that are answered without reading all the records' files.
 
     A `place` is the marker of a page to which records belong: §2.N or §3.N, "" for none.
     """
 
     def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
-        """Return up to `limit` open records of a type at a place (None: anywhere), the most important first.
+        """Return up to `limit` open records of a type that belong to a page, the most important first.
 
-        Of equally important records the newest comes first.
+        `place` is the page's marker, None for any page. Of equally important records the newest comes first.
         """
 
     def blocking(self, limit: int) -> list[Record]:
@@ -133,10 +134,10 @@ class Catalogue(Protocol):
         """Return up to `limit` open tasks whose text has the word "blockers", the most important first."""
 
     def count(self, memory_type: str, place: str) -> int:
-        """Return the number of open records of a type at a place."""
+        """Return the number of open records of a type that belong to a page; `place` is the page's marker."""
 
     def statuses(self) -> list[tuple[str, str, str, int]]:
-        """Return the number of records for each type, status and severity, such as ("issue", "open", "high", 3).
+        """Return the number of records of each type, status and severity, in rows such as ("issue", "open", "high", 3).
 
         For an archived record the status is "archived"; without a severity it is "".
         """
@@ -145,64 +146,74 @@ class Catalogue(Protocol):
         """Return the ids that several records have, which happens if two clones give out the same id."""
 
     def places(self) -> dict[str, int]:
-        """Return the number of open records at each place, without handoffs."""
+        """Return the number of open records that belong to each page, by the page's marker; handoffs don't count."""
 
     def tags(self) -> list[tuple[str, str, int]]:
-        """Return triples of a tag, a place, and the number of open records at this place that have the tag."""
+        """Return how many open records have each tag, for each page to which they belong.
+
+        Each row has the tag, the page's marker ("" for none), and the number of records.
+        """
 
     def select(
         self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
     ) -> tuple[list[Record], int]:
-        """Return the first `limit` records (0: all) that meet all conditions, and the number of all that meet them.
+        """Return the first `limit` records that meet all conditions, and how many records meet them in total.
 
-        `order` is one of `filters.ORDERS`, and `reverse` turns it around. The records' retrieval counts include those
-        of this clone.
+        A `limit` of 0 returns all. `order` is one of the names in `filters.ORDERS`, such as "date", and `reverse` turns
+        it around. The retrieval counts of the records include those that only this clone knows yet.
         """
 
     def with_id(self, identifier: str) -> list[Record]:
-        """Return the records with an id, with the retrieval counts of this clone.
+        """Return the records with an id; there are several if two clones gave out the same id.
 
-        There are several if two clones gave out the same id.
+        The retrieval counts of the records include those that only this clone knows yet.
         """
 
     def with_alias(self, identifier: str) -> list[Record]:
-        """Return the records that had the id `identifier` before they were renumbered."""
+        """Return the records that had the id `identifier` formerly, before they got another one."""
 
     def find(self, identifier: str) -> Record | None:
-        """Return the record whose file has a name that begins with the id `identifier`, or None."""
+        """Return the record whose file name begins with the id `identifier`, None if there is none."""
 
     def at(self, paths: Iterable[str]) -> list[Record]:
-        """Return the records at some paths, with this clone's retrieval counts; a path without a record is left out."""
+        """Return the records at some paths; a path without a record is left out.
+
+        The retrieval counts of the records include those that only this clone knows yet.
+        """
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
-        """Return the records with a code reference to one of some files or folders, or to lines of one."""
+        """Return the records whose code references name one of some files or folders, or lines of such a file."""
 
     def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
-        """Return those of the paths `among` whose records do not meet all conditions."""
+        """Return which of the paths `among` are those of records that do not meet all conditions."""
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
-        """Return the record with the latest timestamp, or None; handoffs count only if `with_handoffs`."""
+        """Return the record with the latest timestamp, None if there is none.
+
+        Handoffs count only if `with_handoffs` is True.
+        """
 
     def titles(self, memory_type: str) -> list[str]:
         """Return the titles of all records of a type."""
 
     def recorded_since(self, moment: int) -> int:
-        """Return how many records were recorded after a moment in Unix seconds; imported ones are left out."""
+        """Return how many records were made after a moment, which is in Unix seconds; imported records don't count."""
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
-        """Return the references that the bodies of records have to ids and § markers, by the record's path."""
+        """Return the ids and § markers to which the bodies of records refer, by the record's path."""
 
     def mentioning(self, text: str) -> list[str]:
         """Return the paths of records whose bodies refer to the id or § marker `text`."""
 
     def heavy(self, weight: int) -> list[str]:
-        """Return the paths of records whose text has at least the given weight, which grows with the number of tokens.
+        """Return the paths of records with texts so long that `memctl check` counts their tokens.
 
-        An ASCII character weighs 1. Any other character weighs twice its number of bytes in UTF-8, less 1: 3 to 7.
+        A text is so long if its weight is at least `weight`. An ASCII character weighs 1; any other character weighs 3
+        to 7, as it has more tokens.
         """
 
     def severe(self, place: str) -> list[Record]:
-        """Return the open issues of severity critical or high at a place."""
+        """Return the open issues of severity critical or high that belong to a page; `place` is the page's marker."""
 
     def suspicious(self) -> list[str]:
         """Return the paths of records whose text contains what looks like a credential."""
@@ -220,28 +231,32 @@ class Catalogue(Protocol):
         """Return the faults of files that are not valid records."""
 
     def recall(self, key: bytes) -> bytes | None:
-        """Return the cached value of a key; None if there is none, or if a record has changed since."""
+        """Return the value that the cache has for a key, None if it has none.
+
+        A value is stored until the next change of a record.
+        """
 
     def keep(self, key: bytes, value: bytes) -> None:
-        """Cache a value under a key until the next change of a record."""
+        """Store a value in the cache under a key, until the next change of a record."""
 
     def without(self, paths: Collection[str]) -> Catalogue:
-        """Return a view of this catalogue that leaves out the records at some paths."""
+        """Return an object for the same queries, but without the records at some paths."""
 
 
 class Files(Protocol):
-    """The repository's own files (level 4), without the memory: tracked ones, and untracked ones not ignored."""
+    """The repository's own files (level 4), without the memory: tracked ones, and others that Git does not ignore."""
 
     def names(self) -> frozenset[str]:
         """Return the paths of all files, relative to the worktree's top."""
 
     def existing(self, paths: Iterable[str]) -> frozenset[str]:
-        """Return those of some paths that are files; for few paths this is faster than `names`."""
+        """Return which of some paths are those of files; for few paths this is faster than `names`."""
 
     def containing(self, texts: Collection[str]) -> frozenset[str]:
-        """Return the paths of the files whose path contains one of `texts`; a dot in these also matches a slash.
+        """Return at least the paths that contain one of `texts`, such as "pay" or "shop.pay"; there may be others.
 
-        In a large repository this is faster than `names`. Untracked files may be left out.
+        In a large repository this is faster than `names`. A dot in a text also stands for a slash, as in the name of a
+        module. Untracked files may be left out.
         """
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
@@ -250,14 +265,14 @@ class Files(Protocol):
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
         """Return the blob ids of the files at some paths, including ignored files; missing files are left out.
 
-        For few files this is faster than `blobs`. `likely` are blob ids that some of the files may have; for such a
-        file no Git process is needed.
+        For few files this is faster than `blobs`. `likely` are blob ids that some of the files may have. If a file has
+        one of these, no Git process is needed for it.
         """
 
     def stamp(self, paths: Iterable[str]) -> bytes:
-        """Return bytes that change as soon as one of the files at some paths, or Git's index, changes.
+        """Return bytes that change as soon as Git's index, or one of the files at some paths, changes.
 
-        The result is b"" if one of these files was written less than 2 s ago, since another change of it might go
+        The result is b"" if one of these files was written less than 2 s ago, since another change might then go
         unnoticed.
         """
 
@@ -269,7 +284,7 @@ class Files(Protocol):
 
 
 class Source(Protocol):
-    """The source of a Snapshot: the disk, the index or a revision."""
+    """What a Snapshot reads from: the memory on the disk, in the index or at a revision."""
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
-"""Reading front matter that is not in canonical form: any YAML with only one possible meaning.
+"""Read front matter that is not in memctl's canonical form, if it is YAML with only one possible meaning.
 
-python-frontmatter calls YAML's C loader through the handler of this module, which refuses what the loader accepts
-silently: duplicate keys, aliases, `no` as false, `010` as 8.
+A YAML library accepts some texts whose meaning surprises people. This module refuses them: duplicate keys, aliases,
+`no` (which would be false) and `010` (which would be 8).
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ class _StrictHandler(YAMLHandler):
 
 
 def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
-    """Return the values of a front matter without its fences; raises FrontMatterError with the line in the file.
+    """Return the values of front matter; raises FrontMatterError with the line in the file.
 
-    With `number_keys` a key below the first level may be a number, as in `0.75: progressive`.
+    `head` is the front matter without the lines `---` around it. `number_keys` allows numbers as keys of nested values,
+    as in `0.75: progressive`.
     """
     if match := _BREAKS.search(head):
         line = head.count("\n", 0, match.start()) + 2
@@ -54,9 +55,10 @@ def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
 
 
 def key_lines(head: str) -> dict[int, str]:
-    """Return the keys of a front matter without its fences, by the number of the line on which each key begins.
+    """Return the keys of front matter by the number of the line on which each key begins.
 
-    Lines count from 1 at the beginning of the file, so the first line of `head` is line 2.
+    `head` is the front matter without the lines `---` around it. Lines count from 1 at the beginning of the file, so
+    the first line of `head` is line 2.
     """
     root = yaml.compose(head, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return {} if root is None else {name.start_mark.line + 2: name.value for name, _ in root.value}

@@ -1,10 +1,10 @@
 """The state of a task: its goal, its progress, and everything that the next worker must know.
 
-Checkpoints, the hooks' state of a session, a window manager's files and handoffs all have this value.
-rules.md#checkpoints lists what it contains.
+It is what a checkpoint saves, what the hooks keep of a session, and what a handoff passes on. rules.md#checkpoints
+lists what it contains.
 
-A step is planned, in progress, claimed or done (rules.md#checkpoints). It is done if there is evidence: a task list, a
-commit, a check that passed, or a command. If only a sentence says so, it is claimed.
+A step of a task is planned, in progress, claimed or done. It is done if there is evidence: a task list, a commit, a
+check that passed, or a command. If only a sentence says so, it is claimed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ENDS = " \t\n.,;:`'\""
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A step of a task and its status; a claimed or done one also has the time, the author and the evidence.
+    """A step of a task and its status; if the step is claimed or done, also the time, the author and the evidence.
 
     For example Step("Port a.ts", "done", "2025-11-04T14:32:00Z", "claude", "commit 1a2b3c4d5e").
     """
@@ -43,12 +43,12 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def status_text(self) -> str:
-        """The status in words: "in progress" for in_progress."""
+        """The status in words, such as "in progress" for "in_progress"."""
         return self.status.replace("_", " ")
 
 
 class RecordReference(msgspec.Struct, frozen=True):
-    """A record at the time when the state was saved: its id, its title, and its severity or importance."""
+    """A record as it was when the state of a task was saved: its id, its title, and its severity or importance."""
 
     id: Line
     title: Line
@@ -66,10 +66,11 @@ class TouchedFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """The state of the worktree: branch ("" if HEAD is detached), HEAD ("" before the first commit), uncommitted files.
+    """The branch and HEAD of the worktree, and its uncommitted files, when the state of a task was saved.
 
-    `dirty` has the uncommitted files except the memory's own, since memctl commits these itself. `under_way` names an
-    operation of Git that is not finished, such as a merge or a rebase, "" for none.
+    The branch is "" if HEAD is detached, and HEAD is "" before the first commit. `dirty` are the uncommitted files
+    without those of the memory, which memctl commits itself. `under_way` names an operation of Git that is not
+    finished, such as a merge or a rebase, "" for none.
     """
 
     branch: str = ""
@@ -79,10 +80,12 @@ class Environment(msgspec.Struct, frozen=True):
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a task, saved in context window `window_id` (from 1) as `version` (from 1; 0 if it never was saved).
+    """The state of a task: its goal, steps, decisions, files, and whatever else the next worker must know.
 
+    - `window_id` is the number of the context window in which the state was saved, from 1. `version` is the number of
+      the version, from 1, and 0 if the state was never saved.
     - `task_id` is the task's id in an agent's program.
-    - `earlier_goals` are former tasks of the same work, and `said` are statements of the user; both have the latest
+    - `earlier_goals` are former tasks of the same work, and `said` are statements of the user, each with the latest
       last.
     - `constraints` are rules that the work must follow.
     - `phases` are the workflow's phases; the last is the current one.
@@ -118,7 +121,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def phase(self) -> str:
-        """The current phase of the workflow; "" if none has a name."""
+        """The current phase of the workflow, such as "building"; "" if it has no name."""
         return self.phases[-1] if self.phases else ""
 
     @property
@@ -149,8 +152,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     def completion(self) -> int | None:
         """The share of the task's steps that are done, in percent, rounded down.
 
-        None if the task has no steps. Also None if all steps are done, but a next action is named, so that the task
-        goes on.
+        It is None if the task has no steps, or if all steps are done but a next action shows that the task goes on.
         """
         if not self.steps or (len(self.done) == len(self.steps) and not self.is_finished):
             return None
@@ -158,21 +160,21 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether every step of the task is done, and no next action is named, or only "none"."""
+        """Whether the task is finished: every step is done, and no next action is named other than "none"."""
         ahead = (*self.having(PLANNED, IN_PROGRESS, CLAIMED), *self.next_actions)
         return bool(self.done) and all(key(item) in _NOTHING for item in ahead)
 
 
 def key(item: str) -> str:
-    """Return the key for comparing two steps or lines: the text in lower case, without punctuation around it."""
+    """Return a key for finding equal steps or lines: the text in lower case, without punctuation at its ends."""
     return " ".join(item.split()).casefold().strip(_ENDS)
 
 
 def steps(**texts: Iterable[str]) -> tuple[Step, ...]:
     """Return the steps of a task, made from texts; each keyword is a status and has the texts of its steps.
 
-    For example `done=["Port a.ts"]` makes one step that is done. A text under several statuses makes one step, with the
-    most advanced of them.
+    For example `done=["Port a.ts"]` makes one step that is done. If a text is given for several statuses, it makes one
+    step with the most advanced of these.
     """
     result: dict[str, Step] = {}
     for status in PROGRESS[::-1]:
@@ -182,7 +184,7 @@ def steps(**texts: Iterable[str]) -> tuple[Step, ...]:
 
 
 def conflicting(all_steps: Iterable[Step]) -> list[str]:
-    """Return the texts of steps that occur with more than one status."""
+    """Return the texts of the steps that a list has more than once with different statuses."""
     statuses: dict[str, set[str]] = {}
     for step in all_steps:
         statuses.setdefault(key(step.text), set()).add(step.status)

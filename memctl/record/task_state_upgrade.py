@@ -1,8 +1,7 @@
-"""Conversion of earlier forms of a task's state to the fields of a `TaskState`.
+"""Convert a task's state from an earlier form to the fields of a `TaskState`.
 
-The earlier forms are in checkpoints of format 1 and in the files of a window's manager. Their values are untrusted: a
-value of the wrong shape raises msgspec.ValidationError. (`hooks/session_state.py` converts the hooks' own earlier
-files.)
+Earlier forms are in checkpoints of format 1 and in files of older window managers. Their values are untrusted: a value
+of the wrong shape raises msgspec.ValidationError. (`hooks/session_state.py` converts the hooks' own earlier files.)
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class _Earlier(msgspec.Struct, frozen=True):
 
 
 def is_of_window(values: object) -> bool:
-    """Return whether values decoded from JSON are a task's state in the earlier form of a window manager's files."""
+    """Return whether values decoded from JSON are a task's state in the form that window managers wrote earlier."""
     return isinstance(values, dict) and "task_goal" in values
 
 

@@ -1,4 +1,4 @@
-"""Times that people type: in an option or field, and in MEMCTL_NOW."""
+"""Times that people type: in an option, in a field of a record, and in the environment variable MEMCTL_NOW."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 def parse(text: str, now: str, *, ahead: bool = False, whole_day: bool = False) -> str:
-    """Return the canonical time for what a person typed: ISO 8601, or a span such as `36h`, `7d` or `2w` before `now`.
+    """Return the canonical time for what a person typed, such as an ISO 8601 time, a date, `36h`, `7d` or `2w`.
 
-    With `ahead` a span counts from `now` into the future. With `whole_day` a date stands for the end of the day and not
-    for its beginning. Raises MemctlError for anything else.
+    A span such as `7d` counts back from `now`, with `ahead` into the future. A date stands for the beginning of the
+    day, with `whole_day` for its end. Raises MemctlError for anything else.
     """
     if whole_day and re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()):
         text = text.strip() + _END_OF_DAY

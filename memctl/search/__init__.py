@@ -1,1 +1,1 @@
-"""Search a Snapshot: filter its records, rank what matches a query, find related records and work that is ready."""
+"""Search a Snapshot: rank what matches a query, find related records, and find work that can be started."""

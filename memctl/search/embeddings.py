@@ -1,8 +1,8 @@
 """Compare texts by meaning, with a static embedding model that is already on this machine (the extra `semantic`).
 
-A static model has a vector for each token; the vector of a text is the mean of its tokens' vectors, so that numpy is
-enough to compute it. Nothing is ever downloaded: the model is a folder, or a part of an installed package. Only the
-user's own Git configuration names the model, never the repository, because native code reads the model's files.
+A static model has a vector for each token, and the vector of a text is the mean of its tokens' vectors, which numpy
+computes. Nothing is ever downloaded: the model is a folder, or a part of an installed package. Only the user's own Git
+configuration names the model, never the repository, because native code reads the model's files.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class ModelError(MemctlError):
 
 
 class Model:
-    """An embedding model, which computes vectors of texts.
+    """An embedding model, which turns texts into vectors; texts of similar meaning get similar vectors.
 
-    `fingerprint` identifies the model, so that the cache never mixes vectors of different models.
+    `fingerprint` identifies the model, so that vectors of different models are never mixed in the cache.
     """
 
     def __init__(self, encoder: Any, fingerprint: bytes) -> None:
@@ -41,7 +41,7 @@ class Model:
         self._fingerprint = fingerprint
 
     def vectors(self, texts: Sequence[str]) -> numpy.ndarray[Any, Any]:
-        """Return a matrix with one vector of length 1 per text; a text without a known token has a row of zeros."""
+        """Return a matrix with one row per text: a vector of length 1, or zeros for a text without a known token."""
         import numpy
 
         vectors = numpy.asarray(self._encoder.encode(list(texts), use_multiprocessing=False), dtype=numpy.float32)
@@ -49,17 +49,17 @@ class Model:
         return vectors / numpy.where(lengths > 0, lengths, 1)
 
     def key(self, text: str) -> bytes:
-        """Return the cache key of a text's vector: 16 bytes, different for each text and each model."""
+        """Return the key of a text's vector in the cache: 16 bytes, different for each text and each model."""
         from hashlib import blake2b
 
         return blake2b(text.encode(), digest_size=16, key=self._fingerprint).digest()
 
 
 def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
-    """Return how near each record's meaning is to a query, by the record's path, from 0 to 1.
+    """Return how near records are to a query in their meaning, by path, from 0 to 1.
 
-    The nearest record has 1. The scale begins at the median of all records, and records at or below the median are left
-    out. Raises ModelError if the configured model can't be used.
+    The nearest record has 1. A record that is no nearer than most records (the median) would have 0 and is left out.
+    Raises ModelError if the configured model can't be used.
     """
     name = snapshot.texts.semantic_model
     model = load(name)
@@ -79,9 +79,9 @@ def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
 
 @lru_cache(maxsize=1)
 def load(name: str) -> Model:
-    """Load the model in a folder (an absolute path) or in an installed package (its name).
+    """Load an embedding model; `name` is the absolute path of a folder, or the name of an installed package.
 
-    Raises ModelError if the extra `semantic` is missing, or if there is no model that works.
+    Raises ModelError if the extra `semantic` is not installed, or if there is no working model.
     """
     try:
         from model2vec import StaticModel

@@ -1,7 +1,7 @@
 """Rank records, pages, sessions and checkpoints by how well they match a query (rules.md#search-ranking).
 
-BM25 of the words decides. A record's own weight (importance, recency, retrievals) only orders entries that match about
-equally well.
+What decides is how well the words match (by BM25, a usual measure of search engines). A record's own weight
+(importance, recency, retrievals) only orders entries that match about equally well.
 """
 
 from __future__ import annotations
@@ -48,15 +48,16 @@ _FEW = 1_000  # reading this many records one by one takes as long as reading al
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
-    """A search result: its kind and id, its score from 0 to 1, and the points that each part adds to the score.
+    """A search result: what was found, its score from 0 to 1, and the points that each part adds to the score.
 
-    - `kind` is a record's type, "page", "session", "checkpoint" or "file"; `id` is a record's id, a page's marker, a
+    - `kind` is a record's type, "page", "session", "checkpoint" or "file". `id` is a record's id, a page's marker, a
       session's name or a file's path.
-    - `own` has the points for the result's words. `around` has those for the words of its thread (the same page, the
-      same session, or the same agent and day) and of entries linked with it. `meaning` has those for similar meaning.
-    - `importance`, `recency` and `access` (retrievals) have the points for the record's own weight.
+    - `own` are the points for matching words of the result itself, and `meaning` those for similar meaning.
+    - `around` are the points for matching words of what belongs to the result: other parts of the page or session,
+      records of the same agent and day, and entries linked with it.
+    - `importance`, `recency` and `access` (retrievals) are the points for the record's own weight.
     - `match` says how well the words and the meaning match, as a share of the best result's match.
-    - `path` is relative to `.memory/`, "" for a file; `number` is the row in the search index.
+    - `path` is relative to `.memory/`, "" for a file. `number` is the row in the search index.
     """
 
     kind: str
@@ -83,14 +84,14 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 
 
 class Match(msgspec.Struct, frozen=True, gc=False):
-    """An entry of the search index that matches a query, and how well, in three parts that are at most 1 in sum.
+    """An entry of the search index that matches a query, and how well it matches, in three parts.
 
-    - `own` counts the entry's own words.
-    - `around` counts the words of the entry's thread (the same page, the same session, or the same agent and day) and
-      of entries linked with it.
-    - `meaning` counts the similarity of meaning.
+    - `own` is the part for matching words of the entry itself.
+    - `around` is the part for matching words of what belongs to the entry: other parts of the page or session, records
+      of the same agent and day, and entries linked with it.
+    - `meaning` is the part for similar meaning.
 
-    The best match of all has the sum 1.
+    The sum of the parts is 1 for the best match of all, and less for any other.
     """
 
     hit: Hit
@@ -113,9 +114,10 @@ def search(
 ) -> list[Result]:
     """Return the entries of the given kinds that match a query, the best first; `most` limits their number.
 
-    `now` is the time from which the age of records is counted, such as "2025-11-04T14:32:00Z". If `filters` has any
-    condition, only records are returned. A session occurs once, by the best matching section of its page. The present
-    successor of a superseded record comes before it, even if the successor does not match.
+    `now` is the current time, such as "2025-11-04T14:32:00Z", from which the age of records is counted. If `filters`
+    has any condition, only records are returned. A session is returned once, with the best matching part of its
+    page. If a superseded record matches, the record that has replaced it comes before it, even if that one does not
+    match.
     """
     kinds = _kinds(filters, kinds)
     found = matches(snapshot, query, kinds, most)
@@ -144,8 +146,8 @@ def count(
 ) -> tuple[int, bool]:
     """Return the number of results that `search` would have without a limit, and whether that number is complete.
 
-    Entries that match by meaning alone do not count. With `most` the count ends after that many matching entries, so
-    that the number may be too low.
+    Entries that match by meaning alone do not count. `most` makes this faster: the count ends after so many matching
+    entries, and the number may then be too low.
     """
     matching = snapshot.texts.paths(query, most)
     refused = snapshot.catalogue.not_matching(filters.conditions(), set(matching))
@@ -164,7 +166,8 @@ def _kinds(filters: Filters, kinds: Collection[str]) -> Collection[str]:
 def matches(snapshot: Snapshot, query: str, kinds: Collection[str] = RECORDS, most: int | None = None) -> list[Match]:
     """Return the entries of the given kinds that match a query, unsorted.
 
-    With `most` the list has at least the `most` best entries; it may lack weaker ones.
+    `most` makes this faster: at least the best `most` entries are returned, and others may be left out. None returns
+    all.
     """
     # For a phrase or a prefix no similar text is wanted.
     by_meaning = '"' not in query and not any(word.endswith("*") for word in query.split())
@@ -352,9 +355,10 @@ def shares(weights: SearchWeights) -> SearchWeights:
 
 
 def limits(weights: SearchWeights) -> dict[str, float]:
-    """Return the maximum that each part can add to a result's score, by the part's name; the maxima add up to 1.
+    """Return the most points that each part can add to a result's score, by the part's name; their sum is 1.
 
-    The parts are "text", "importance", "recency" and "access" (retrievals). `weights` must add up to 1 (see `shares`).
+    The parts are "text", "importance", "recency" and "access" (retrievals). `weights` must have the sum 1 (see
+    `shares`).
     """
     beside = {name: _NEARLY * getattr(weights, name) for name in ("importance", "recency", "access")}
     most = {"text": weights.title + weights.content, **beside}

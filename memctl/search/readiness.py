@@ -1,9 +1,9 @@
 """Find the open work that can be started, and the order in which to start it.
 
 Work means records of the types that can be resolved: issues and states. A record can be blocked by other open work, by
-a proposal that awaits a decision, and by the blockers that its own text states, such as a state's `--blocker`. Whatever
-blocks a record also blocks its parts, the records that name it as parent. A record with open parts can't be started
-itself, only its parts can.
+a proposal that awaits a decision, and by the blockers that its own text names. Records that name another record as
+their parent are parts of it. Whatever blocks a record also blocks its parts. A record with open parts is not started
+itself, only its parts are.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _DEPTH = 20  # levels of parents to follow, because links may form a circle
 class OpenWork:
     """The work among some open records, and what blocks it.
 
-    `all` are the records that are work: issues and states. The other open records, such as proposals, only block work.
-    `stated` maps the `memory_id` of each record to the blockers that its text states.
+    `all` are the records that are work: issues and states. The other open records, such as proposals, can only block
+    work. `stated` maps the `memory_id` of a record to the blockers that its text names.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class OpenWork:
         self.all = [record for record in self._open if is_work(record)]
 
     def blockers(self, record: Record) -> tuple[Record, ...]:
-        """Return the open records that block a record or one of its parents."""
+        """Return the open records that block a record, also those that block its parent or a parent above that."""
         records_by_id: dict[str, Record] = {}
         for item in (record, *self._above(record)):
             records_by_id.update((other.memory_id, other) for other in self._direct.get(item.memory_id, ()))
@@ -49,15 +49,15 @@ class OpenWork:
         return tuple(records_by_id.values())
 
     def stated(self, record: Record) -> tuple[str, ...]:
-        """Return the blockers that the text of a record, or of one of its parents, states."""
+        """Return the blockers that the text of a record names, also those that the texts of its parents name."""
         return tuple(text for item in (record, *self._above(record)) for text in self._stated.get(item.memory_id, ()))
 
     def is_blocked(self, record: Record) -> bool:
-        """Return whether a record has a blocker of any kind."""
+        """Return whether a record is blocked, by another record or by what a text names."""
         return bool(self.blockers(record) or self.stated(record))
 
     def parts(self, record: Record) -> Sequence[Record]:
-        """Return the open work whose parent is this record."""
+        """Return the open work that names this record as its parent."""
         return self._parts.get(record.memory_id, ())
 
     def unblocks(self, record: Record) -> Sequence[Record]:
@@ -66,9 +66,9 @@ class OpenWork:
 
     @cached_property
     def ready(self) -> list[Record]:
-        """The open work that can be started: it has neither blockers nor open parts.
+        """The open work that can be started, because it has neither blockers nor open parts.
 
-        The order is that in which the open records were given.
+        It is in the order in which the open records were given.
         """
         return [record for record in self.all if not self.parts(record) and not self.is_blocked(record)]
 
@@ -80,9 +80,8 @@ class OpenWork:
     def weight(self, record: Record) -> float:
         """Return how urgent a record is, from 1 to 17: importance, severity and the work that waits for it.
 
-        Importance gives 1 to 10 points, severity up to 4 (an issue's severity mostly sets its importance, too), and
-        each record that this one blocks directly gives 1, up to 3. So among equal records a blocker comes first, but
-        not before more severe work.
+        Importance gives 1 to 10 points, severity up to 4, and each record that this one blocks directly gives 1, up to
+        3. So among equal records one that blocks others comes first, but not before much more severe work.
         """
         return (
             record.importance
@@ -142,13 +141,16 @@ class OpenWork:
 
 
 def open_work(snapshot: Snapshot) -> OpenWork:
-    """Return the open work of a snapshot, with the blockers that records state in their texts."""
+    """Return the open work of a snapshot, with the blockers that the records' texts name."""
     able = (record for record in snapshot.open_records if any(field.name == _BLOCKERS for field in record.kind.fields))
     return OpenWork(snapshot.open_records, {record.memory_id: stated_blockers(snapshot, record) for record in able})
 
 
 def stated_blockers(snapshot: Snapshot, record: Record) -> Sequence[str]:
-    """Return the lines under the heading of blockers in a record's text; () if it can't be read any more."""
+    """Return the blockers that a record's text names, the lines under its heading for blockers.
+
+    Returns () if the record's file can't be read any more.
+    """
     from memctl.record.content_fields import content  # most tasks have no blockers
     from memctl.record.errors import InvalidRecord
 
@@ -161,12 +163,15 @@ def stated_blockers(snapshot: Snapshot, record: Record) -> Sequence[str]:
 
 
 def is_work(record: Record) -> bool:
-    """Return whether a record's type can be resolved, as an issue's and a state's can."""
+    """Return whether a record is work, which can be resolved: an issue or a state, but not a decision or a learning."""
     return bool(record.kind.resolved)
 
 
 def is_started(record: Record) -> bool:
-    """Return whether work has started: its status is past the first one, or it has a percentage of completion."""
+    """Return whether work on a record has started.
+
+    This is so if the record's status is not the first of its type, or if the record states how much is completed.
+    """
     step = record.kind.step(record.status)
     return bool(step and step.rank) or record.completion_percentage is not None
 
@@ -184,8 +189,8 @@ def _further(record: Record) -> list[str]:
 
 
 def next_status(record: Record) -> str:
-    """Return the status that a record gets when its work starts: the first later one in which the record is open.
+    """Return the status that a record gets when work on it starts: the next one with which it is still open.
 
-    Returns "" if there is no such status, because the work has started or the record's type has only one open status.
+    Returns "" if there is no such status, because the work has started or the type has only one open status.
     """
     return next(iter(_further(record)), "")

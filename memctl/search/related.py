@@ -1,7 +1,7 @@
 """Find the records that are related to a record, or to files of the repository.
 
-The weights are our choice. A link was set on purpose, so it counts most; then come shared code references and shared
-words; a tag or a section joins many records, so it says least.
+A link was set on purpose, so it counts most. Shared code references and shared words count less. A shared tag or
+section counts least, since many records have it. The weights are our own choice.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _LINK_FIELDS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_
 class RelatedQuery(msgspec.Struct, frozen=True):
     """The subject of a search for related records: a record, or files and the sections that cover them.
 
-    `files` are the paths of the files, and `sections` the markers of the sections. `texts` maps the path of each record
-    to how similar its text is to the subject, from 0 to 1.
+    - `files` are the paths of the files, or those of the record's code references.
+    - `sections` are markers: those that cover the files, or that of the record.
+    - `texts` maps the path of each other record to how similar its text is to the subject, from 0 to 1.
     """
 
     record: Record | None
@@ -40,8 +41,8 @@ class RelatedQuery(msgspec.Struct, frozen=True):
 class Related(msgspec.Struct, frozen=True):
     """A related record, its score from 0 to 1, and the points that each part of the score adds to it.
 
-    `links` has the points for links between the record and the subject of the search. `code`, `text`, `tags` and
-    `section` have the points for code references, words, tags and a section that both have. `because` names what they
+    `links` are the points for links between the record and the subject of the search. `code`, `text`, `tags` and
+    `section` are the points for code references, words, tags and a section that both have. `because` names what they
     have in common, such as "src/auth.py" or "tag security".
     """
 
@@ -56,7 +57,7 @@ class Related(msgspec.Struct, frozen=True):
 
 
 def of_record(snapshot: Snapshot, record: Record) -> RelatedQuery:
-    """Return the query for the records that are related to a record."""
+    """Return the query that finds the records related to a record."""
     sections = frozenset([record.section] if record.section else [])
     return RelatedQuery(
         record, frozenset(map(code_path, record.code_refs)), sections, snapshot.texts.similar(record.path)
@@ -64,17 +65,17 @@ def of_record(snapshot: Snapshot, record: Record) -> RelatedQuery:
 
 
 def of_files(snapshot: Snapshot, files: Collection[str], sections: Iterable[str]) -> RelatedQuery:
-    """Return the query for the records that are related to files; `sections` are the markers that cover the files."""
+    """Return the query that finds the records related to files; `sections` are the markers that cover the files."""
     texts = of_words(snapshot, " ".join(sorted(files)))
     return RelatedQuery(None, frozenset(files), frozenset(sections), texts)
 
 
 def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[str, float]:
-    """Return how similar records are to some words, from 0 to 1 by path; records that do not match are left out.
+    """Return how similar records are to some words, by path and from 0 to 1; records that do not match are left out.
 
-    The value is the third power of how well the record matches, as a share of the best match: half as good a match
-    gives 1/8, because a few shared words make no relation. With `most` the result has at least the `most` best records;
-    it may lack others.
+    The best match has 1, and a match half as good has only 1/8 (the third power), since a few shared words don't make
+    records related. `most` makes this faster: at least the best `most` records are returned, and others may be left
+    out.
     """
     return {match.hit.path: match.share**3 for match in ranking.matches(snapshot, words, most=most)}
 
@@ -82,7 +83,7 @@ def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[st
 def related(
     snapshot: Snapshot, subject: RelatedQuery, filters: Filters, among: Iterable[Record] | None = None
 ) -> list[Related]:
-    """Return the records that are related to a subject and pass the filters, the closest first.
+    """Return the records that are related to a subject and meet the conditions of `filters`, the closest first.
 
     `among` are the records to search; None searches all records of the snapshot.
     """

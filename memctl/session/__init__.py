@@ -1,1 +1,1 @@
-"""Summarize sessions of work with an agent: read the transcript and write a page for the next session."""
+"""Summarize a session of work with an agent: read its transcript, and write a page for the next session."""

@@ -1,4 +1,4 @@
-"""Record which sessions are running, since when and from which commit, in the worktree's Git directory."""
+"""Record which sessions are running, and when and at which commit they started, in the worktree's Git directory."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Running(msgspec.Struct, frozen=True):
       "2025-11-04T14:32:00Z".
     - `commit` and `branch` are the commit and the branch of HEAD at the start ("" before the first commit).
     - `intent` says what the session is for, "" if nobody said.
-    - `dirty` are the paths of the files that differed from HEAD at the start. Their changes do not count as the
-      session's.
-    - `ending` is the commit of HEAD when memctl began to write the end of the session, "" before that, and NO_COMMIT in
-      a repository without commits.
+    - `dirty` are the paths of the files that differed from HEAD at the start. Their changes do not count as changes of
+      the session.
+    - `ending` is "" until memctl begins to write the end of the session. Then it is the commit of HEAD, or "-" in a
+      repository without commits, so that an interrupted end can be finished.
     """
 
     id: str
@@ -41,22 +41,25 @@ class Running(msgspec.Struct, frozen=True):
 
 
 def name(text: str) -> str:
-    """Return a valid session name, which is also a file name, unchanged; raises MemctlError if it is not valid."""
+    """Return a session's name unchanged, if it is valid and can be a file name; otherwise raise MemctlError."""
     if _NAME.fullmatch(text) is None or text.endswith((".", ".md")):
         raise MemctlError(f"{text!r} is not a valid name for a session", _HINT, USAGE)
     return text
 
 
 def name_like(text: str) -> str:
-    """Return a valid session name made from any text, such as a transcript's id; "session" if nothing is left of it."""
+    """Return a valid session name made from any text, such as a transcript's id.
+
+    Characters that a name can't have become dashes. The result is "session" if nothing is left of the text.
+    """
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:100].strip("-._").removesuffix(".md") or "session"
 
 
 def start(memory: Memory, name_given: str, intent: str) -> Running:
     """Record that a session with the name `name_given` starts now, and return what was recorded.
 
-    `intent` says what the session is for, "" if nothing is said. Raises MemctlError if a session of this name is
-    running, or if the name is not valid.
+    `intent` says what the session is for, "" if nobody said. Raises MemctlError if a session with this name is running,
+    or if the name is not valid.
     """
     known = find(memory, name(name_given))
     if known is not None:
@@ -75,7 +78,7 @@ def start(memory: Memory, name_given: str, intent: str) -> Running:
 
 
 def keep(memory: Memory, running: Running) -> None:
-    """Write the state of a running session to its file."""
+    """Write what is known of a running session to its file."""
     file = _folder(memory) / f"{running.id}.json"
     files.replace_private(file, msgspec.json.encode(running).decode())
 

@@ -24,9 +24,9 @@ _MERGES = ("a merge", "a rebase", "a cherry-pick", "a revert")
 def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> SessionSummary:
     """Return the summary of a session that was read from a transcript; `identifier` is the session's name.
 
-    `running` is what memctl recorded when the session started, None if it recorded nothing. With it, the session begins
-    at the recorded start or, if the transcript begins earlier, then, and it lasts until now. The uncommitted changes of
-    the worktree then count as changes of the session.
+    `running` is what memctl recorded when the session started, None if it recorded nothing. If it is given, the session
+    counts as running from its recorded start (or the beginning of the transcript, if that is earlier) until now, and
+    the uncommitted changes of the worktree count as changes of the session.
     """
     if running is not None:
         session = msgspec.structs.replace(

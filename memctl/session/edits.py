@@ -1,4 +1,4 @@
-"""Describe an edit of a file: the names that it adds, changes and removes, and the number of lines.
+"""Describe an edit of a file by the names that it adds, changes and removes, and by its number of lines.
 
 Names are definitions in code or headings in text. An edit without names is described by the first line that it adds.
 """
@@ -26,10 +26,10 @@ _TEXTS = ("md", "mdx", "rst", "txt")
 
 
 def of_call(call: Event, path: str) -> str:
-    """Describe what a tool call did to the file `path`, "" if the call's arguments do not say it.
+    """Describe what a tool call did to the file `path`, such as "adds retry, changes send; +12 -3 lines".
 
-    The result is such as "adds retry, changes send; +12 -3 lines". If one of the arguments is a description that the
-    agent wrote, the result is this description.
+    If one of the call's arguments is a description that the agent wrote, this description is returned. The result is ""
+    if the arguments do not say what the call did.
     """
     arguments = call.arguments
     for key in ("description", "instructions", "explanation"):
@@ -46,7 +46,7 @@ def of_call(call: Event, path: str) -> str:
 
 
 def texts_written(call: Event) -> list[str]:
-    """Return the texts that a call writes to files, from its arguments; patches are not included."""
+    """Return the new texts that a call writes to files, whole files and replacements; patches are left out."""
     whole = _text_of(call.arguments, _WHOLE)
     return [*(new for _, new in _edits(call.arguments)), *([whole] if whole is not None else [])]
 
@@ -106,9 +106,9 @@ def of_file(path: str, text: str) -> str:
 
 
 def of_patch(path: str, lines: Sequence[str]) -> str:
-    """Describe what the lines of a patch do to the file `path`: "adds retry, changes send; +12 -3 lines".
+    """Describe what a patch does to the file `path`, such as "adds retry, changes send; +12 -3 lines".
 
-    `lines` are the patch's lines about this file; the result is "" if they change nothing.
+    `lines` are the lines of the patch about this file. The result is "" if they change nothing.
     """
     old = "\n".join(line[1:] for line in lines if line[:1] in ("-", " ") and not line.startswith("---"))
     new = "\n".join(line[1:] for line in lines if line[:1] in ("+", " ") and not line.startswith("+++"))

@@ -1,7 +1,7 @@
 """Extract decisions, issues, learnings and the state of the work from a session (rules.md#extraction).
 
-A statement with a label is `explicit`, since its author meant it to be found. Other statements are found by typical
-wording and may be wrong; a person accepts a statement before it becomes a record.
+A statement with a label, such as `Decision:`, is `explicit`, since its author meant it to be found. Other statements
+are found by their wording, which may be misunderstood. So a statement becomes a record only when a person accepts it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import msgspec
 
 from memctl.record.required_text import is_meaningful
 from memctl.session import edits, tool_calls
-from memctl.statements import cues, dialogue, labels, lines, plans, reader, sentences, titles, units, wishes
+from memctl.statements import completion, cues, dialogue, labels, lines, plans, reader, sentences, titles, units, wishes
 from memctl.statements.dialogue import USER, FreeStatement, Topic, Turn
-from memctl.statements.records import without_percent
 from memctl.statements.statement import Statement
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
@@ -28,7 +27,6 @@ _PHRASES = {
     labels.ISSUE: re.compile(r"\b(?:BUG|ISSUE)-\d+\b"),
 }
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b(?:\([^()\n]*\))?[: ]*(.+)")
-_PERCENT = re.compile(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
 # How a text under the label of a decision begins if nothing is decided yet.
 _UNDECIDED = re.compile(r"(?:whether|if|why|how|none|no) ", re.IGNORECASE)
 # What an agent says that it will do is a step, not a decision.
@@ -79,12 +77,13 @@ _OF_HOST = lazy_regex(
 class Extract(msgspec.Struct, frozen=True):
     """A statement extracted from a session: its text, its reason, and the alternatives that it rejects.
 
-    - `label` is the kind of the statement, a constant of `statements.labels`.
+    - `label` is the kind of the statement, such as a decision: a constant of `statements.labels`.
     - `explicit` says that the statement has a label in the transcript; then `statement` is what was read under the
       label.
-    - `is_sure` says that the user made the statement, and that it was carried out or holds from now on.
-    - `source` is the kind of the event with the statement (such as PROMPT), `moment` the event's time, `line` its line
-      in the transcript, and `place` its index among the events that were read.
+    - `is_sure` says that the user made the statement, and that it was carried out or is a rule for the future.
+    - `is_assent` says that the user only agreed to it: the words are the agent's.
+    - `source` is the kind of the event with the statement, such as a prompt, and `moment` the event's time. `line` is
+      its line in the transcript, and `place` its index among the events that were read.
     - `path` is the file of a TODO comment, otherwise "".
     - `title` is a short title, "" if the text can serve as the title.
     """
@@ -102,6 +101,7 @@ class Extract(msgspec.Struct, frozen=True):
     is_sure: bool = False
     title: str = ""
     place: int = 0
+    is_assent: bool = False
 
     @property
     def with_reasons(self) -> str:
@@ -220,6 +220,7 @@ def _stated_freely(one: FreeStatement, event: Event) -> Extract:
         line=event.line,
         is_sure=one.is_sure,
         title=one.title,
+        is_assent=one.is_assent,
     )
 
 
@@ -317,27 +318,16 @@ def _of(made: Statement) -> Iterator[Extract]:
 
 def _of_state(made: Statement) -> Iterator[Extract]:
     percent = made.values.get("completion_percentage")
-    if percent is not None:
-        yield Extract(labels.STATE, f"{percent} % complete", True)
+    if isinstance(percent, int):
+        yield Extract(labels.STATE, completion.statement(percent), True)
     for field in made.content:
         label = _OF_STATE.get(field, "") if field != "substeps_remaining" or not made.title else ""
         for text in map(one_line, made.items(field) if label else ()):
             if label == labels.STATE:
-                text = without_percent(text)
+                text = completion.without_leading(text)
             # "none" says something about the state and the next actions, and nothing about blockers.
             if not is_nothing(text) if label == labels.BLOCKER else is_meaningful(text):
                 yield Extract(label, text, True)
-
-
-def completion_in(text: str) -> int | None:
-    """Return the share of the work that is done as an extract gives it ("40 % complete"); None for any other text."""
-    number, _, rest = text.partition(" ")
-    return min(int(number), 100) if rest == "% complete" and number.isdecimal() else None
-
-
-def percents_in(text: str) -> list[str]:
-    """Return the shares of the work that a text says are done, such as "40" for "it is 40% complete"."""
-    return _PERCENT.findall(text)
 
 
 def is_nothing(text: str) -> bool:
@@ -407,8 +397,8 @@ def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
             if phrase.search(sentence) and not (label == labels.ISSUE and cues.OVER.search(sentence)):
                 yield Extract(label, sentence, False)
                 break
-    if match := _PERCENT.search(sentence):
-        yield Extract(labels.STATE, f"{match[1]} % complete", False)
+    for percent in completion.in_sentences(sentence)[:1]:
+        yield Extract(labels.STATE, completion.statement(percent), False)
 
 
 def _todos(event: Event) -> Iterator[Extract]:

@@ -1,8 +1,8 @@
-"""Find the errors of a session, and whether each was resolved because the same step succeeded later.
+"""Find the failures of a session, and which of them were resolved because the same command succeeded later.
 
-The output of tests, compilers and package managers is read where the exit status is missing: a pipe (`pytest | tail`)
-hides it, and plain text has none. Patterns match whole lines as the tools write them, so that sentences about failures
-don't match.
+A failure is mostly seen by the exit status. Where that is missing, because of a pipe (`pytest | tail`) or in plain
+text, the output of tests, compilers and package managers is read. Whole lines must look as these tools write them, so
+that sentences about failures don't count.
 """
 
 from __future__ import annotations
@@ -96,12 +96,12 @@ def failing_line(output: str) -> str:
 
 
 def is_specific(line: str) -> bool:
-    """Return whether a line of an output names the failing test, place or error code: "FAILED tests/a.py::b - x"."""
+    """Return whether a line names the failing test, its place or an error code, such as "FAILED tests/a.py::b - x"."""
     return _lines(_SPECIFIC).fullmatch(line) is not None or line.startswith("\u25cf ")  # Jest's mark of a test
 
 
 def only_counts(message: str) -> bool:
-    """Return whether a line counts failures without naming any: "2 failed, 3 passed"."""
+    """Return whether a line only counts failures and names none, such as "2 failed, 3 passed"."""
     return _lines(_COUNTS).fullmatch(message) is not None
 
 
@@ -139,12 +139,12 @@ _LONGEST = 300  # characters of an error's message
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A step of a session that failed, such as a command, and the `message` of its failure.
+    """A command or other tool call of a session that failed (its `step`), and the `message` of the failure.
 
-    - `times` counts the failures of the step with this message.
+    - `times` says how often the step failed with this message.
     - `moment` and `line` are the time of the last of these failures and its line in the transcript.
     - `resolved` says how the failure was resolved, "" if it was not.
-    - `is_open` says that a check found an error in the work, and that no later run of the check succeeded.
+    - `is_open` says that a check, such as a test, found an error, and that the check did not succeed later.
     """
 
     step: str
@@ -157,10 +157,10 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 def of_events(events: Sequence[Event]) -> list[Failure]:
-    """Return the failures of a session in their order, one for each step and message.
+    """Return the failures of a session in their order, one for each step (command or other tool call) and message.
 
-    If a step fails again with the same message, `Failure.times` counts it. A message that only counts failures
-    ("2 failed") is replaced by the message of the step's next failure.
+    If a step fails again with the same message, `Failure.times` counts it. A message that only counts failures ("2
+    failed") is replaced by the message of the step's next failure.
     """
     failures: dict[tuple[str, str], Failure] = {}
     for event, call in _results(events):
@@ -192,10 +192,10 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
 
 
 def succeeded(events: Sequence[Event]) -> frozenset[str]:
-    """Return the steps of a session whose last run succeeded.
+    """Return the steps of a session (commands and other tool calls) whose last run succeeded.
 
-    The set has steps in two forms. The main step of a call (`steps.of_call`) is as it was written in the call, such as
-    "uv run pytest -q". The other commands of a successful call are keys (`steps.key`), such as "pytest".
+    A step is given as it was written, such as "uv run pytest -q". If a call ran several commands, the others are given
+    as the keys that `steps.key` makes of them, such as "pytest".
     """
     last: dict[str, tuple[str, bool]] = {}
     for event, call in _results(events):
@@ -215,10 +215,10 @@ def _results(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
 
 
 def is_failure(result: Event, call: Event) -> bool:
-    """Return whether a call failed, by its result; a refused call did not run, and so did not fail.
+    """Return whether a tool call failed, by its result.
 
-    If the host reports success, the output of a shell command is read as well, but only if a pipe or a later command
-    hides the status of the command.
+    A call that the user or the host refused did not run, and so did not fail. Even if the host reports success, a shell
+    command may have failed: if a pipe or a later command hides its exit status, its output is searched for errors.
     """
     if result.is_error:
         return not is_refused(result)
@@ -252,8 +252,8 @@ def _looked_at(text: str) -> str:
 def message(text: str) -> str:
     """Return the most informative line of an error's text, at most 300 characters.
 
-    It is the line with which a tool reports a failure, or else the last line that names an error, or else the first
-    line.
+    This is the line with which a tool reports a failure. If there is none, it is the last line that names an error, or
+    else the first line.
     """
     text = re.sub(r"</?tool_use_error>", "", _looked_at(text))
     lines = [

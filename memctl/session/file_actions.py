@@ -1,4 +1,4 @@
-"""Read from patches (`apply_patch` or unified diffs) and shell commands what they do to files."""
+"""Find out what patches (`apply_patch` or unified diffs) and shell commands do to files, by reading their text."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from memctl.text.light_typing import NamedTuple
 
 
 class FileAction(NamedTuple):
-    """What a step of a session, such as a shell command or a patch, did to one file.
+    """What a shell command, a patch or another tool call did to one file.
 
-    - `path` is the path that the step gives, relative to the folder `cwd`.
-    - `action` is WRITTEN or another action of `text.actions`, such as DELETED.
-    - `what` describes the action, such as "moved from a.py".
-    - `target` is for a path that may be a file or a folder, such as the last argument of `mv`: the name that the file
-      gets if `path` is a folder. Otherwise it is "".
+    - `path` is the path as the call gives it, relative to the folder `cwd`.
+    - `action` is what happened to the file: "created", "modified", "written" (one of the two), "deleted" or "read".
+    - `what` describes the action, such as "moved from a.py", "" if there is nothing to add.
+    - `target` matters if `path` may be a folder, like the last argument of `mv`: the name that the file then gets in
+      this folder. Otherwise it is "".
     """
 
     path: str
@@ -38,7 +38,7 @@ _NOTHING = "/dev/null"
 
 
 def patched(text: str, cwd: str) -> Iterator[FileAction]:
-    """Yield what a patch does to each of its files; `cwd` is the folder that its paths are relative to."""
+    """Yield what a patch does to each of its files; the paths in the patch are relative to the folder `cwd`."""
     last = ""
     for match in _OURS.finditer(text):
         if match[3]:
@@ -92,9 +92,9 @@ _NEVER = lazy_regex(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-
 def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileAction]:
     """Yield what the commands in a shell text do to files.
 
-    `cwd` is the folder in which the first command runs; a `cd` in the text changes it for the commands after it. With
-    `failed` the text ended with an error, so its last command failed or did not run. That command is then left out if
-    it is one that changes nothing when it fails, such as `git mv`.
+    `cwd` is the folder in which the first command runs; a `cd` in the text changes it for the commands after it.
+    `failed` says that the text ended with an error, so that its last command failed or did not run. This command is
+    then left out if it is one that changes nothing when it fails, such as `git mv`.
     """
     all_commands = list(shell.commands(text))
     for number, command in enumerate(all_commands, start=1):
@@ -121,7 +121,7 @@ def _does_all_or_nothing(words: Sequence[str]) -> bool:
 
 
 def unknown_words(text: str) -> int:
-    """Return the number of words in a shell text whose value only the shell knows, such as other commands' output."""
+    """Return the number of words in a shell text that can't be known without running it, such as `$(date)`."""
     return sum(command.unknown for command in shell.commands(text))
 
 

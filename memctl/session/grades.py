@@ -1,9 +1,10 @@
 """Grade a session's page by probes: the share of answered questions, and scores in six dimensions.
 
-A judge (a language model) is asked twice: first to answer from the summary alone, then to compare the answers with the
-facts (rules.md#window-health). Paths are compared exactly, never by the judge. A dimension's score is from 0 to 5
-(rules.md#session-summary). Where something can be counted, it is five times the share of what the page has; any other
-dimension is unknown without a judge.
+A score is from 0 to 5 (rules.md#session-summary). Most scores are counted: five times the share of the facts that the
+page has. The dimension "Instruction following" needs a judge, which is a language model.
+
+A judge can also answer the probes: first it answers from the summary alone, then it compares its answers with the facts
+(rules.md#window-health). Paths are always compared exactly and never by a judge.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ Answer with one JSON object and nothing else: the number of each item with "YES"
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """The result of looking in a summary for the answer to a probe: `answered` says whether the answer is there.
+    """The result of looking for the answer to a probe in a summary: `answered` says whether it is there.
 
     `by` says who decided: "exact" if words were compared, otherwise the name of the judge (a language model).
     """
@@ -76,7 +77,10 @@ def _places(probe: Probe) -> tuple[str, ...]:
 
 
 def place_of(probe: Probe) -> str:
-    """Return the heading of a page under which the answer to a probe belongs; the probe must not be about files."""
+    """Return the heading of a session's page under which the answer to a probe belongs.
+
+    The probe must not be about a file.
+    """
     if probe.kind != RECALL:
         return _places(probe)[0]
     if probe.question.startswith(_OF_ERRORS):
@@ -85,10 +89,10 @@ def place_of(probe: Probe) -> str:
 
 
 def exact_replies(probes: Sequence[Probe], page: SessionPage) -> list[Reply]:
-    """Return the replies of a page to probes, by comparison of words; the page must include all its files.
+    """Find out by comparing words which probes a page answers, and return a reply for each.
 
-    A page answers a probe about a file if it lists the path with its action. It answers any other probe if it has the
-    words of the probe's fact under one of the headings for facts of that kind.
+    A page answers a probe about a file if it lists the path with its action; so the page must have all its files. It
+    answers any other probe if it has the words of the probe's fact under a heading where such facts belong.
     """
     actions = {row.path: row.action for rows in page.files.values() for row in rows}
     texts = {heading: "\n".join(f" {comparable(line)} " for line in lines) for heading, lines in page.lines.items()}
@@ -102,11 +106,12 @@ def exact_replies(probes: Sequence[Probe], page: SessionPage) -> list[Reply]:
 
 
 def judged_replies(replies: Sequence[Reply], summary: str, judge: Provider) -> list[Reply]:
-    """Return the replies, with the verdicts of a judge (a language model) in place of the verdicts by words.
+    """Let a judge (a language model) decide which probes a summary answers, and return its replies.
 
-    The judge answers each reply's probe (a question) from the text `summary`, and compares its answer with the probe's
-    fact. Replies to probes about files, and those after the first MOST_JUDGED, stay as they are. Raises ProviderFailed
-    if the judge gives no answer.
+    `replies` are those found by comparing words. The judge answers each of their probes from the text `summary`, and
+    then compares its answer with the probe's fact. Replies to probes about files are returned as they are; so are all
+    others after the first 120, which a judge is asked about at most. Raises ProviderFailed if the judge gives no
+    answer.
     """
     places = [number for number, reply in enumerate(replies) if reply.probe.kind != ARTIFACT][:MOST_JUDGED]
     made = list(replies)
@@ -157,9 +162,9 @@ Answer with one JSON object and nothing else: {"score": "0 to 5", "why": "one se
 
 
 class Dimension(msgspec.Struct, frozen=True):
-    """One of the six dimensions of a page's quality: its score from 0 to 5 and its target.
+    """One of the six dimensions of a page's quality: its name, its score from 0 to 5 and its target.
 
-    The score is None if it was not measured; `how` says how it was measured, or why it was not.
+    The score is None if it was not measured. `how` says how it was measured, or why it was not.
     """
 
     name: str
@@ -174,10 +179,10 @@ class Dimension(msgspec.Struct, frozen=True):
 
 
 def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> list[Dimension]:
-    """Return the six dimensions of a page's quality, from its replies to probes.
+    """Return the six dimensions of a page's quality, scored by the page's replies to probes.
 
-    `whole` says that the probes cover the whole session, not only the files in Git. The last dimension, instruction
-    following, is never measured here but by `instructions`.
+    `whole` says that the probes are about the whole session, and not only about the files that Git saw change. The last
+    dimension, "Instruction following", has no score here; the function `instructions` measures it.
     """
     state = [reply for reply in replies if reply.probe.question == STATE_OF_WORK]
     onward = [reply for reply in replies if reply.probe.question == NEXT]
@@ -200,9 +205,10 @@ def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> l
 
 
 def instructions(session: Session, summary: str, judge: Provider) -> Dimension:
-    """Return the dimension "Instruction following": a judge compares the summary with the user's prompts.
+    """Return the dimension "Instruction following": whether a summary respects what the user asked for.
 
-    Raises ProviderFailed if the judge gives no score from 0 to 5.
+    `judge` is a language model, which compares the summary with the user's prompts in `session`. Raises ProviderFailed
+    if it gives no score from 0 to 5.
     """
     dialogue, room = ElementTree.Element("said"), _MOST_SAID
     for event in session.events:
@@ -257,9 +263,10 @@ TRANSCRIPT, KEPT, GIT = "the transcript", "probes kept when it was summed up", "
 
 
 class ProbeFacts(msgspec.Struct, frozen=True):
-    """The probes of a session (questions, each with the fact that answers it), and the source of the facts.
+    """The probes of a session, and where their facts are from.
 
-    `source` is TRANSCRIPT, KEPT (the probes were stored earlier) or GIT (probes about files only).
+    `source` is TRANSCRIPT (the session's transcript), KEPT (probes that were stored when the session was summarized) or
+    GIT (the changes that Git saw, which only give probes about files).
     """
 
     probes: tuple[Probe, ...]
@@ -272,7 +279,7 @@ class ProbeFacts(msgspec.Struct, frozen=True):
 
 
 class AnsweredShare(msgspec.Struct, frozen=True):
-    """The number of probes of one kind (`asked`), and how many of them a page answers (`answered`)."""
+    """How many probes of one kind there are (`asked`), and how many of them a page answers (`answered`)."""
 
     kind: str
     asked: int
@@ -280,7 +287,7 @@ class AnsweredShare(msgspec.Struct, frozen=True):
 
     @property
     def value(self) -> float | None:
-        """The answered probes as a fraction of those asked, None if there are none."""
+        """The answered probes as a fraction of all probes of the kind (0 to 1), None if there are none."""
         return self.answered / self.asked if self.asked else None
 
 
@@ -290,14 +297,15 @@ def of_transcript(memory: Memory, summary: SessionSummary, session: Session) -> 
 
 
 def facts(memory: Memory, page: SessionPage, known: Sequence[Probe], until: str = "") -> ProbeFacts:
-    """Return the probes for a session's page, from the best source that exists.
+    """Return the probes for grading a session's page, from the best source that exists.
 
-    There are three sources. The best are the probes `known` in a transcript, merged with the stored probes of other
-    parts of the session. The second best are the stored probes alone. The last are the files that Git saw change during
-    the session.
+    1. The best source is a transcript: its probes, `known`, are merged with those stored for other parts of the
+       session.
+    2. Without a transcript, the stored probes are used alone.
+    3. Without stored probes, there is a probe for each file that Git saw change during the session.
 
-    `until` is the time at which the transcript ends, "" if unknown. If the page ends later than the transcript, the
-    stored probes about next steps are preferred to those of the transcript.
+    `until` is the time at which the transcript ends, "" if unknown. If the page ends later, the transcript is only an
+    earlier part of the session, so probes about next steps are those that were stored.
     """
     stored = probes.kept_probes(memory, page.id)
     if known:
@@ -322,9 +330,9 @@ def _of_git(memory: Memory, page: SessionPage) -> list[Probe]:
 
 
 def replies(probe_facts: ProbeFacts, page: SessionPage) -> list[Reply]:
-    """Return a page's replies to probes, by comparison of words; raises MemctlError if there are no probes.
+    """Find out by comparing words which probes a page answers, and return a reply for each.
 
-    The page must include all its files.
+    The page must have all its files. Raises MemctlError if there are no probes.
     """
     if not probe_facts.probes:
         raise MemctlError(
@@ -335,7 +343,7 @@ def replies(probe_facts: ProbeFacts, page: SessionPage) -> list[Reply]:
 
 
 def shares(made: Sequence[Reply]) -> list[AnsweredShare]:
-    """Return the share of answered probes of each kind, and of all probes (kind "all")."""
+    """Return how many probes of each kind are answered; the last entry has the kind "all" and counts all probes."""
     rows = [(kind, [reply for reply in made if reply.probe.kind == kind]) for kind in KINDS]
     return [
         AnsweredShare(kind, len(of), sum(reply.answered for reply in of)) for kind, of in (*rows, ("all", list(made)))

@@ -1,7 +1,7 @@
-"""Merge a later summary into a session's page (rules.md#session-summary).
+"""Merge the page of a later part of a session into the session's page (rules.md#session-summary).
 
-Two clones' versions of a page are merged like an earlier and a later summary. The later version is the one that ends
-later, on whichever side it is, so that both directions of a merge give one page. Text that people wrote under their own
+If two clones changed one page, their versions are merged in the same way. The version that ends later counts as the
+later part, whichever clone it is from, so that both clones get the same result. Text that people wrote under their own
 headings is merged line by line.
 """
 
@@ -19,7 +19,7 @@ from memctl.record import frontmatter, session_page
 from memctl.record.errors import InvalidRecord
 from memctl.record.session_page import SAID, SessionPage, TrailRow
 from memctl.session import page_builder, steps, trim
-from memctl.session.page_builder import IMPLIED, OPEN, RESOLVED
+from memctl.session.page_builder import MARKS, OPEN, RESOLVED
 from memctl.session.summary import SHORT_PROMPT
 from memctl.task.progress import after
 from memctl.text.actions import READ
@@ -38,12 +38,12 @@ _RESOLVED_LATER = "the same step succeeded in a later part"
 
 
 def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -> SessionPage:
-    """Return the `old` page of a session with the page of a later summary of this session (`new`) merged into it.
+    """Return the `old` page of a session, with the page of a later part of the session (`new`) merged into it.
 
-    The intent of the old page stays, files are merged per path, decisions, issues and learnings are appended, and state
-    and next steps are replaced. `succeeded` are the steps whose last run succeeded in the later part, in the forms of
-    `failures.succeeded`. An open error is resolved if the new page says so, or if the error's step is among
-    `succeeded`. Merging the `new` page a second time changes nothing.
+    The intent stays, files are merged by path, decisions, issues and learnings are added, and the state of the work and
+    next steps are replaced. `succeeded` are the commands and other tool calls whose last run in the later part
+    succeeded (`failures.succeeded`). An open error counts as resolved if its command is among these, or if the new page
+    says so. Merging the same page again changes nothing.
     """
     files = _merged_files(old.files, new.files)
     lines = {
@@ -85,7 +85,10 @@ def _appended(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
 
 
 def _key(line: str) -> str:
-    return comparable(_READ_INTO.sub("", line).replace(IMPLIED, ""))
+    line = _READ_INTO.sub("", line)
+    for mark in MARKS:
+        line = line.replace(mark, "")
+    return comparable(line)
 
 
 def _merged_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,14 +158,15 @@ _REPLACED = (session_page.STATE, session_page.NEXT)
 
 
 def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefer: Preference = "") -> MergeResult:
-    """Merge two versions of a session's page; `base` is their common ancestor, "" if both were added.
+    """Merge two versions of a session's page; `base` is the version that both are from, "" if there was none.
 
-    Decisions, issues, learnings and errors of both versions are kept, and files are merged per path. State and next
-    steps are those of the later version. If the earlier one had changed them, too, its own are in `MergeResult.lost`.
+    Decisions, issues, learnings and errors of both versions are kept, and files are merged by path. The state of the
+    work and next steps are those of the later version. If the earlier version had changed them as well, its texts are
+    in `MergeResult.lost`.
 
-    Conflicting text under people's own headings gets Git's conflict markers, unless `prefer` names a side. The result
-    is trimmed to the page's budget, as `counter` counts tokens. Versions that can't be parsed, or that are of two
-    sessions, are merged line by line. Raises GitFailed for text that Git takes for binary.
+    Conflicting text under people's own headings gets Git's conflict markers, unless `prefer` names the side to take.
+    The result is trimmed to the page's budget, as `counter` counts tokens. Versions that can't be parsed, or that are
+    of two different sessions, are merged line by line. Raises GitFailed for text that Git takes for binary.
     """
     if ours == theirs or theirs == base:
         return MergeResult(ours)

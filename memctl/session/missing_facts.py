@@ -1,8 +1,8 @@
-"""Add facts to a session's page if its probes show that a dimension is below its target.
+"""Add facts to a session's page where its probes show that its quality is below the target.
 
 A page loses facts when it is trimmed to its budget, or when a person shortens it. Answers to probes matter more than
-the budget (rules.md#session-summary): the line of the untrimmed page that answers a probe is added again, or else the
-fact itself.
+the budget (rules.md#session-summary). So the line that answered a probe before the page was trimmed is added again or,
+if there was none, the fact itself.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _FILLED = ("Context awareness", "Artifact trail", "Completeness", "Continuity")
 
 
 def below_target(page: SessionPage, probes: Sequence[Probe]) -> list[Dimension]:
-    """Return the dimensions in which a page is below its target, and which more facts on the page can raise.
+    """Return the dimensions in which a page is below its target, and in which more facts on the page would help.
 
-    `probes` are the probes by which the page is graded; the page must include all its files.
+    `probes` are the probes by which the page is graded. The page must have all its files.
     """
     dimensions = grades.dimensions(grades.exact_replies(probes, page), page, whole=True)
     return [dimension for dimension in dimensions if dimension.name in _FILLED and dimension.is_met is False]
 
 
 def fill(fitted: FittedPage, whole: SessionPage, probes: Sequence[Probe]) -> FittedPage:
-    """Return the trimmed page `fitted`, with facts added for those of the `probes` that it does not answer.
+    """Return the trimmed page `fitted` with a fact added for each of the `probes` that it does not answer.
 
-    Each added fact is the line of the untrimmed page `whole` that has it, or else the text of the probe's fact. If the
-    trimmed page meets the target in every dimension that facts can raise, it is returned unchanged.
+    What is added is the line of the page before it was trimmed (`whole`) that has the fact or, if there is none, the
+    text of the fact. A page that meets all its targets is returned unchanged.
     """
     page = session_page.with_trail(fitted.page, fitted.trail) if fitted.trail else fitted.page
     if not below_target(page, probes):

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from memctl.record import session_page
 from memctl.record.session_page import SessionPage, TrailRow
 from memctl.record.task_state import DONE
-from memctl.session.extraction import Extract, completion_in
+from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.trail import TrailEntry
-from memctl.statements import labels
+from memctl.statements import completion, labels
 from memctl.text.actions import CREATED, DELETED, MODIFIED, READ
 from memctl.text.characters import redacted_line
 from memctl.text.credentials import redact
@@ -19,11 +19,12 @@ from memctl.text.fit import cut_at_word
 from memctl.text.markdown import code, inline
 from memctl.transcript.events import DIGEST, PROMPT
 
-_SOURCES = {PROMPT: " (by the user)", DIGEST: " (from a compaction's summary)"}
 _LONGEST = 600  # characters of an entry
 _FIGURES = ("duration_minutes", "turns", "answers", "tool_calls", "sub_agents", "compactions")
 OPEN, RESOLVED = "open", "resolved"
 IMPLIED = "(as said)"  # after a statement without a label
+_BY_USER, _AGREED, _FROM_DIGEST = "(by the user)", "(agreed by the user)", "(from a compaction's summary)"
+MARKS = (IMPLIED, _BY_USER, _AGREED, _FROM_DIGEST)  # what may follow a statement
 READ_INTO = "Because (as a model reads it): "  # before a reason that a model inferred
 
 
@@ -58,7 +59,7 @@ def text(value: str, longest: int = _LONGEST) -> str:
 
 
 def step_of(step: str) -> str:
-    """Return a failed step as code in Markdown: the beginning of the line that a session's page has for the failure."""
+    """Return a failed command or tool call as Markdown code, with which its line on a session's page begins."""
     return code(redacted_line(step))
 
 
@@ -125,18 +126,20 @@ def _finding(extract: Extract) -> str:
 
 
 def _mark(extract: Extract) -> str:
-    return _SOURCES.get(extract.source, "") + ("" if extract.explicit else f" {IMPLIED}")
+    by_user = _AGREED if extract.is_assent else _BY_USER
+    marks = [{PROMPT: by_user, DIGEST: _FROM_DIGEST}.get(extract.source, ""), "" if extract.explicit else IMPLIED]
+    return "".join(f" {mark}" for mark in marks if mark)
 
 
 def _state(summary: SessionSummary) -> Iterable[str]:
     if summary.completion is not None:
-        yield f"{summary.completion} % complete"
+        yield completion.statement(summary.completion)
     if summary.prose.state:
         yield text(summary.prose.state, 900)
     for task in summary.tasks:
         yield f"{'[x]' if task.status == DONE else '[ ]'} {text(task.text)} ({task.status_text})"
     for extract in summary.having(labels.STATE)[-3:]:
-        if completion_in(extract.text) is None:
+        if completion.of_statement(extract.text) is None:
             yield text(extract.text)
     for extract in summary.having(labels.BLOCKER)[-3:]:
         yield f"Blocker: {text(extract.text)}"

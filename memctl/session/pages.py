@@ -1,8 +1,8 @@
 """Read and write the pages of sessions.
 
-One commit has a session's page and the accepted records. Before the commit, memctl marks the running session as ending
-and stores the commit of HEAD in the mark. After the commit, memctl deletes the state of the running session. If memctl
-is interrupted between the two, the mark helps the next attempt to find the commit, or the pending change.
+One commit has a session's page and the records that a person accepted. Before the commit, memctl notes in the file of
+the running session that the session is ending, and at which commit HEAD is. After the commit, it deletes this file. If
+memctl is interrupted in between, the next attempt uses the note to find the new commit or the pending change.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from memctl.write.commit import Outcome
 
 
 def pages(snapshot: Snapshot) -> tuple[list[SessionPage], list[Fault]]:
-    """Return all pages that can be parsed, the session that ended last first, and the faults of the other pages."""
+    """Return all pages of sessions that can be parsed, the one that ended last first, and the faults of the others."""
     pages_by_id: list[SessionPage] = []
     faults: list[Fault] = []
     for path in names(snapshot):
@@ -49,10 +49,10 @@ def pages(snapshot: Snapshot) -> tuple[list[SessionPage], list[Fault]]:
 
 
 def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, list[Fault]]:
-    """Parse a page's text; returns the page with all its files (None if it can't be parsed), and the faults.
+    """Parse the text of a session's page; returns the page, None if it can't be parsed, and the faults.
 
-    `path` is that of the page below `.memory/`. Files that did not fit into the page are in a file of their own, which
-    is read too.
+    `path` is that of the page below `.memory/`. The page gets all files of the session: those that it had no room for
+    are read from a file of their own.
     """
     try:
         page = session_page.parse(text, path)
@@ -70,7 +70,10 @@ def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, 
 
 
 def ended(made: SessionPage) -> tuple[str, str]:
-    """Return the sort key of a page: when its session ended (or was summarized, if that is unknown), and its name."""
+    """Return a key for sorting pages of sessions: the time when the session ended, and the session's name.
+
+    For a session with an unknown end, the time is that of its summary.
+    """
     return str(made.values.get("ended") or made.values.get("summarized") or ""), made.id
 
 
@@ -81,9 +84,9 @@ def names(snapshot: Snapshot) -> list[str]:
 
 
 def find(snapshot: Snapshot, reference: str) -> tuple[str, str]:
-    """Return the path and the text of a session's page; `reference` is the session's name or an unambiguous prefix.
+    """Return the path and the text of a session's page; `reference` is the session's name or the beginning of it.
 
-    Raises MemctlError if no session, or more than one, has such a name.
+    Raises MemctlError if no session, or more than one, has a name that begins so.
     """
     known = {path[len(session_page.FOLDER) + 1 : -len(".md")]: path for path in names(snapshot)}
     fitting = [reference] if reference in known else [name for name in known if name.startswith(reference)]
@@ -135,18 +138,18 @@ def plan(
 def title(identifier: str, form: str, files: int, turns: int) -> str:
     """Return the title of the commit with a session's page, such as "s1: 3 files, 12 turns".
 
-    `identifier` is the session's name and `form` the transcript's format; if that is GIT, there was no transcript, and
-    the title does not name the turns.
+    `identifier` is the session's name and `form` the transcript's format. If there was no transcript, and the summary
+    is from Git alone, `form` is GIT and the title has no turns.
     """
     counted = f"{identifier}: {files:,} file{'s' if files != 1 else ''}"
     return counted if form == GIT else f"{counted}, {turns:,} turn{'s' if turns != 1 else ''}"
 
 
 def replacement(memory: Memory, old: Mapping[str, str], new: FittedPage) -> tuple[list[Write], list[Delete]]:
-    """Return the writes and deletions that put the files of a `new` page in the place of the old ones.
+    """Return the writes and deletions that replace the files of a session's page by those of a `new` page.
 
-    `old` are the texts of the page's present files by path below `.memory/`. Raises MemctlError if a new file is too
-    large.
+    `old` are the texts of the page's present files, by path below `.memory/`. A page may have two files: the page
+    itself and a list of the session's files. Raises MemctlError if a new file is too large.
     """
     texts = new.texts
     for path, text in texts.items():
@@ -188,8 +191,7 @@ def _merge(old: SessionPage, new: SessionPage, summary: SessionSummary) -> Sessi
 def fit_page(memory: Memory, whole: SessionPage) -> FittedPage:
     """Return a page trimmed to its budget.
 
-    The first count of tokens takes 180 ms, so a page that certainly fits is not counted: ASCII text has at most 0.75
-    tokens per character for any model (logs have 0.40 with o200k, and some model counts 1.8 times that).
+    Counting tokens takes 180 ms the first time. So a page that is short enough for any tokenizer is not counted.
     """
     text = session_page.render(whole)
     most = len(text) + 4 * sum(not character.isascii() for character in text)
@@ -199,9 +201,9 @@ def fit_page(memory: Memory, whole: SessionPage) -> FittedPage:
 
 
 def existing_page(memory: Memory, identifier: str) -> tuple[dict[str, str], SessionPage | None]:
-    """Return the texts of an existing page's files by path, and the page with all its files; ({}, None) without one.
+    """Return the texts of the files of a session's page, by path, and the parsed page with all files of the session.
 
-    Raises MemctlError if the page can't be read.
+    Returns ({}, None) if the session has no page. Raises MemctlError if the page can't be read.
     """
     path = session_page.path_of(identifier)
     snapshot = load.disk(memory)
@@ -221,12 +223,12 @@ def existing_page(memory: Memory, identifier: str) -> tuple[dict[str, str], Sess
 
 
 def mark_ending(memory: Memory, session: Running) -> None:
-    """Record that the end of a session is being written, with the current commit of HEAD."""
+    """Note in the file of a running session that its end is being written, and at which commit HEAD is."""
     active.keep(memory, msgspec.structs.replace(session, ending=memory.repository.branch()[1] or active.NO_COMMIT))
 
 
 def recover(memory: Memory, session: Running) -> Outcome | None:
-    """Finish ending a session if memctl was interrupted: commit the pending change with its page, or find its commit.
+    """Finish an interrupted end of a session: commit the pending change with its page, or find the commit already made.
 
     Returns the outcome of the change; None if nothing was written before the interruption, or if nobody has begun to
     end the session.

@@ -1,7 +1,7 @@
-"""Summarize a phase of work, research or planning, for the next phase, in a fixed form (rules.md#phase-forms).
+"""Summarize a phase of work for the next phase in a fixed form, for research or for planning (rules.md#phase-forms).
 
 The form of research has the problem, findings, files and constraints. The form of planning has signatures, types,
-contracts and data models. All lines are quoted from the transcript; lines beyond the form's number of words are cut.
+contracts and data models. All lines are quoted from the transcript.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ _FIELDS = lazy_regex(r"(?i)\|[ *`]*(?:field|column|attribute|property|key)s?[ *`
 
 
 class PhaseSection(msgspec.Struct, frozen=True):
-    """One section of a phase's form: its heading and its lines of text."""
+    """One section of the form that sums up a phase: its heading and its lines of text."""
 
     heading: str
     lines: tuple[str, ...]
 
 
 def form(phase: str, summary: SessionSummary, session: Session) -> list[PhaseSection]:
-    """Return the sections of the form of a `phase`, which is "research" or "planning".
+    """Return the sections of the form that sums up a phase; `phase` is "research" or "planning".
 
-    All sections together have at most 1,000 words for research and 2,000 for planning; lines beyond that are cut. A
-    section without lines stays, to show what is missing.
+    The lines of all sections have at most 1,000 words for research and 2,000 for planning; further lines are left out.
+    A section without lines stays, to show what is missing.
     """
     made = _research(summary) if phase == RESEARCH else _planning(session.events)
     room = _MOST_WORDS[phase]
@@ -59,7 +59,7 @@ def form(phase: str, summary: SessionSummary, session: Session) -> list[PhaseSec
 
 
 def render(phase: str, sections: Sequence[PhaseSection]) -> str:
-    """Return a phase's form as Markdown; the sections of planning are code blocks."""
+    """Return the form that sums up a phase as Markdown; each section of planning is a code block."""
     parts = []
     for section in sections:
         lines = "\n".join(section.lines) if section.lines else "Nothing known."

@@ -1,11 +1,10 @@
 """Make probes of a session: questions whose answers are facts from its transcript and from Git.
 
-rules.md#session-summary has the four kinds. Nothing is taken from the page that is judged, and a decision without a
-label is not a fact.
+A probe shows whether the session's page has lost a fact, so no fact is taken from the page. A decision is a fact only
+if it has a label, such as `Decision:`. rules.md#session-summary has the four kinds of probes.
 
-Probes are stored when a session is summarized, for when its transcript is gone. They are in the Git directory that all
-worktrees share, since in a page they would use up its budget. They may be deleted at any time; then only Git gives
-probes, about files.
+Probes are stored when a session is summarized, because its transcript may be gone later. They are in the Git directory
+that all worktrees share, and may be deleted at any time; then only Git gives probes, about files.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from memctl.session import trail
 from memctl.session.extraction import is_nothing
 from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.trail import Places
-from memctl.statements import labels
+from memctl.statements import completion, labels
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.task.progress import after
@@ -52,7 +51,8 @@ _VERBS = {differences.ADDED: CREATED, differences.DELETED: DELETED, differences.
 class Probe(msgspec.Struct, frozen=True):
     """A question about a session, and the fact that the answer must have, on one line and without credentials.
 
-    `kind` is one of KINDS. For a file the fact is its exact path, and `action` is what was done to it ("" if unknown).
+    `kind` is "recall", "artifact" (about a file), "continuation" or "decision". For a file the fact is its exact path,
+    and `action` is what was done to it ("" if unknown).
     """
 
     kind: str
@@ -62,7 +62,7 @@ class Probe(msgspec.Struct, frozen=True):
 
 
 def from_session(summary: SessionSummary, session: Session, places: Places) -> list[Probe]:
-    """Return the probes of a session, each fact once; `places` resolves the paths in the session's tool calls."""
+    """Return the probes of a session, each fact once; `places` turns paths in tool calls into paths of files."""
     found = (
         *_recall(summary),
         *_artifacts(summary, session, places),
@@ -77,7 +77,7 @@ def _same(one: Probe) -> str:
 
 
 def from_git(changes: Iterable[FileChange]) -> list[Probe]:
-    """Return probes about the files that Git saw change."""
+    """Return a probe for each file that Git saw change."""
     pairs: list[tuple[str, str]] = []
     for change in changes:
         if change.status == differences.RENAMED:
@@ -88,10 +88,10 @@ def from_git(changes: Iterable[FileChange]) -> list[Probe]:
 
 
 def merge_probes(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
-    """Merge the `old` probes of a session with the `new` probes of a later part of it.
+    """Merge the `old` probes of a session with the `new` probes of a later part of the session.
 
-    Probes about state and next steps are taken from the later part only, unless it has no probes. The probe about the
-    goal is that of the first part, and a file that both parts touched has one probe.
+    Probes about the state of the work and next steps are those of the later part, unless it has no probes at all. The
+    probe about the goal is that of the first part. A file that both parts touched has one probe.
     """
     found: dict[tuple[str, str, str], Probe] = {}
     for one in (*(probe for probe in old if probe.kind != CONTINUATION or not new), *new):
@@ -135,7 +135,7 @@ def _continuation(summary: SessionSummary) -> Iterator[Probe]:
     for step in summary.next_steps:
         yield _probe(CONTINUATION, NEXT, step)
     if summary.completion is not None:
-        yield _probe(CONTINUATION, STATE_OF_WORK, f"{summary.completion} % complete")
+        yield _probe(CONTINUATION, STATE_OF_WORK, completion.statement(summary.completion))
     for task in summary.tasks:
         yield _probe(CONTINUATION, STATE_OF_WORK, f"{task.text} ({task.status_text})")
     for found in summary.having(labels.BLOCKER)[-1:]:
@@ -179,9 +179,9 @@ _MOST_KEPT = 100  # latest sessions whose probes are stored
 
 
 def keep_probes(memory: Memory, identifier: str, made: Sequence[Probe]) -> None:
-    """Store the probes `made` of a session, merged with the stored probes of its earlier parts.
+    """Store the probes `made` of a session, merged with those that are stored for its earlier parts.
 
-    `identifier` is the session's name. Nothing is stored, and no error raised, if the folder is read-only.
+    `identifier` is the session's name. If the folder can't be written, nothing is stored, and no error is raised.
     """
     file = _kept_file(memory, identifier)
     with suppress(OSError):

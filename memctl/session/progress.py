@@ -1,9 +1,11 @@
 """Derive the state of a session's task from its events: goal, steps, constraints, next actions, errors.
 
-A session is read in parts, and each part advances the state. A step is done if the agent's task list says so, if a
-commit names it, or if the step names a check that passed; if only a sentence says so, it is claimed. The newest next
-actions replace earlier ones. The goal is the first prompt since the last finished task list that names a task. After a
-compaction, if no step is left, it is the first prompt that asks for a change. Earlier goals are listed.
+A session is read in parts, and each part brings the state up to date. A step is done if the agent's task list says so,
+if a commit names it, or if it names a check that passed; if only a sentence says so, it is claimed. New next actions
+replace earlier ones.
+
+The goal is a prompt that names a task. A new goal replaces it when the task list is finished or, after a compaction of
+the context, when no step is left and a prompt asks for a change. Earlier goals are kept in a list.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ import msgspec
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
 from memctl.session import steps, task_list
-from memctl.session.extraction import Extract, completion_in, percents_in
+from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.tool_calls import commit_message
-from memctl.statements import labels, reader, titles, units, wishes
+from memctl.statements import completion, labels, reader, titles, units, wishes
 from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, put_steps, reach
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
@@ -54,10 +56,10 @@ Line = Callable[[str, int], str]
 class Progress(msgspec.Struct, frozen=True):
     """The `state` of a session's task so far, and what is known of the agent's own task list.
 
-    `created` are the texts of the tasks that the agent created, in the order of their numbers. `is_over` says that the
-    task list is finished, so that the next prompt may start another task. `is_compacted` says that the context was
-    compacted since the goal was set, so that the next request may: without a task list nothing else tells that the work
-    on the goal has ended.
+    - `created` are the texts of the tasks that the agent created, in the order of their numbers.
+    - `is_over` says that the agent's task list is finished, so that the next prompt may set a new goal.
+    - `is_compacted` says that the context was compacted after the goal was set. Then a prompt may set a new goal, too,
+      even without a finished task list.
     """
 
     state: TaskState = TaskState()
@@ -67,10 +69,11 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A part of a session: its events, and the extracts, failures, succeeded steps and files found in them.
+    """A part of a session: its events, and the statements, failures and files found in them.
 
-    The `place` of each extract in `found` is an index in `events`. `succeeded` are the steps whose last run succeeded,
-    in the forms of `failures.succeeded`. `files` has the file touched last first.
+    - `found` are the statements; the `place` of each is an index in `events`.
+    - `succeeded` are the commands and other tool calls whose last run succeeded (`failures.succeeded`).
+    - `files` are the files that were touched, the latest first.
     """
 
     events: Sequence[Event]
@@ -81,15 +84,15 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def plain_line(text: str, longest: int) -> str:
-    """Return a text on one line, cut after at most `longest` characters."""
+    """Return a text on one line of at most `longest` characters, cut at a word."""
     return cut_at_word(one_line(text), longest)
 
 
 def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_line) -> Progress:
     """Return the progress of a session's task after a further part of the session.
 
-    `before` is the progress up to this part. `by` names the agent who did the steps of the part, and is stored in them.
-    `line` is a function that turns a text into one line of at most the given number of characters.
+    `before` is the progress up to this part. `by` is the name of the agent who did the work of the part; it is stored
+    in the steps. `line` is a function that makes one line of a text, with at most the given number of characters.
     """
     made = before
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
@@ -150,7 +153,7 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
 
 
 def is_task(prompt: str) -> bool:
-    """Return whether a prompt may start a task, unlike one that only asks for a step, such as "commit this"."""
+    """Return whether a prompt may start a task, unlike one that asks for a single action, such as "commit this"."""
     if len(prompt.split()) > _MOST_STEP_WORDS:
         return True
     return not wishes.is_step(prompt) and wishes.has_object(prompt)
@@ -159,8 +162,8 @@ def is_task(prompt: str) -> bool:
 def constraints_in(prompt: str) -> list[str]:
     """Return the constraints in a prompt: sentences that the work must follow.
 
-    These are the sentences that begin with a word such as NEVER, and the first demand that holds from now on. A prompt
-    of more than 2,000 characters has none, because it is mostly pasted text.
+    These are all sentences that begin with a word such as NEVER, and the first sentence that sets a rule for the
+    future. A prompt of more than 2,000 characters is mostly pasted text, and so has no constraints.
     """
     if len(prompt) > LONGEST_MISSION:
         return []  # a prompt of this length is mostly pasted text
@@ -213,7 +216,7 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
 
 
 def tasks_of(events: Sequence[Event]) -> list[Step]:
-    """Return the steps in the main agent's task list, or else in the last message that lists tasks."""
+    """Return the steps in the main agent's task list; without one, those in the last message that lists tasks."""
     made = Progress()
     for event in events:
         if event.kind == CALL and not event.agent and task_list.is_of_tasks(event.tool):
@@ -264,11 +267,11 @@ def _steps_named(state: TaskState, text: str) -> list[str]:
 
 
 def names(text: str, step: str) -> bool:
-    """Return whether a text, such as a commit's message, names a step: it contains all paths of the step.
+    """Return whether a text, such as a commit's message, names a step of a task.
 
-    A path may be longer in the text: "cache added to src/a.py" names the step "Change a.py". If the step has no path,
-    the text must have all words of the step, in any form. The verb at the step's beginning may be missing if the step
-    has two or more other words: "added retry limit" names the step "Implement retry limit".
+    If the step has paths, the text must have all of them, perhaps with more folders: "cache added to src/a.py" names
+    the step "Change a.py". If it has none, the text must have all words of the step, in any form. The verb at the
+    step's beginning is not needed if two or more other words follow: "added retry limit" names "Implement retry limit".
     """
     if paths := {match[0] for match in _PATH.finditer(step)}:
         paths_named = {match[0] for match in _PATH.finditer(text)}
@@ -374,10 +377,12 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
             if rest := _without_statements(last):
                 found.append(line(rest, LONGEST_LINE))
             last = ""
-    percents = [one.text for one in part.found if one.label == labels.STATE and completion_in(one.text) is not None]
-    repeated = {f"{number} % complete" for number in ("100", *percents_in("\n".join(found)))}
+    percents = [
+        one.text for one in part.found if one.label == labels.STATE and completion.of_statement(one.text) is not None
+    ]
+    repeated = {completion.statement(number) for number in ("100", *completion.in_sentences("\n".join(found)))}
     percent = [one for one in percents[-1:] if one not in repeated and not state.steps]
-    before = [text for text in state.summary if completion_in(text) is None or not (percents or state.steps)]
+    before = [text for text in state.summary if completion.of_statement(text) is None or not (percents or state.steps)]
     return newest(before, [*found, *percent], MOST_OUTCOMES)
 
 

@@ -16,10 +16,10 @@ from memctl.record.required_text import is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import DONE
 from memctl.session import progress
-from memctl.session.extraction import Extract, completion_in
+from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
-from memctl.statements import labels, titles
+from memctl.statements import completion, labels, titles
 from memctl.statements.records import as_record
 from memctl.text import phrases, timestamps
 from memctl.text.actions import CREATED, MODIFIED, READ
@@ -51,11 +51,11 @@ _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """A record that a session proposes: its type (`kind`), title, front matter values, and content by heading.
+    """A record that a session proposes: its type (`kind`), title, front matter values, and content fields by name.
 
-    - `explicit` says that the statement had a label.
-    - `is_sure` is true of labelled statements that somebody said, of firm statements of the user that were carried out
-      or hold from now on, and of the state of the work.
+    - `explicit` says that the statement behind it had a label.
+    - `is_sure` says that the statement can be trusted. It has a label in a message, or the user made it and it was
+      carried out or is a rule for the future, or it is about the state of the work.
     - `record` is the id of an existing record of this statement, "" if there is none.
     - `line` is the statement's line in the transcript, 0 if there is no single one.
     """
@@ -70,17 +70,17 @@ class Proposal(msgspec.Struct, frozen=True):
     is_sure: bool = False
 
     def draft(self, kinds: dict[str, Kind]) -> Draft:
-        """Return the draft of the record, with the tag "session"; `kinds` are the record types by name."""
+        """Return what is needed to create the record, with the tag "session"; `kinds` are the record types by name."""
         values = {"title": self.title, "tags": [_TAG], **self.values}
         return Draft(kind=kinds[self.kind], values=values, content=dict(self.content))
 
 
 def propose(summary: SessionSummary, snapshot: Snapshot | None = None) -> list[Proposal]:
-    """Return the records that a summary proposes, the sure ones first.
+    """Return the records that a session's summary proposes, the sure ones first.
 
-    If the snapshot has a record of the same type and title, the proposal's `record` is the id of this record. Otherwise
-    it is the id of the record that was made from an earlier proposal of the same statement, whose title may have
-    changed since. Such a proposal keeps its place in the list, because people name proposals by their numbers.
+    A proposal whose record exists already stays in the list, with the record's id in `record`, because people name
+    proposals by their numbers. The record is found in `snapshot` by its type and title or, if it was made from a
+    proposal and then got another title, by its statement.
 
     Empty statements ("Decision: TBD") are left out.
     """
@@ -255,7 +255,7 @@ def _state(summary: SessionSummary) -> list[Proposal]:
         return []
     remaining = [redacted_line(task.text) for task in summary.tasks if task.status != DONE]
     ahead = [text for step in steps if (text := redacted_line(step)) not in remaining]
-    standing = [one.text for one in summary.having(labels.STATE) if completion_in(one.text) is None][-3:]
+    standing = [one.text for one in summary.having(labels.STATE) if completion.of_statement(one.text) is None][-3:]
     content: dict[str, str | list[str]] = {
         "task_description": said.get("task_description", "\n\n".join(map(redacted_line, (goal, *standing)))),
         "substeps_completed": [redacted_line(task.text) for task in summary.tasks if task.status == DONE],

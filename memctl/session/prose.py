@@ -1,8 +1,8 @@
-"""Let a language model, if the user configured one, write the prose of a summary: purpose, state and reasons.
+"""Let a language model, if the user configured one, add prose to a summary: purpose, state of the work and reasons.
 
-The model's text is added to the extracted facts and replaces nothing, so that no path, id or decision is lost
-(rules.md#session-summary). The transcript is data in the prompt, without credentials. A sentence of the model that
-names a path, id or number which the session does not contain is left out.
+The extracted facts stay beside the model's text, so that no path, id or decision is lost (rules.md#session-summary).
+The prompt has the transcript as data, without credentials. A sentence of the model that names a path, id or number
+which is not in the session is left out.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _NO_NAMES = frozenset({"e.g", "i.e", "a.m", "p.m"})
 
 
 class KnownNames:
-    """The names that a text about a session may use: words of the session, paths of files, and parts of paths.
+    """The names that a text about a session may use, because they occur in the session.
 
-    `record` is the text of the session, and `paths` are the files of its trail. The parts of `src/a/b.py` that count as
-    names are its ends, such as `a/b.py`, and the folders above it.
+    `record` is the text of the session, and `paths` are the files that it touched. Parts of paths are names, too: for
+    `src/a/b.py` these are its ends, such as `a/b.py`, and the folders above it.
     """
 
     def __init__(self, record: str, paths: Iterable[str]) -> None:
@@ -46,7 +46,7 @@ class KnownNames:
             self._words.update("/".join(parts[:end]) for end in range(1, len(parts)))
 
     def has_all_of(self, text: str) -> bool:
-        """Return whether every path, id and number in a text is one of the known names."""
+        """Return whether every path, id and number in a text occurs in the session."""
         return all(name in self._words for name in _names_in(text))
 
 

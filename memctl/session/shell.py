@@ -1,4 +1,4 @@
-"""Parse shell text into simple commands with their words, redirections and here-documents.
+"""Split shell text into simple commands with their words, redirections and here-documents.
 
 Nothing is run, and nothing on the disk is read. A word that depends on an unknown variable or on the output of a
 command is left out and counted as unknown.
@@ -64,9 +64,11 @@ def _without_messages(text: str) -> str:
 class ShellCommand(NamedTuple):
     """A simple command of the shell.
 
-    `words` are its words after expansion, `redirects` pairs of an operator and a target, such as (">", "out.txt").
-    `document` is the text of its here-document. `unknown` counts the words whose value only the shell knows. `text` is
-    the command as written, without the here-document.
+    - `words` are its words after expansion of variables and quotes.
+    - `redirects` are pairs of an operator and a target, such as (">", "out.txt").
+    - `document` is the text of its here-document, "" if it has none.
+    - `unknown` counts the words that can't be known without running the text.
+    - `text` is the command as written, without the here-document.
     """
 
     words: tuple[str, ...]

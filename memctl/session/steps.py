@@ -1,7 +1,8 @@
-"""Identify the step that a tool call performs, and find out when a later call succeeds at a step that failed.
+"""Identify what a tool call does (its step), so that a later call can be recognized as a repetition of it.
 
-Two calls perform one step if they run one program with the same words; options and launchers (`uv run`) don't count. A
-later success also covers a failed step that was part of it: a run of all tests covers a run of one test.
+A step is a command or, for other tools, the tool and its file. Two calls have the same step if they run one program
+with the same words; options and launchers (`uv run`) don't count. If a call fails and a call of a wider step succeeds
+later, the failed step counts as successful as well: a run of all tests covers a run of one test.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ _WHOLE = re.compile(_RUNS)  # programs that without arguments check everything, 
 
 
 def of_call(call: Event) -> str:
-    """Return the step of a call as people read it: a command as it was written, or a tool and its file ("Read a.py").
+    """Return the step of a tool call, for people: a command as it was written, or a tool and its file ("Read a.py").
 
-    Of a call with several commands, the step is the last command that checks something, because it tells most about the
-    call: `lint` in `fmt && lint`. If no command checks anything, the step is the first one that does more than reading.
+    If the call has several commands, the last one that checks something says most about it: for `fmt && lint` this is
+    `lint`. If no command checks anything, the result is the first one that does more than read.
     """
     command = tool_calls.command_of(call.arguments)
     if not command:
@@ -70,10 +71,11 @@ def of_call(call: Event) -> str:
 
 
 def of_success(call: Event) -> frozenset[str]:
-    """Return the keys (see `key`) of the steps that a tool call performed, given that the call succeeded.
+    """Return the keys (see `key`) of the steps that a successful tool call performed.
 
-    For a shell text such as `a && b` these are the keys of all its commands. If the text hides the status of some
-    commands, as a pipe does, the result has only the key of the call's step (`of_call`).
+    For a shell text such as `a && b` these are the keys of all its commands. With a pipe, a semicolon or several lines,
+    a command may have failed although the call succeeded. The result then has only the key of the call's main step
+    (`of_call`).
     """
     command = tool_calls.command_of(call.arguments)
     if _PARTED.search(command):
@@ -83,11 +85,11 @@ def of_success(call: Event) -> frozenset[str]:
 
 
 def program(step: str) -> str:
-    """Return the program that a step runs to check the work, "" if the step checks nothing.
+    """Return the program with which a step (a command) checks the work, "" if it checks nothing.
 
-    The program has no launcher, options or arguments: "uv run pytest -q tests/a.py" gives "pytest", and "go test ./a"
-    gives "go test". A task's name is cut at the colon: "mise run test:unit" gives "mise run test". For `make` and
-    `ninja` the first target stays, because targets are independent of each other: "make lint".
+    The result has no launcher, options or arguments: "uv run pytest -q tests/a.py" gives "pytest", and "go test ./a"
+    gives "go test". A task's name ends at the colon: "mise run test:unit" gives "mise run test". For `make` and `ninja`
+    the first target is included ("make lint"), because each target is a check of its own.
     """
     words = key(step)
     match = _CHECKS.match(words)
@@ -100,10 +102,10 @@ def program(step: str) -> str:
 
 
 def programs(call: Event) -> frozenset[str]:
-    """Return the programs of a call that check the work, each in the form that the function `program` returns.
+    """Return the programs with which a tool call checks the work, in the form that the function `program` returns.
 
     Tests of a compiled language include its build: `go test ./... && mypy src` gives {"go test", "go build", "mypy"}. A
-    task named lint includes every linter.
+    task with the name "lint" includes every linter.
     """
     texts = (simple.text for simple in shell.commands(tool_calls.command_of(call.arguments)) if simple.words)
     names = frozenset(filter(None, map(program, texts)))
@@ -112,7 +114,7 @@ def programs(call: Event) -> frozenset[str]:
 
 
 def is_doing(call: Event) -> bool:
-    """Return whether a call runs a program that does more than showing text, unlike `cat` and `git log`."""
+    """Return whether a call runs a program that does more than show text, unlike `cat` and `git log`."""
     command = tool_calls.command_of(call.arguments)
     return any(
         not _is_reader(simple) for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE
@@ -127,9 +129,10 @@ def _is_reader(simple: ShellCommand) -> bool:
 
 
 def key(step: str) -> str:
-    """Return the key that equal steps share: the program without folder and launcher, and its words without options.
+    """Return a key for a step (a command) that is the same for all its repetitions.
 
-    The step "uv run pytest -q tests/a.py" has the key "pytest tests/a.py".
+    It has the program without folder and launcher, and the other words without options: "uv run pytest -q tests/a.py"
+    gives "pytest tests/a.py".
     """
     simple = next((command for command in shell.commands(step) if command.words), None)
     words = list(simple.words) if simple else step.split()
@@ -139,9 +142,9 @@ def key(step: str) -> str:
 
 
 def is_covered(step: str, succeeded: Collection[str]) -> bool:
-    """Return whether a step, or a wider check that includes it, succeeded; `succeeded` are keys of steps.
+    """Return whether a step succeeded, or a wider check that includes it; `succeeded` are keys of successful steps.
 
-    A wider check is the step's program without arguments: "pytest tests/a.py" is covered by the key "pytest".
+    A wider check is the step's program without arguments: success of "pytest" covers "pytest tests/a.py".
     """
     own = key(step)
     if own in succeeded:
@@ -152,15 +155,15 @@ def is_covered(step: str, succeeded: Collection[str]) -> bool:
 
 
 def keys(texts: Iterable[str]) -> frozenset[str]:
-    """Return the keys of several steps, each made by the function `key`; equal steps share one."""
+    """Return the keys of several steps, as the function `key` makes them; equal steps have one key."""
     return frozenset(map(key, texts))
 
 
 def begins(line: str, succeeded: Collection[str], quotes: str = "") -> bool:
-    """Return whether a line begins with a step that succeeded, followed by ": ", such as "pytest -q: 2 failed".
+    """Return whether a line such as "pytest -q: 2 failed" begins with a step that succeeded, and ": " after it.
 
-    `succeeded` are keys of steps. Each ": " in the line is tried as the end of the step, because a step may contain a
-    colon. `quotes` are characters, such as backticks, that may stand around the step and do not belong to it.
+    `succeeded` are keys of successful steps. A step may contain a colon itself, so each ": " in the line is tried as
+    its end. `quotes` are characters that may be around the step in the line, such as backticks.
     """
     parts = (line[: match.start()] for match in re.finditer(": ", line[: _LONGEST * 2]))
     return any(is_covered(part.strip(quotes + " "), succeeded) for part in parts)

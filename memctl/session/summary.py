@@ -11,7 +11,7 @@ from memctl.session import extraction, failures, progress
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.trail import Trail
-from memctl.statements import labels, plans
+from memctl.statements import completion, labels, plans
 from memctl.text import timestamps
 from memctl.text.actions import CREATED, DELETED, MODIFIED
 from memctl.text.fit import cut_at_word
@@ -26,10 +26,11 @@ _LAST_WORD = 600  # characters of the agent's last message
 class SessionMetrics(msgspec.Struct, frozen=True):
     """Figures of a session.
 
-    `turns` counts the user's prompts and `answers` the requests to the model. `tokens` are the tokens that the model
-    reported, summed over the requests. `duration_minutes` is the time from the transcript's first line with a time to
-    its last line with one. `files` counts the files that the session touched, and `broken_lines` the lines of the
-    transcript that could not be read.
+    - `turns` counts the user's prompts, and `answers` the requests to the model.
+    - `tokens` are the tokens that the model reported, summed over the requests.
+    - `duration_minutes` is the time between the first and the last line of the transcript that have a time.
+    - `files` counts the files that the session touched, and `broken_lines` the lines of the transcript that could not
+      be read.
     """
 
     turns: int = 0
@@ -44,9 +45,9 @@ class SessionMetrics(msgspec.Struct, frozen=True):
 
 
 class Prose(msgspec.Struct, frozen=True):
-    """What a language model wrote about a session: its intent, its state, and the reasons for decisions.
+    """What a language model wrote about a session: its intent, the state of the work, and the reasons for decisions.
 
-    `reasons` maps the text of a decision to the reason; `by` names the model.
+    `reasons` maps the text of a decision to its reason; `by` is the name of the model.
     """
 
     intent: str = ""
@@ -62,8 +63,8 @@ class SessionSummary(msgspec.Struct, frozen=True):
     - `trail` has the files that the session touched.
     - `started` and `ended` are times such as "2025-11-04T14:32:00Z", "" if unknown.
     - `root` is the folder that paths are relative to, "" for this worktree.
-    - `scope` are stated changes of scope, and `found` the other extracted statements.
-    - `succeeded` are the steps whose last run succeeded, in the forms of `failures.succeeded`.
+    - `found` are the extracted statements, but those that say that the scope of the work changed are in `scope`.
+    - `failures` are the commands and other tool calls that failed, and `succeeded` those whose last run succeeded.
     - `tasks` is the agent's task list.
     - `records` are the ids of the records that the session created or changed.
     - `last_word` is the agent's last message, and `said` are the short prompts after the first.
@@ -91,36 +92,36 @@ class SessionSummary(msgspec.Struct, frozen=True):
     prose: Prose = Prose()
 
     def having(self, *kinds: str) -> list[Extract]:
-        """Return the extracted statements whose label is one of `kinds`, constants of `statements.labels`."""
+        """Return the extracted statements with certain labels; `kinds` are constants of `statements.labels`."""
         return [one for one in self.found if one.label in kinds]
 
     @property
     def is_empty(self) -> bool:
-        """Whether a plain-text transcript has nothing of a session: no prompt, tool call, file, statement or error."""
+        """Whether a plain text has nothing of a session in it: no prompt, tool call, file, statement or error."""
         parts = self.trail.entries, self.scope, self.found, self.failures, self.tasks, self.records
         return self.form == "text" and not (self.metrics.turns or self.metrics.tool_calls or any(parts))
 
     @property
     def errors(self) -> list[Failure]:
-        """The failures that are open or were resolved; others, such as a mistyped command, are left out."""
+        """The failures that matter: they are open, or were resolved. A mistyped command is neither."""
         return [one for one in self.failures if one.is_open or one.resolved]
 
     @property
     def next_steps(self) -> list[str]:
-        """The next steps: the unfinished tasks, and the next steps that were stated last."""
+        """The next steps: the unfinished tasks, and what the last message with next steps says."""
         said = [one.text for one in _last_said(self.having(labels.NEXT))]
         open_tasks = [task.text for task in self.tasks if task.status != DONE]
         return list(dict.fromkeys([*open_tasks, *said]))
 
     @property
     def completion(self) -> int | None:
-        """The completion of the session's work in percent; None if unknown.
+        """The percentage of the session's work that is done; None if unknown.
 
-        It is the percentage that was stated last, or else the share of tasks done. If 100 % was stated, but a task or a
-        next step is left, it is the share of tasks done (None if there are none).
+        It is the percentage that a message stated last. If none was stated, or if 100 % was stated although a next step
+        is left, it is the share of the agent's tasks that are done.
         """
         counted = TaskState(steps=self.tasks, next_actions=tuple(self.next_steps)).completion
-        percents = [extraction.completion_in(one.text) for one in self.having(labels.STATE)]
+        percents = [completion.of_statement(one.text) for one in self.having(labels.STATE)]
         stated = next((percent for percent in reversed(percents) if percent is not None), None)
         return counted if stated is None or (stated == 100 and self.next_steps) else stated
 
@@ -181,7 +182,7 @@ def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> Sessio
 
 
 def latest_changes(summary: SessionSummary, limit: int = 5) -> list[str]:
-    """Return the paths of the last `limit` files that a session changed, the latest at the end."""
+    """Return the paths of the `limit` files that a session changed last, the latest at the end."""
     return [entry.path for entry in summary.trail.having(CREATED, MODIFIED, DELETED)][-limit:]
 
 

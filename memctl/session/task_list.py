@@ -1,4 +1,4 @@
-"""Read an agent's own task list from its tool calls and messages."""
+"""Read the task list that an agent keeps for itself, from its tool calls and messages."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _WHOLE, _SINGLE = ("todowrite", "updateplan", "writetodos"), ("TaskCreate", "Tas
 
 
 def is_list(tool: str) -> bool:
-    """Return whether each call of a tool, such as TodoWrite, writes the whole task list and replaces earlier lists."""
+    """Return whether a tool writes the agent's whole task list with each call, such as TodoWrite."""
     return tool.lower().replace("_", "") in _WHOLE
 
 
 def is_of_tasks(tool: str) -> bool:
-    """Return whether a tool writes tasks: the whole list, or a single task."""
+    """Return whether a tool writes the agent's task list, as a whole or task by task."""
     return tool in _SINGLE or is_list(tool)
 
 
 def task_list(arguments: Mapping[str, Any]) -> list[Step] | None:
-    """Return the task list in a call's arguments as steps, None if there is none."""
+    """Return the agent's task list in the arguments of a call, as steps of a task; None if there is none."""
     items = next((arguments[name] for name in ("todos", "plan") if name in arguments), None)
     if items is None:
         return None
@@ -48,15 +48,18 @@ def task_list(arguments: Mapping[str, Any]) -> list[Step] | None:
 
 
 def new_task(event: Event) -> str | None:
-    """Return the text of the task that a call creates, None if it creates none. The task gets the next free number."""
+    """Return the text of the task that a call adds to the agent's task list, None if it adds none.
+
+    The task has the next free number.
+    """
     subject = event.arguments.get("subject") if event.tool == "TaskCreate" else None
     return one_line(subject) if isinstance(subject, str) else None
 
 
 def task_update(event: Event) -> tuple[int, Status | Literal[""] | None]:
-    """Return the number of the task that a call changes (0 if it names none), and the new status.
+    """Return the number of the task that a call changes (0 if the call names none), and the task's new status.
 
-    The status is "" for a dropped task, and None if it does not change.
+    The status is "" if the task is dropped, and None if the call does not change it.
     """
     number, status = str(event.arguments.get("taskId")), str(event.arguments.get("status") or "")
     new_status = "" if status in _DROPPED else _STATUSES.get(status)
@@ -64,7 +67,10 @@ def task_update(event: Event) -> tuple[int, Status | Literal[""] | None]:
 
 
 def in_texts(events: Iterable[Event]) -> list[Step]:
-    """Return the steps in the last message that lists steps, with check boxes or under labels; [] if there is none."""
+    """Return the steps of a task that the last message with a list of steps names, [] if there is no such message.
+
+    Steps are listed with check boxes or under labels.
+    """
     for event in reversed([*events]):
         if event.kind in (ANSWER, PROMPT, DIGEST) and not event.agent:
             for made in reversed(reader.read(event.text)):

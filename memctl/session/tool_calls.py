@@ -1,4 +1,4 @@
-"""Find the files that a tool call touches, by the tool names and argument names of common agents."""
+"""Find the files that a tool call touches, by the names that common agents give to tools and arguments."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class ToolCall(Protocol):
 
 
 def touched(event: ToolCall, *, failed: bool = False) -> Iterator[FileAction]:
-    """Yield what a tool call does to each file that it touches.
+    """Yield what a tool call does to each file that it touches, with the file's path as in the call.
 
-    The file's path is as in the call. `failed` says that the call ran a shell command which failed.
+    `failed` says that the call ran a shell command which failed.
     """
     name = _name(event)
     arguments = event.arguments
@@ -81,7 +81,7 @@ def _name(event: ToolCall) -> str:
 
 
 def is_edit(event: ToolCall) -> bool:
-    """Return whether a call's tool changes files; shell commands do not count."""
+    """Return whether a call's tool is one for changing files; shell commands do not count."""
     name = _name(event)
     return _ACTIONS.get(name) in (WRITTEN, CREATED, MODIFIED) or name in ("applypatch", "patch")
 
@@ -100,7 +100,7 @@ def command_of(arguments: Mapping[str, Any]) -> str:
 
 
 def commit_message(arguments: Mapping[str, Any]) -> str:
-    """Return the commit message in a call's arguments, "" if its command makes no commit or gives no message."""
+    """Return the message of the commit that a call's shell command makes, "" if it makes none or gives no message."""
     command = command_of(arguments)[:_LONGEST]
     start = _COMMIT.search(command) if "commit" in command else None
     if start is None:

@@ -1,8 +1,7 @@
-"""Build the artifact trail: each file that a session touched, with its exact path and what was done to it.
+"""Build the trail of a session: each file that it touched, with the exact path and what was done to the file.
 
-Paths are never shortened, and each has an action and a few words on the change (rules.md#session-summary). The trail
-comes from the tool calls, and from the changes in Git between the session's start and end. Paths are relative to the
-worktree's top; no symbolic link is followed.
+The files are found in the tool calls, and in the changes in Git between the session's start and end. Paths are relative
+to the worktree's top and never shortened (rules.md#session-summary). Symbolic links are not followed.
 """
 
 from __future__ import annotations
@@ -35,10 +34,11 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
 class Places:
-    """Resolves the paths in a transcript to paths of files.
+    """Turns the paths in a transcript into paths of files.
 
-    `root` is the folder that counts as the repository for the session: the top of this worktree if the session worked
-    in it. Otherwise it is the folder that the session started in, in another clone or on another machine.
+    `root` is the folder of the session's repository, which paths are relative to. It is the top of this worktree if the
+    session worked there. Otherwise the session worked in another clone or on another machine, and `root` is the folder
+    in which it started.
     """
 
     def __init__(self, top: Path, cwd: str) -> None:
@@ -51,10 +51,9 @@ class Places:
         return os.path.realpath(self.root) != os.path.realpath(self._top)
 
     def locate(self, path: str, cwd: str) -> tuple[str, bool]:
-        """Return a path relative to the root and True, or the absolute path and False if it is outside of the root.
+        """Return a path relative to the session's repository and True, or an absolute path and False if it is outside.
 
-        The root is the folder of the session's repository. `path` may be relative to the folder `cwd`, which is "" for
-        the root.
+        `path` may be relative to the folder `cwd`, which is "" for the repository's top.
         """
         path, cwd = _slashes(path), _slashes(cwd) or self.root
         if path.startswith("~") or _SCHEME.match(path):
@@ -95,9 +94,11 @@ _MOST_WORDS = 4  # descriptions of one file
 
 
 class TrailEntry(msgspec.Struct, frozen=True):
-    """One file of the trail: its path, its action (created, modified, deleted or read), and descriptions of the change.
+    """A file that a session touched: its path, its action (created, modified, deleted or read), and what changed.
 
-    `is_inside` says whether it is in the repository; `by` names its sources, such as "Git" or "agent NAME".
+    - `what` are descriptions of the changes.
+    - `is_inside` says whether the file is in the repository.
+    - `by` says from where the action is known, such as "Git" or "agent NAME".
     """
 
     path: str
@@ -110,25 +111,25 @@ class TrailEntry(msgspec.Struct, frozen=True):
 class Trail(msgspec.Struct, frozen=True):
     """All files that a session touched, in the order of their last change.
 
-    `unknown` counts words of shell commands whose value is unknown, and which may name further files.
+    `unknown` counts the words of shell commands that can't be known without running them; they may name further files.
     """
 
     entries: tuple[TrailEntry, ...]
     unknown: int = 0
 
     def having(self, *actions: str, inside: bool = True) -> list[TrailEntry]:
-        """Return the files of the trail whose action is one of `actions`.
+        """Return the files whose action is one of `actions`, such as "created".
 
-        With `inside` only files inside the repository are returned, without it only files outside.
+        `inside` chooses between the files inside the repository (True) and those outside (False).
         """
         return [entry for entry in self.entries if entry.action in actions and entry.is_inside == inside]
 
 
 def of_session(session: Session, places: Places, base: Collection[str], changes: Iterable[FileChange]) -> Trail:
-    """Return all files that a session touched, by its tool calls, its messages, and what changed in Git during it.
+    """Return all files that a session touched, by its tool calls, its messages, and what changed in Git meanwhile.
 
-    `places` resolves the session's paths. `base` are the paths of the files that existed before the session, by which
-    created files are told from modified ones. `changes` are the changes that Git saw during the session.
+    `places` turns the session's paths into paths of files. `base` are the paths of the files that existed before the
+    session; any other file counts as created. `changes` are the changes that Git saw during the session.
     """
     fold = _Fold(places, base)
     unknown = 0
@@ -146,9 +147,9 @@ def of_session(session: Session, places: Places, base: Collection[str], changes:
 
 
 def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
-    """Yield the calls that had an effect, each with its result (None if it has none).
+    """Yield the tool calls that had an effect, each with its result (None if it has none).
 
-    Leaves out refused and failed calls, and a call whose result is still to come.
+    Refused and failed calls are left out, and so is a call that is still running.
     """
     results = {event.call: event for event in events if event.kind == RESULT and event.call}
     open_calls = pending_calls(events)
@@ -175,16 +176,16 @@ def _reasons(events: Sequence[Event]) -> dict[str, str]:
 
 
 def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
-    """Yield what a call did to files, with paths as the call gives them; `result` is None if the call has none."""
+    """Yield what a call did to files, with paths as the call gives them; `result` is None if the call has no result."""
     return tool_calls.touched(call, failed=result is not None and failures.is_failure(result, call))
 
 
 def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list[TouchedFile]:
     """Return the files that some events of a session touched, each once, the one touched last first.
 
-    `whole` is the trail of the whole session. Each file has its action from there, since a file that the session
-    created and later modified counts as created. Files that are not in it, such as folders, are left out. A file
-    outside of the repository is shown relative to a home folder (`~/notes.md`), otherwise by its absolute path.
+    `whole` is the trail of the whole session. The action of each file is taken from it, since a file that the session
+    first created and then modified counts as created. Files that the trail lacks, such as folders, are left out. A file
+    outside of the repository has an absolute path, or one that begins with `~/`.
     """
     actions = {entry.path: entry.action for entry in whole.entries}
     files: dict[str, TouchedFile] = {}
@@ -200,9 +201,9 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
 
 
 def is_without_effect(call: Event, result: Event | None) -> bool:
-    """Return whether a call changed nothing: it was refused, or it failed and did not run a shell command.
+    """Return whether a call changed nothing: it was refused, or it failed and was no shell command.
 
-    A shell command may change files before it fails; any other tool does all of its work or nothing.
+    A shell command may change files before it fails. Any other tool does all of its work or nothing.
     """
     if result is None or not result.is_error:
         return False

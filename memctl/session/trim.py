@@ -18,10 +18,9 @@ MOST_TOKENS = 10_000  # of a page; rules.md#session-summary
 
 
 class FittedPage(msgspec.Struct, frozen=True):
-    """A session's page, trimmed to its budget, and its list of files.
+    """A session's page, trimmed to its budget, and the list of all files of the session if the page has no room for it.
 
-    `trail` is a page of which only the list of all files is written, to a file of its own; it is None if `page` has
-    room for all files.
+    `trail` has this list, as a page of which nothing else is written. It is None if `page` has all files.
     """
 
     page: SessionPage
@@ -37,11 +36,10 @@ class FittedPage(msgspec.Struct, frozen=True):
 
 
 def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> FittedPage:
-    """Trim a page to `most` tokens, as `counter` counts them; it stays longer if its labelled decisions need more.
+    """Trim a page to `most` tokens, as `counter` counts them; it stays longer if its labelled decisions need more room.
 
-    Issues, learnings and errors are shortened first. If this is not enough, the files move to a list of their own,
-    which keeps each path and description. The page then lists as many of the latest changes as fit. Decisions are
-    shortened last.
+    Issues, learnings and errors are shortened first. If this is not enough, all files move to a list of their own, and
+    the page lists as many of the latest changed files as fit. Decisions are shortened last.
     """
     values = {key: value for key, value in whole.values.items() if key != session_page.TRAIL}
     made = _shorten(msgspec.structs.replace(whole, values=values), counter, most, _TALK_FIRST)
@@ -63,7 +61,7 @@ def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> Fitted
 def alone(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> SessionPage:
     """Trim a page to about `most` tokens, as `counter` counts them, without moving its files to a list of their own.
 
-    Files are left out only if the page has such a list already. Otherwise a page with many files stays longer than
+    If such a list exists already, files may be left out of the page. Otherwise all stay, and the page may exceed
     `most`.
     """
     made = _shorten(whole, counter, most, (*_TALK_FIRST, *_DECISIONS_LAST))

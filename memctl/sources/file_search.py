@@ -23,11 +23,12 @@ _Files = TypeVar("_Files", FilesOnDisk, FilesInGit)
 
 
 class FileSources(msgspec.Struct, Generic[_Files], frozen=True):
-    """The repository's files, of the worktree or of a revision.
+    """The repository's files with their facts, of the worktree or of a revision.
 
-    `contents` are the files that may be named, by path. `refusals` are those that never enter a model's context, each
-    with the reason. A file that seems to contain a credential is in both: its name may be shown, its text may not.
-    `known` are the encoded facts that `cache` had before the files were read.
+    - `contents` are the files that may be named, by path.
+    - `refusals` are files that never enter a model's context, with the reason by path. A file that seems to contain a
+      credential is in both: its name may be shown, its text may not.
+    - `known` are the facts that `cache` had before the files were read.
     """
 
     files: _Files
@@ -40,7 +41,8 @@ class FileSources(msgspec.Struct, Generic[_Files], frozen=True):
 class FileHit(msgspec.Struct, frozen=True):
     """A file that matches a query, and its score from 0 to 1.
 
-    `reasons` are pairs of points and the reason for them; the score is the sum of the points as a share of 50.
+    `reasons` are pairs of points and the reason for them. The score is the sum of these points divided by 50, the most
+    that a file can get.
     """
 
     path: str
@@ -51,7 +53,7 @@ class FileHit(msgspec.Struct, frozen=True):
 def read(memory: Memory, snapshot: Snapshot, progress: Progress | None = None) -> FileSources[FilesOnDisk]:
     """Return the files of the worktree with their facts; `progress` is called while files are read.
 
-    The texts of files that are withheld from the snapshot's reader never enter a model's context (`refusals`).
+    Files that the snapshot withholds from its reader are in `refusals`, so that they never enter a model's context.
     """
     files, cache = FilesOnDisk(memory), load.open_cache(memory)
     known = source_facts.recall(cache)
@@ -64,9 +66,9 @@ def read(memory: Memory, snapshot: Snapshot, progress: Progress | None = None) -
 def read_revision(
     memory: Memory, snapshot: Snapshot, commit: str, progress: Progress | None = None
 ) -> FileSources[FilesInGit]:
-    """Read the facts of all files of a revision.
+    """Return the files of a revision with their facts; `progress` is called while files are read.
 
-    Raises MemctlError in a partial clone, which may lack the files: nothing is fetched.
+    Raises MemctlError in a partial clone: it may lack files, and memctl fetches nothing.
     """
     if memory.repository.is_partial:
         raise MemctlError("this partial clone may lack files of a revision", "leave out --at", USAGE)
@@ -80,7 +82,10 @@ def read_revision(
 
 
 def matches(memory: Memory, sources: FileSources[_Files], query: str, progress: Progress | None = None) -> FileMatches:
-    """Return how well the text of each file in `sources` matches a query; `progress` is called while files are read."""
+    """Return the files in `sources` whose text matches a query, and how well each does.
+
+    `progress` is called while files are read.
+    """
     blobs = {path: content.blob for path, content in sources.contents.items() if content.blob}
     secret = [path for path in blobs if path in sources.refusals]
     return file_texts.matches(memory, sources.files, blobs, query, secret=secret, progress=progress)
@@ -89,11 +94,12 @@ def matches(memory: Memory, sources: FileSources[_Files], query: str, progress: 
 def mentions(
     snapshot: Snapshot, sources: FileSources[_Files], query: str, now: str, likely: Collection[str]
 ) -> task_files.Mentions:
-    """Return the files that a query names, and the files to which records or sections matching the query refer.
+    """Return the files that a query is about, because it names them or because the memory connects them with it.
 
-    The result has one mention by the path of each file: the strongest. `now` is canonical UTC. `likely` are the paths
-    of files that match the query by their text; they decide what a very common word counts for (see
-    `task_files.mentions`).
+    A file is connected if a record that matches the query refers to it, or a matching section covers it. The result has
+    for each file, by path, the strongest of these mentions. `now` is the current time in canonical form. `likely` are
+    files that the query is probably about, such as those whose text matches; a word that very many files have counts
+    only for these.
     """
     names = frozenset(sources.contents)
     return task_files.strongest(
@@ -106,7 +112,7 @@ def search(
 ) -> list[FileHit]:
     """Return the files that match a query, the best first; `commit` is "" for the worktree.
 
-    The score counts how well a file's text matches, and how surely the query, a record or a section points to the file.
+    The score counts how well a file's text matches, and how surely the query, a record or a section means the file.
     Recent changes and imports do not count, unlike in `memctl files --task`.
     """
     if commit:

@@ -1,4 +1,4 @@
-"""Read `.memctlignore` files: patterns as in `.gitignore` for tracked files that no model needs."""
+"""Read `.memctlignore` files: patterns as in `.gitignore`, of tracked files that no model needs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NAME = ".memctlignore"
 
 
 def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of all `.memctlignore` files by path, in the folders of `names` and those above them.
+    """Return the texts of all `.memctlignore` files by path, in the folders of some files and in those above them.
 
-    A `.memctlignore` counts even if Git ignores it. Raises MemctlError for one that is too large or not a regular file,
-    since skipping it would let the files that it excludes into a model's context.
+    `names` are the paths of the files. A `.memctlignore` counts even if Git ignores it. Raises MemctlError if one is
+    too large or not a regular file, because without it the files that it excludes would enter a model's context.
     """
     folders = {""}
     for folder in {name.rpartition("/")[0] for name in names}:
@@ -44,10 +44,10 @@ def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def ignored_files(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the files among `names` that `.memctlignore` files exclude, each with the path of its ignore file.
+    """Return the files among `names` that `.memctlignore` files exclude, each with the `.memctlignore` that does so.
 
-    `texts` are the texts of the ignore files by path. One that is nearer to a file overrides those in the folders
-    above, as with `.gitignore`.
+    `texts` are the texts of the `.memctlignore` files by path. The patterns in a folder override those in the folders
+    above it, as with `.gitignore`.
     """
     patterns: list[str] = []
     origins: list[str] = []

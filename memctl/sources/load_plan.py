@@ -1,8 +1,8 @@
-"""Choose the files to load before a task starts (rules.md#files-for-a-task).
+"""Choose the files to load into a model's window before a task starts (rules.md#files-for-a-task).
 
 A file with a score of 70 or more has the verdict "preload". Files are loaded in the order of their scores, down to a
-lowest score, as long as they fit into the budget for files (mostly 70 % of the active context, which is half of a
-model's window). Each file that is not loaded gets a reason.
+lowest score, as long as they fit into the budget for files. The budget is mostly 35 % of the window. Each file that is
+not loaded gets a reason.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ class ScoredFile(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A scored file with its tokens and its verdict: PRELOAD, JUST_IN_TIME or ON_DEMAND.
+    """A scored file with its tokens, the verdict when to load it, and whether it is loaded now.
 
-    `left_out` says why the file is not loaded, "" if it is. `outline` says why only an outline of it is ever loaded, ""
-    if the whole file is.
+    `verdict` follows mostly from the score: "preload" from 70 on, "just-in-time" from 40 on, else "on demand". Whether
+    the file is loaded now depends on the budget, too: `left_out` says why it is not, "" if it is. `outline` says why a
+    model only gets an outline of it (for example because it is large), "" if it gets the whole file.
     """
 
     path: str
@@ -62,7 +63,7 @@ class Choice(msgspec.Struct, frozen=True):
 class LoadBudget(msgspec.Struct, frozen=True):
     """The room for files in a model's window: the window, its tokens in use, and the budget for files, all in tokens.
 
-    `least` is the lowest score with which a file is loaded.
+    `least` is the lowest score that a file must have to be loaded.
     """
 
     window: int
@@ -72,7 +73,7 @@ class LoadBudget(msgspec.Struct, frozen=True):
 
     @property
     def is_crowded(self) -> bool:
-        """Whether more than 80 % of the window is in use, so that no file is loaded."""
+        """Whether more than 80 % of the window is in use; then no file is loaded."""
         return self.used > self.window * _FULL
 
 
@@ -84,17 +85,18 @@ def budget_of(window: int) -> int:
 def reserve_of(window: int) -> dict[str, int]:
     """Return how many tokens of a window files must leave free, by purpose.
 
-    These tokens are the other 30 % of the active context, which is half of the window. The purposes are "tool_outputs",
-    "expansion" and "buffer"; for a window of 200,000 tokens "buffer" has 5,000.
+    These tokens are 30 % of half the window; files may use the other 70 % (`budget_of`). The purposes are
+    "tool_outputs", "expansion" and "buffer"; for a window of 200,000 tokens "buffer" has 5,000.
     """
     return {name: int(window * _ACTIVE * share) for name, share in _RESERVED.items()}
 
 
 def verdict(score: float, outline: str, room: LoadBudget) -> str:
-    """Return when to load a whole file: PRELOAD, JUST_IN_TIME or ON_DEMAND (rules.md#files-for-a-task).
+    """Return the verdict when to load a file (rules.md#files-for-a-task).
 
-    `outline` says why only an outline of the file is loaded (it is large or generated), "" if the whole file is. A file
-    with an outline is never PRELOAD, and in a crowded window every file is JUST_IN_TIME.
+    It is "preload" for a `score` of 70 or more, "just-in-time" from 40 on, and "on demand" below. `outline` says why a
+    model only gets an outline of the file, "" if it gets all of it; a file with an outline is never "preload". In a
+    crowded window (`LoadBudget.is_crowded`) every file is "just-in-time".
     """
     if room.is_crowded:
         return JUST_IN_TIME
@@ -111,11 +113,11 @@ def choose(
     shown: int,
     generated: Callable[[str], str],
 ) -> Iterator[Choice]:
-    """Yield a Choice for each of the scored files, which are given in the order in which they are to be loaded.
+    """Choose which files to load, and yield a Choice for each file.
 
-    `room` is the budget that the loaded files must fit into. `count` counts the tokens of the first `shown` files and
-    of those that may be loaded; `estimate` estimates the rest. `generated` returns why the file at a path counts as
-    generated, "" if it does not.
+    `files` are in the order in which they are to be loaded, and `room` is the budget that they must fit into. `count`
+    counts the tokens of the first `shown` files and of those that may be loaded; `estimate` estimates those of all
+    others. `generated` returns why the file at a path counts as generated, "" if it does not.
     """
     left = room.budget
     for number, file in enumerate(files):

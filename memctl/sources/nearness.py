@@ -1,4 +1,4 @@
-"""Measure how near files are to the active ones in the graph of imports."""
+"""Measure how near files are to those being worked on (the active files), by imports."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _FEW = 50  # files whose importers are looked for by name; with more, resolving 
 
 
 class Nearness(msgspec.Struct, frozen=True):
-    """How near a file is to active files: points from 0 to 20, and each relation that gave some.
+    """How near a file is to the active files, which are being worked on.
 
-    `is_needed` is true of a file that a person named as active, and of each file that such a file imports.
+    It is in points from 0 to 20, with the reasons. `is_needed` says that a person named the file as active, or that
+    such a file imports it.
     """
 
     points: float
@@ -33,14 +34,15 @@ def nearness(
     given: Collection[str] = (),
     likely: Mapping[str, float] | None = None,
 ) -> dict[str, Nearness]:
-    """Return how near files are to the active files, by path; files without a relation to them are left out.
+    """Return how near files are to the active files, by path; files without a relation to these are left out.
 
-    A file has a relation if it is active, if an active file imports it, directly or by way of one other file, or if it
+    A file has a relation if it is active itself, if an active file imports it (also through one other file), or if it
     imports an active file. Points of several relations add up to at most 20.
 
-    `contents` are all files by path, `active` the paths of the active files, and `given` the active files that a person
-    named. `likely` maps files that a task may be about to likelihoods from 0 to 1. A file that has no relation to an
-    active file, but such a relation to a likely file, gets the points of the relation times the likelihood.
+    - `contents` are all files by path.
+    - `active` are the paths of the active files, and `given` those of them that a person named.
+    - `likely` are files that the task may be about, each with a likelihood from 0 to 1. A file without a relation to an
+      active file can have one to a likely file; its points are then multiplied by this likelihood.
     """
     likely = {path: share for path, share in (likely or {}).items() if path not in active}
     if not active and not likely:

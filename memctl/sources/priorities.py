@@ -1,4 +1,4 @@
-"""The repository's files in the order in which a task needs them."""
+"""Rank the repository's files by how much a task needs them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _LIKELY = 5  # files that match a task best, whose imports and importers get poi
 class FileRequest(msgspec.Struct, frozen=True):
     """A request for the files that a task needs.
 
-    `task` is the text of the task, "" for none. `active` are the files that a person works on, relative to `folder`.
-    `globs` limit the ranked files; () stands for all files. `shown` is how many of the best files are shown; their
-    tokens are counted, and those of other files are estimated.
-
-    With a task, many files may have the same score, since nothing but their last change is known. Of the files of one
-    score only `shown` are ranked, and those that may be loaded. With `lists_all` all files are ranked.
+    - `task` is the text of the task, "" for none.
+    - `active` are the paths of the files that a person works on; they are relative to the folder `folder`.
+    - `globs` limit the ranked files; () stands for all files.
+    - `shown` is how many of the best files are shown. Their tokens are counted, those of other files only estimated.
+    - `lists_all` ranks all files. Otherwise a request with a task leaves out most files that nothing connects with the
+      task.
     """
 
     task: str = ""
@@ -54,11 +54,11 @@ class FileRequest(msgspec.Struct, frozen=True):
 class Priorities(msgspec.Struct, frozen=True):
     """The ranked files, the best first, and the paths of the active files.
 
-    `unlisted` counts the files that match the request's globs and are not in `files` (see FileRequest).
-
-    A file is active if it has uncommitted changes, or if the task or a person names it. `refused` are pairs of a file
-    that never enters a model's context and the reason; `unsearched` are pairs of a file whose text was not searched and
-    the reason.
+    - A file is `active` if it has uncommitted changes, or if the task or a person names it.
+    - `refused` are pairs of a file that never enters a model's context, and the reason.
+    - `unsearched` are pairs of a file whose text was not searched, and the reason.
+    - `unlisted` is the number of files that match the request's globs, but were left out because nothing connects them
+      with the task.
     """
 
     files: tuple[Choice, ...]
@@ -76,10 +76,11 @@ def priorities(
     counter: TokenCounter,
     progress: Progress | None = None,
 ) -> Priorities:
-    """Rank the files of the worktree for `request`, by score and then by path, and choose those to load.
+    """Rank the files of the worktree for a request, and choose those to load.
 
-    The chosen files fit into `room`, as `counter` counts their tokens; `progress` is called while files are read.
-    Raises MemctlError for an active file that does not exist or may not enter a model's context, and for a bad glob.
+    Files are ranked by score, and by path if their scores are equal. Those to load fit into `room`, as `counter` counts
+    their tokens. `progress` is called while files are read. Raises MemctlError for a bad glob, and for an active file
+    that does not exist or may not enter a model's context.
     """
     sources, now = file_search.read(memory, snapshot, progress), memory.now
     contents = sources.contents

@@ -1,4 +1,7 @@
-"""Find the files that were changed within the last week, or by the last commits that change more than the memory."""
+"""Find the files that were changed within the last week, or by the last commits of code.
+
+Commits that only change the memory don't count.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ _COMMITS = 1_000  # that are read at most
 
 
 class RecentChanges(msgspec.Struct, frozen=True):
-    """The recently changed files; an operation is a commit that changes more than the memory.
+    """The recently changed files. Commits that only change the memory don't count.
 
-    - `moments` maps each file that was changed within the last week to the time of its last change, in canonical UTC.
-    - `operations` are the files with uncommitted changes, and those that the last five operations changed.
-    - `ago` maps each file to the operation that changed it last: 1 for the newest, 0 for an uncommitted change.
+    - `moments` maps each file that was changed within the last week to the canonical time of its last change.
+    - `operations` are the files with uncommitted changes, and those that the last five commits changed.
+    - `ago` maps each file to the commit that changed it last: 1 for the newest commit, 0 for an uncommitted change.
     """
 
     moments: dict[str, str]
@@ -38,9 +41,9 @@ def recent_changes(
 ) -> RecentChanges:
     """Return the recently changed files, from the commits of HEAD and from the uncommitted changes.
 
-    `dirty` are the files with uncommitted changes, whose time is that on the disk. `now` is canonical UTC. The commits
-    of the last week are read, and at least `looked_at` operations (commits that change more than the memory), but no
-    more than 1,000 commits.
+    `dirty` are the files with uncommitted changes; their time is that on the disk. `now` is the current time in
+    canonical form. The commits of the last week are read, and at least the last `looked_at` commits that change more
+    than the memory, but never more than 1,000 commits.
     """
     since = timestamps.days_before(now, DAYS)
     moments = {path: moment for path in dirty if (moment := _modified(repository.top / path))}
@@ -59,10 +62,10 @@ def recent_changes(
 
 
 def last_files(repository: Repository, number: int = OPERATIONS, globs: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the `number` files that were changed last, as pairs of a path and when it was changed.
+    """Return the `number` files that were changed last, as pairs of a path and a text that says when.
 
-    The second value has the time and subject of the commit, such as "2025-11-04T09:00:00Z, Add login". Files with
-    uncommitted changes come first, with "in no commit yet". Files of one commit are sorted by their time on the disk,
+    The text has the time and subject of the commit, such as "2025-11-04T09:00:00Z, Add login". Files with uncommitted
+    changes come first, with "in no commit yet". The files of one commit are in the order of their times on the disk,
     the newest first. `globs` limit the files; () stands for all files.
     """
 

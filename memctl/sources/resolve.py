@@ -1,4 +1,4 @@
-"""Resolve imports to files of the repository; an import of an external package resolves to none."""
+"""Find the files of the repository to which imports lead; an import of an external package leads to none."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _ROOTS = ("src", "lib", "python")  # folders that Python's modules are imported 
 
 
 def code_suffix(path: str) -> str:
-    """Return a path's suffix, such as "py", if imports in its language can be read; otherwise ""."""
+    """Return a path's suffix, such as "py", if memctl can read imports in files of this kind; otherwise ""."""
     suffix = suffix_of(path)
     return suffix if suffix in LANGUAGES else ""
 
 
 class Resolver:
-    """Resolves imports with the names of all files of a repository and the declarations of its manifests."""
+    """Finds the files to which imports lead, by the files' names and by what the repository's manifests declare."""
 
     def __init__(self, names: Collection[str], declared: Declared) -> None:
         self._names = frozenset(names)
@@ -71,9 +71,9 @@ class Resolver:
         return _python_modules(self._names)
 
     def targets(self, path: str, imports: Iterable[str]) -> set[str]:
-        """Return the files that the file at `path` imports; an import of a Go package means all of its files.
+        """Return the paths of the files that the file at `path` imports; a Go package stands for all its files.
 
-        `imports` have the form of `imports.in_code`.
+        `imports` are the file's imports, as `imports.in_code` yields them.
         """
         suffix, folder = code_suffix(path), posixpath.dirname(path)
         if suffix in RUST and posixpath.basename(path) not in _RUST_ROOTS:
@@ -90,8 +90,8 @@ class Resolver:
     def traces(self, path: str) -> tuple[set[str], tuple[str, ...]]:
         """Return texts and folders by which to find the files that may import the file at `path`.
 
-        A file that imports it has an import that contains one of the texts, such as the file's name without suffix, or
-        lies below one of the folders, such as "src/".
+        Each file that imports it has an import that contains one of the texts, such as the file's name without suffix,
+        or is itself below one of the folders, such as "src/".
         """
         folder, name = posixpath.split(path)
         stem, suffix, package = name.lstrip(".").partition(".")[0], code_suffix(path), posixpath.basename(folder)

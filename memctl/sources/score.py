@@ -1,7 +1,7 @@
 """Score a file for a task by relevance, recency and dependency (rules.md#files-for-a-task).
 
-Each part's points (at most 50 for relevance, 30 for recency, 20 for dependency) are scaled to 0-100 before the parts
-are weighted. Without the scaling no score could reach 70, from which a file is loaded ahead.
+Relevance has up to 50 points, recency 30 and dependency 20. The points of each part become a share of its maximum, and
+the weighted sum of these shares is the score, from 0 to 100. A file with a score of 70 or more is loaded ahead.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ class FileKnowledge(msgspec.Struct, frozen=True):
     """What is known of a file, by which it is scored.
 
     - `mention`: how surely the task is about the file, None if the task does not mention it.
-    - `changed`: when the file was last changed (canonical UTC, "" for more than a week ago); `is_modified`: whether
-      that was in the last five operations (commits that change more than the memory); `ago`: how many operations ago
-      (None for many, 0 for an uncommitted change).
+    - `changed`: the canonical time of its last change, "" if that was more than a week ago.
+    - `is_modified`: whether one of the last five commits changed it. Commits that only change the memory don't count,
+      here and in `ago`.
+    - `ago`: how many commits ago it was changed last, 0 for an uncommitted change, None if that is unknown or long ago.
     - `todos`, `issues`: the number of the file's TODOs, and the ids of open issues that refer to the file.
     - `near`: how near the file is to the active files (those being worked on), None if it has no relation to them.
     - `match`, `words`: how well the file's text matches the task, from 0 to 1, and the task's words in the text.
@@ -74,8 +75,8 @@ class FileKnowledge(msgspec.Struct, frozen=True):
 class Score(msgspec.Struct, frozen=True):
     """A file's score from 0 to 100, and the points of its three parts.
 
-    The points are at most 50 for `relevance`, 30 for `recency` and 20 for `dependency`. `reasons` are pairs of points
-    and the reason for them.
+    `relevance` has at most 50 points, `recency` 30 and `dependency` 20. `reasons` are pairs of points and the reason
+    for them.
     """
 
     score: float
@@ -88,9 +89,9 @@ class Score(msgspec.Struct, frozen=True):
 def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) -> Score:
     """Return the score of the file at `path`, computed from what is known about the file.
 
-    The points of each part are capped. A file that a person named, or that such a file imports (`Nearness.is_needed`),
-    scores at least 70, so that it is loaded ahead. `now` is canonical UTC; `for_task` chooses the weights for a request
-    with a task's text.
+    A file that a person named, or that such a file imports, scores at least 70, so that it is loaded ahead. `now` is
+    the current time in canonical form. `for_task` says that the request has the text of a task, which changes how much
+    each part counts.
     """
     relevance = [*task_points(known), *_beside(path, known, for_task=for_task)]
     recency = _by_commits(known.ago) if for_task else _recency(known.changed, now)
@@ -110,9 +111,9 @@ def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) 
 
 
 def task_points(known: FileKnowledge) -> list[tuple[float, str]]:
-    """Return the points that a task gives to a file, each with its reason.
+    """Return the points that a file gets from the words of a task, as pairs of points and the reason for them.
 
-    The file gets up to 30 points for how well its text matches the task, and up to 20 if the task mentions it.
+    There are up to 30 points for how well the file's text matches the task, and up to 20 if the task mentions the file.
     """
     points: list[tuple[float, str]] = []
     if known.match:

@@ -1,4 +1,4 @@
-"""Count the tokens of files, or estimate them from the size in bytes; each `Count` names its source."""
+"""Count the tokens of files, or estimate them from the size in bytes; each `Count` says which of the two it is."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DECODE = msgspec.msgpack.Decoder(Count).decode
 
 
 class TokenSizes:
-    """The token counts of files for one family of models, cached by Git's blob id."""
+    """The token counts of files for one family of models, cached by the files' blob ids."""
 
     def __init__(
         self, counter: Counter, files: FilesOnDisk, cache: Cache, known: Mapping[source_facts.Key, bytes]
@@ -49,9 +49,9 @@ class TokenSizes:
         return Count(math.ceil(facts.size * factor), f"size x {factor:.3f}", round(error, 2))
 
     def count(self, path: str, content: Content) -> Count:
-        """Return the tokens of a file: the cached count, a new count if the file can be read, otherwise an estimate.
+        """Return the tokens of a file: the cached count or, without one, a new count.
 
-        A file that may have changed since its facts were read is not counted.
+        The result is an estimate if the file can't be read, or if it may have changed after its facts were read.
         """
         key = self._key(content)
         if key not in self._known and key not in self._counted:
@@ -63,7 +63,7 @@ class TokenSizes:
         return self.look_up(content)
 
     def keep(self) -> None:
-        """Write the counts that `count` has made to the cache."""
+        """Write the new counts, which `count` has made, to the cache."""
         if self._counted:
             source_facts.keep(self._cache, self._counted)
 

@@ -1,6 +1,6 @@
-"""Summarize a large file in a few hundred tokens, from whole lines and without a model.
+"""Summarize a large file in a few hundred tokens, by whole lines of it and without a language model.
 
-A model first gets a summary of 500 tokens in place of a file with more than 10,000 tokens, and the file itself only if
+Instead of a file with more than 10,000 tokens, an agent first gets a summary of 500 tokens, and the file itself only if
 the summary is not enough (rules.md#files-for-a-task).
 """
 
@@ -32,8 +32,9 @@ _HINT = "open the file itself, outside of a model's context"
 class FileSummary(msgspec.Struct, frozen=True):
     """The summary of a file.
 
-    `text` and `tokens` are of the summary; `size` (bytes), `lines` and `of_file` (tokens) are of the file. `left_out`
-    is the number of lines that a larger budget would add to the summary.
+    - `text` is the summary, and `tokens` are its tokens.
+    - `size` (in bytes), `lines` and `of_file` (in tokens) are those of the file.
+    - `left_out` is the number of lines that would be in the summary, too, if the budget were larger.
     """
 
     path: str
@@ -46,9 +47,10 @@ class FileSummary(msgspec.Struct, frozen=True):
 
 
 def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter, *, for_agent: bool = False) -> FileSummary:
-    """Summarize one of the repository's files in at most `budget` tokens.
+    """Return a summary of one of the repository's files in at most `budget` tokens.
 
-    With `for_agent` its last line names the file instead of a command that agents may not run.
+    The last line of the summary says how to get the whole file: by a command. With `for_agent` it only names the file,
+    since agents may not run this command.
 
     Raises MemctlError for a file that may not enter a model's context, and for a budget that is too small.
     """

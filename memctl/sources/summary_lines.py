@@ -29,9 +29,10 @@ _DEFINITIONS, _HEADINGS = "Definitions, by line", "Headings, by line"
 
 
 class SummaryLine(msgspec.Struct, frozen=True):
-    """A line of a file's summary: its rank (the lowest is the most important), the heading of its group, and its text.
+    """A line that may be in a file's summary: its rank, the heading of its group, and its text.
 
-    With `is_rest` the text continues the line of the SummaryLine before it, which has a lower rank.
+    The line with the lowest rank is the most important. `is_rest` says that the text continues the line of the
+    SummaryLine before it.
     """
 
     rank: Rank
@@ -41,7 +42,7 @@ class SummaryLine(msgspec.Struct, frozen=True):
 
 
 def rows(path: str, text: str) -> list[SummaryLine]:
-    """Return the lines that a summary of a file may have, in the file's order; `text` has LF line ends."""
+    """Return the lines that a summary of a file may have, in the order of the file; `text` has LF line ends."""
     suffix = suffix_of(path)
     if definitions.is_outlined(suffix):
         return _code(suffix, path, text)

@@ -35,9 +35,9 @@ _MIXED = re.compile(r"[a-z0-9][A-Z]|\w_\w|[A-Z]{2}[a-z]")
 
 
 class FileMention(msgspec.Struct, frozen=True):
-    """How surely a task is about a file, and the reason (`why`).
+    """How surely a task is about a file (`share`, from 0 to 1), and the reason (`why`).
 
-    `share` is from 0 to 1. A file that the task names by its path has 1.
+    A file that the task names by its path has the share 1.
     """
 
     share: float
@@ -48,10 +48,10 @@ Mentions = dict[str, FileMention]
 
 
 def mentions(task: str, contents: Mapping[str, Content], likely: Collection[str] = ()) -> Mentions:
-    """Return the files that a task names: by path, by a definition in them, or by words of path or description.
+    """Return the files that a task names: by path, by something that they define, or by words of their path or purpose.
 
-    `contents` are the files to look for, by path. A word that more than 5,000 files have counts only for the files
-    `likely`, and for the files that another word finds.
+    `contents` are the files to look for, by path. A word that more than 5,000 files have says little. So it counts only
+    for the files `likely`, and for the files that another word of the task finds.
     """
     result: Mentions = {}
     task = task[:_LONGEST]
@@ -67,11 +67,11 @@ def mentions(task: str, contents: Mapping[str, Content], likely: Collection[str]
 
 
 def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) -> Mentions:
-    """Return the files among `names` to which records or sections matching a task point, each with its mention.
+    """Return the files among `names` that records or sections about a task refer to, each with how surely it is meant.
 
-    A matching record points to the files that it refers to. A section points to the files that it covers if its title
-    has a word of the task. The `share` in the mention of a record's file grows with how well the record matches the
-    task, and with how many of the task's words it has. `now` is the current time, such as "2025-11-04T14:32:00Z".
+    A record that matches the task refers to files by its code references. It counts more, the better it matches and the
+    more words of the task it has. A section refers to the files that it covers, if its title has a word of the task.
+    `now` is the current time, such as "2025-11-04T14:32:00Z".
     """
     found: Mentions = {}
     wanted = _telling_words(task[:_LONGEST])
@@ -104,7 +104,7 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
 
 
 def strongest(*several: Mentions) -> Mentions:
-    """Merge mentions: returns the strongest mention of each file."""
+    """Merge several results of `mentions`: each file gets the strongest of its mentions."""
     result: Mentions = {}
     for each in several:
         for path, mention in each.items():

@@ -1,1 +1,1 @@
-"""Find what a text states: under labels (`reader`), and in sentences of free words (`dialogue`)."""
+"""Find what a text states, such as decisions: under labels (`reader`), and in ordinary sentences (`dialogue`)."""

@@ -1,6 +1,7 @@
 """Find the decision in a commit's message: the subject is the choice, and the body gives the reason.
 
-Most bodies list what was done, so only one with a reason or a rejected alternative makes a decision.
+Most bodies only list what was done. So a message counts as a decision only if its body gives a reason or names a
+rejected alternative.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Patterns for the words that mark decisions, rejected alternatives and lessons in free text.
+"""Patterns for the words that mark decisions, rejected alternatives and lessons in sentences.
 
-They match people who speak of themselves: a "planner that decides" or a "server that rejects" states no decision.
-`bench/statements.py` measures what they find. All but `NUMBERED` expect text in lower case, since a pattern that
-ignores case takes more than twice as long to compile.
+They match what people say of themselves ("we decided", "I rejected"). A "planner that decides" or a "server that
+rejects" is not a person, so it must not match. `bench/statements.py` measures how often the patterns are right. All
+patterns but `NUMBERED` expect text in lower case, since a pattern that ignores case takes more than twice as long to
+compile.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from memctl.text.lazy_regex import lazy_regex
 
 
 class Cue(NamedTuple):
-    """A pattern, and a list of words: every text that the pattern matches has at least one of them.
+    """A pattern, and a list of words, at least one of which is in every text that the pattern matches.
 
-    The pattern is compiled only for a text with one of the words: all patterns together take 10 ms, and a hook's host
-    waits for that.
+    Compiling all patterns takes 10 ms, for which a hook's host would have to wait. So a pattern is compiled only when a
+    text with one of its words comes.
     """
 
     words: tuple[str, ...]

@@ -1,9 +1,10 @@
-"""Find what a user and an agent state in a dialogue in free words: each statement once, with its speaker and turn.
+"""Find what a user and an agent state in a dialogue in ordinary sentences, with the speaker and the turn of each.
 
-An assent such as "yes" is joined with the proposal that it answers. A request of the user, or a change that the agent
-agrees to make, counts as a decision only if files are changed afterwards. An agent's report of changes counts if nobody
-stated a choice since the user's last prompt. A later statement about the same topic replaces the earlier one, except
-that an agent does not overrule the user. A statement that its speaker takes back is dropped.
+A short consent such as "yes" is joined with the proposal that it answers. A request of the user counts as a decision
+only if files are changed afterwards, and so does a change that the agent agrees to make. If nobody has stated a choice
+since the user's last prompt, the agent's report of what it changed counts as one. A statement replaces an earlier one
+about the same topic, except that an agent's statement does not replace the user's. A statement that its speaker takes
+back is dropped.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ _NAME = lazy_regex(r"[a-z][A-Z]|[A-Za-z]_[A-Za-z]|\w/\w|[a-z]\.[a-z]{2,4}\b|\d{3
 class Turn(msgspec.Struct, frozen=True):
     """One turn of a dialogue: who speaks or acts (`who`), and the text.
 
-    `who` is USER, AGENT, COMMIT (the text is the commit's message), EDIT (of a file) or ACTION (any other). `number`
-    identifies the turn in the statements that are found in it; the caller chooses it.
+    `who` is USER or AGENT for what they say, COMMIT for a commit (the text is its message), EDIT for a change of a
+    file, or ACTION for any other action of the agent. `number` is chosen by the caller; statements found in the turn
+    have it, too.
     """
 
     who: str
@@ -44,13 +46,14 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class FreeStatement(msgspec.Struct, frozen=True):
-    """A statement in free words, and the reason and rejected alternatives that it gives.
+    """A statement in an ordinary sentence, without a label, with the reason and rejected alternatives that it gives.
 
     - `kind` is "decision", "constraint", "learning" or "issue".
     - `by` is the speaker (USER or AGENT), and `turn` the number of the turn.
-    - `is_sure` says that the user stated it firmly in these words. In addition, it holds from now on, or files were
-      changed for it at once.
-    - `title` is a plan's heading, "" for other statements.
+    - `is_sure` is True if there is little doubt that the user decided this: it is the user's own firm sentence, and
+      either it says that it holds from now on, or files were changed for it at once.
+    - `title` is the heading of a plan, "" for other statements.
+    - `is_assent` is True if the user only agreed ("yes"): the words are the agent's.
     """
 
     kind: str
@@ -61,12 +64,13 @@ class FreeStatement(msgspec.Struct, frozen=True):
     alternatives: tuple[str, ...] = ()
     is_sure: bool = False
     title: str = ""
+    is_assent: bool = False
 
 
 class Topic(msgspec.Struct, frozen=True):
     """What a text is about, for comparison with another text: the names in it, and the stems of its words.
 
-    A name looks like an identifier, a path or a number, or stands in code: `parse_all`, pool.py, T-12.
+    A name looks like an identifier, a path or a number, or stands in backticks: `parse_all`, pool.py, T-12.
     """
 
     names: frozenset[str]
@@ -84,8 +88,8 @@ class Topic(msgspec.Struct, frozen=True):
     def is_same(self, other: Topic) -> bool:
         """Return whether this topic and another are the same: they share half of their names, or 60 % of their words.
 
-        The share is of the topic that has fewer names or words. Names are compared if both topics have at least two of
-        them, and otherwise words, of which both must have at least three.
+        If both topics have two names or more, names are compared, otherwise words. If words are compared, both topics
+        must have three or more. Shared names or words are counted as a share of those of the topic that has fewer.
         """
         fewer = min(len(self.names), len(other.names))
         if fewer >= _NAMES:
@@ -95,7 +99,10 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 def read(turns: Iterable[Turn]) -> list[FreeStatement]:
-    """Return the statements that are made in a dialogue, in the order of its turns."""
+    """Return the statements that are made in a dialogue, in the order of its turns.
+
+    The statements that a later turn replaced or took back are left out.
+    """
     reader = _DialogueReader()
     for turn in turns:
         reader.take(turn)
@@ -165,10 +172,10 @@ class _DialogueReader:
         if self._said is not None and wishes.is_assent(turn.text):
             wish = wishes.agreement(turn.text, self._said.text)
             if wish is not None:
-                self._unheeded = self._add(_of_choice(wish, USER, turn))
+                self._unheeded = self._add(_of_choice(wish, USER, turn, is_assent=True))
                 self._uncommitted = self._unheeded
             elif done := wishes.proposal_before_yes(turn.text, self._said.text):
-                self._requested, self._is_unnamed = _of_choice(done, USER, turn), True
+                self._requested, self._is_unnamed = _of_choice(done, USER, turn, is_assent=True), True
         if wish is None and (wish := wishes.wish_in(turn.text)) is not None:
             self._wished = self._add(_of_choice(wish, USER, turn, is_sure=wishes.is_lasting(wish)))
             self._uncommitted = self._wished
@@ -264,5 +271,14 @@ class _DialogueReader:
         return len(self._found) - 1
 
 
-def _of_choice(choice: Choice, by: str, turn: Turn, *, is_sure: bool = False) -> FreeStatement:
-    return FreeStatement(choice.kind, choice.text, by, turn.number, choice.reason, choice.alternatives, is_sure)
+def _of_choice(choice: Choice, by: str, turn: Turn, *, is_sure: bool = False, is_assent: bool = False) -> FreeStatement:
+    return FreeStatement(
+        choice.kind,
+        choice.text,
+        by,
+        turn.number,
+        choice.reason,
+        choice.alternatives,
+        is_sure=is_sure,
+        is_assent=is_assent,
+    )

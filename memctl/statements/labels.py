@@ -1,8 +1,8 @@
 """The labels under which people and models state things, and the statement or field that each label means.
 
-Kinds and fields have the names of rules.md#records. A statement without a record type of its own, such as a file change
-or an owner, has a kind of its own here. A label is looked up in a table, in lower case and without marks, so reading a
-text takes time linear in its length.
+Kinds and fields have the names of rules.md#records. A few kinds, such as a file change or an owner, are no records;
+their names are defined only here. A label is looked up in a table, in lower case and without marks, so reading a text
+takes time linear in its length.
 """
 
 from __future__ import annotations
@@ -195,8 +195,9 @@ def _roles() -> dict[str, str]:
 def look_up(name: str) -> tuple[str, str, str]:
     """Return the meaning of a label: its role, the id of a bug or issue in it, and a severity in it.
 
-    The role says what people state under the label. It is a constant of this module, "" for an unknown label. Id and
-    severity are "" if the label has none. `BUG-2847 [CRITICAL]` gives (ISSUE, "BUG-2847", "critical").
+    The role says what people write under the label, such as a decision or its reason. It is a constant of this module,
+    "" for an unknown label. Id and severity are "" if the label has none. `BUG-2847 [CRITICAL]` gives (ISSUE,
+    "BUG-2847", "critical").
     """
     words = name.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("_", " ")
     severity = _SEVERITY.search(words)
@@ -215,9 +216,9 @@ def action_of(name: str) -> str:
 
 
 def phrases(kind: str) -> list[str]:
-    """Return all labels that a statement of a `kind` may have for its fields and values, in lower case.
+    """Return all labels, in lower case, under which a statement of a `kind` may have its fields and values.
 
-    They serve to suggest the nearest known label for an unknown one.
+    From them the label is suggested that is most similar to an unknown one.
     """
     roles = {*FIELDS.get(kind, ()), *VALUES}
     return [phrase for phrase, role in _roles().items() if role in roles]

@@ -1,7 +1,7 @@
-"""Parse the lines of a text for a reader of labels: their marks, their labels and their columns.
+"""Parse the lines of a text for a reader of labels: the marks before a line's text, its label, and where it begins.
 
-Any marks in any order may stand before a label: of a quotation, an item, a heading, a time, a numbered step, a symbol.
-Each cell of a table counts as a line; if the table has a head of labels, a cell has the label of its column.
+The marks may be of a quotation, a list item, a heading, a time, a numbered step or a symbol, in any order. Each cell of
+a table counts as a line. If the cells of the table's first row are labels, a cell has the label of its column.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ _LONGEST = 2_000  # characters of a row of a table
 
 
 class Line(msgspec.Struct):
-    """One line of a text: its number (from 1), its text behind its marks, and what the marks say.
+    """One line of a text: its number (from 1), its text without the marks before it, and what the marks say.
 
     - `raw` is the whole line; for a cell of a table it is the table's row.
-    - `column` (from 0) is where the text begins, or in a list item where its last bullet or number begins.
+    - `column` (from 0) is the column where the text begins; in a list item it is the column of the item's last bullet
+      or number.
     - `level` is the level of a heading, 0 for none.
     - `box` is DONE or OPEN for a line with a ticked or an empty check box, "" for none.
     - `moment` is the time at the line's beginning, "" for none.
@@ -132,9 +133,9 @@ def _of_cells(cells: Sequence[str], is_of_pairs: bool) -> Iterator[str]:
 
 
 def parse(number: int, line: str, raw: str | None = None) -> Line:
-    """Return a line of text, taken apart into its marks and the text behind them; `number` is the line's number.
+    """Split a line of text into its marks and the text behind them; `number` is the line's number.
 
-    If `line` is a cell of a table, `raw` is the row of the table that has the cell; otherwise it is None.
+    If `line` is a cell of a table, `raw` is the whole row of the table; otherwise it is None.
     """
     parsed_line = Line(number, line if raw is None else raw)
     if quote := _QUOTE.match(line):
@@ -177,9 +178,10 @@ _LOOKED_AT = 120  # characters of a line in which a label ends
 
 
 class Label(NamedTuple):
-    """A label at the beginning of a line: its words (`name`), its role, and the text behind it (`rest`).
+    """A label at the beginning of a line: its words (`name`), its role, and the text of the line behind it (`rest`).
 
-    `role`, `number` and `severity` are what `labels.look_up` returns for the words.
+    The role says what people write under the label, such as a decision. `role`, `number` and `severity` are what
+    `labels.look_up` returns for the words.
     """
 
     name: str
@@ -191,7 +193,7 @@ class Label(NamedTuple):
 
 
 def label_of(line: Line) -> Label | None:
-    """Return the label that a line begins with; None if it begins with none.
+    """Return the label at the beginning of a line; None if the line does not begin with a label.
 
     "Decision: use A" has the label "Decision" and the rest "use A". Unknown words in the form of a label, such as
     "**Mood**: fine", give a label with the role "".
@@ -224,7 +226,10 @@ def label_of(line: Line) -> Label | None:
 
 
 def role_of(line: str) -> str:
-    """Return the role (see `labels.look_up`) of the label at the beginning of a line; "" without a known label."""
+    """Return what the label at the beginning of a line stands for, as `labels.look_up` returns it: its role.
+
+    The result is "" if the line does not begin with a known label.
+    """
     label = label_of(parse(1, line))
     return label.role if label else ""
 
@@ -245,13 +250,13 @@ _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,
 
 
 def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
-    """Cut a line before each label within it, and yield each part with a certainty from 0 to 1.
+    """Split a line before each label that stands within it, and yield the parts, each with a certainty from 0 to 1.
 
-    The certainty is that of a statement in the part: 1.0 at the beginning of the line, 0.9 within it. For example
-    "Fixed it. Next: deploy the API." has the parts "Fixed it." and "Next: deploy the API.".
+    "Fixed it. Next: deploy the API." has the parts "Fixed it." and "Next: deploy the API.". The certainty says how sure
+    it is that the part states something under its label: 1.0 for the part at the line's beginning, 0.9 for the others.
 
-    If the line begins with a known label, the text of each label reaches to the next label. Otherwise it ends with its
-    sentence. After each part from within the line, an empty part follows, which ends the statement.
+    If the whole line begins with a known label, each part reaches to the next label. Otherwise a part within the line
+    ends with its first sentence. After each part within the line, an empty part is yielded, at which a statement ends.
     """
     text = line.text[:_LONGEST_LINE]
     if ":" not in text or line.level:

@@ -20,10 +20,10 @@ class Part(NamedTuple):
 
 
 class Passage:
-    """The text under one label, collected line by line into paragraphs and items.
+    """The text under one label, collected line by line into paragraphs and list items.
 
-    `line` is the line that has the label. `is_section` says that the label is a heading, or a bold label in a statement
-    whose own label is a heading.
+    `line` is the number of the line that has the label. `is_section` says that the text may go on after empty lines,
+    because the label is a heading, or is in bold below a heading that is a label itself.
     """
 
     def __init__(self, label: Label, line: Line, *, is_section: bool) -> None:
@@ -43,21 +43,21 @@ class Passage:
 
     @property
     def has_items(self) -> bool:
-        """Whether the last part that this passage has so far is a list item."""
+        """Whether the last part of the passage so far is a list item, and not a paragraph."""
         return bool(self.parts) and self.parts[-1].is_item
 
     def takes_item(self, line: Line) -> bool:
-        """Return whether a list item belongs to this passage, by the columns in which the item and the label begin.
+        """Return whether a list item belongs to this passage, judged by how far it and the label are indented.
 
         If the label is in a list item itself, an item below it must begin further to the right. Otherwise the item must
-        not begin to the left of the label or of the list's first item.
+        not begin further to the left than the label or the first item of the list.
         """
         if not (self.is_below or self.is_section):
             return False
         return line.column > self.column or (not self.is_item and line.column >= max(self.first_item, self.column))
 
     def add_item(self, line: Line) -> None:
-        """Add a list item, or a nested item to the item before it."""
+        """Add a list item; if it is indented further than the first item, it becomes part of the item before it."""
         if 0 <= self.first_item < line.column and self.has_items:
             self.parts[-1].lines.append(f"- {line.text}")
         else:
@@ -68,7 +68,7 @@ class Passage:
     def takes_text(self, line: Line) -> bool:
         """Return whether a line without marks continues this passage.
 
-        The passage of a front matter value, such as the severity, is only one line or one paragraph.
+        If the label names a single value, such as the severity, the passage is only one line or one paragraph.
         """
         if not self.parts:
             return True

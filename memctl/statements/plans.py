@@ -1,6 +1,7 @@
-"""Read a plan that a user approves or gives as a prompt: its title and steps are a decision, its context the reason.
+"""Read a plan that a user approves or gives as a prompt.
 
-A cause that the plan names is a lesson.
+Its title and its steps are a decision, and its section about context is the decision's reason. If the plan names the
+cause of a problem, the cause is a lesson.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _STEP = lazy_regex(r"(?i)(?:step |phase )?\d{1,2}[.:)]\s*(.+)")
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A plan: its title, the headings of its steps, the reason for it, and the cause of a problem that it names.
+    """A plan: its title, the headings of its steps, the reason for it, and the cause of a problem.
 
-    Reason and cause are "" if the plan gives none.
+    Reason and cause are "" if the plan does not say them.
     """
 
     title: str
@@ -43,13 +44,16 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The decision as text: "title: step; step"."""
+        """The plan as the text of a decision: "title: step; step"."""
         return f"{self.title}: {'; '.join(self.steps)}" if self.steps else self.title
 
 
 @lru_cache(maxsize=256)
 def read(prompt: str) -> Plan | None:
-    """Return the plan in a prompt that asks for it, or in the tool result of an approval; None for any other text."""
+    """Return the plan in a prompt that asks the agent to carry it out; None if the prompt has no plan.
+
+    `prompt` can also be the result of a tool call by which an agent's program says that the user has approved a plan.
+    """
     if _APPROVED.match(prompt):
         start = match.end() if (match := _APPROVED_PLAN.search(prompt)) else len(prompt)
     else:

@@ -1,6 +1,6 @@
-"""Find what an agent's message states in free words: the cause of a problem, or a problem that stays open.
+"""Find what an agent's message states in ordinary sentences: the cause of a problem, or a problem that stays open.
 
-The last cause in a message counts; earlier ones were steps of thought.
+If a message states several causes, the last one counts: the earlier ones were only guesses on the way to it.
 """
 
 from __future__ import annotations
@@ -92,13 +92,13 @@ def is_retraction(message: str) -> bool:
 
 
 def is_settled(message: str) -> bool:
-    """Return whether a message says that a reported problem is none, or is solved ("Fixed.", "this is expected")."""
+    """Return whether a message says that a problem is solved ("Fixed.") or is no problem ("this is expected")."""
     return _SETTLED.search(message[:_BEGINNING]) is not None
 
 
 @lru_cache(maxsize=1024)
 def cause(message: str) -> str:
-    """Return the sentence with the last cause that a message states without doubt, "" if it states none."""
+    """Return the last sentence of a message that states a cause without doubt, "" if there is none."""
     cause_text = ""
     said = _sentences(message)
     for number, unit in enumerate(said):
@@ -138,7 +138,7 @@ def _is_cause(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def open_issue(message: str) -> str:
-    """Return the first sentence that says that a problem stays open or is put off, "" if a message has none."""
+    """Return the first sentence of a message that says that a problem is still open or put off; "" for none."""
     low = message[:_LOOKED_AT].lower()
     if "review" in low[:_BEGINNING] and (finding := _review_finding(message)):
         return finding

@@ -1,12 +1,13 @@
 """Read what a text states under labels, as kinds and fields of records, with the numbers of the lines.
 
-A label is at the beginning of a line, behind any marks (`lines`), and ends the field before it. A labelled statement is
-certain. `sentences` and `dialogue` read statements in free words.
+A label is at the beginning of a line, with or without marks such as bullets before it, and the text under the label
+before it ends there. What stands under a label is certain to be meant so. What is said in sentences without labels is
+read by `sentences` and `dialogue`.
 
-A list under a label ends before an item that is not indented further than the label, and at an empty line with text
-after it. A statement ends with the next statement, or at a line that belongs to none of its fields. If the label of a
-statement is a heading, the statement ends at the next heading of the same level, unless this heading is a field of the
-statement.
+Where a list under a label ends: before an item that is not indented further than the label, and at an empty line with
+ordinary text after it. Where a statement ends: where the next statement begins, or at a line that belongs to none of
+its fields. If a statement's own label is a heading, the statement reaches to the next heading of this level; but if
+that heading names a field of the statement, the statement goes on.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ _PATH = lazy_regex(r"`?[\w.@~+-]*(?:[/\\][\w.@~+ -]*)*[\w@~+-]\.\w{1,10}`?(?::\d
 
 @lru_cache(maxsize=1024)  # each turn of a loop, and each reduction that is tried, has the messages of the one before
 def read(text: str) -> tuple[Statement, ...]:
-    """Return the statements that a text makes under labels, in their order."""
+    """Return the statements that a text makes under labels, in the order of the text."""
     return tuple(_Reader(text).statements())
 
 
 def read_record(text: str, kind: str) -> tuple[Statement | None, list[Unread], list[Statement]]:
-    """Read a text that describes one record of a `kind`.
+    """Read a text that describes one record of a `kind`, such as "decision".
 
-    Returns the statement for the record (None if the text has none), the lines that no statement takes, and the other
-    statements. The record's title is a heading of level 1 without a label, or the text behind the first label of the
-    kind.
+    Returns the statement for the record (None if the text has none), the lines that belong to no statement, and the
+    other statements. The record's title is a heading of level 1 without a label, or the text behind the first label of
+    the kind.
     """
     reader = _Reader(text, kind)
     stated = reader.statements()

@@ -1,4 +1,4 @@
-"""Turn statements into records: the type, the title, and which parts are values or content (rules.md#records)."""
+"""Turn statements into records: their type, title, front matter values and content (rules.md#records)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from memctl.statements import labels
+from memctl.statements import completion, labels
 from memctl.statements.statement import Statement
 from memctl.text.fit import cut_at_word
-from memctl.text.lazy_regex import lazy_regex
 
 TITLE = 100  # characters, the longest that a record takes
 # The type of record that each kind of statement makes.
@@ -30,17 +29,13 @@ _VALUES = {
 # Statuses of records that a text may give where others say in words how far they are.
 _STATUSES = {labels.ISSUE: ("open", "in-progress", "resolved", "wontfix"), labels.STATE: ("active", "done")}
 _OF_ALL = (labels.AGENT, labels.IMPORTANCE, labels.TAGS, labels.MOMENT, labels.PROJECT, labels.SECTION)
-_PERCENT = lazy_regex(r"\d{1,3}(?:\.\d+)? ?%(?: complete| completed| done)?")
-_LEADING_PERCENT = lazy_regex(
-    r"(?i)\W*\d{1,3}(?:\.\d+)? ?% (?:complete|completed|done|finished)\b[\s.,;:\u2013\u2014-]*"
-)
 _CRITICAL = 8  # of what is called critical: the least that is kept for ever (rules.md#importance)
 
 
 class RecordValues(msgspec.Struct, frozen=True):
     """The values for a new record, by the names of rules.md#records: type, title, front matter values, content fields.
 
-    `untaken` names the values of a statement for which a record has no field.
+    `untaken` names the values of the statement that were dropped because a record has no field for them.
     """
 
     type: str
@@ -51,7 +46,10 @@ class RecordValues(msgspec.Struct, frozen=True):
 
 
 def as_record(made: Statement) -> RecordValues | None:
-    """Return the record that a statement makes; None if its kind makes none, or if it has no title."""
+    """Return the values of the record that a statement makes.
+
+    The result is None if no record is made from a statement of this kind, or if the statement has no title.
+    """
     type_ = RECORD_TYPES.get(made.kind, "")
     whole = made.title or made.text(_FIRST.get(type_, "")).split("\n")[0]
     if not type_ or not whole:
@@ -97,14 +95,8 @@ def _of_detail(made: Statement) -> dict[str, str | list[str]]:
 def _with_standing(made: Statement) -> dict[str, str | list[str]]:
     """Return the description of a task with the remarks on its status and phase, without a bare percentage."""
     told = (*_STATUSES[labels.STATE], "")  # which a value says
-    stated = (line for line in made.items("status") if _PERCENT.sub("", line.lower()).strip(" .") not in told)
-    said = [without_percent(line) for line in stated]
+    stated = (line for line in made.items("status") if completion.without_any(line.lower()).strip(" .") not in told)
+    said = [completion.without_leading(line) for line in stated]
     said += [f"Phase: {one}" for one in made.items("phase")]
     text = "\n\n".join(filter(None, (made.text("task_description"), *said)))
     return {"task_description": text} if text else {}
-
-
-def without_percent(status: str) -> str:
-    """Return a status without the percentage at its beginning: "40% complete. GET works." gives "GET works."."""
-    match = _LEADING_PERCENT.match(status)
-    return status[match.end() :] if match else status

@@ -1,7 +1,7 @@
 """Find the decision in an agent's reply to the user: a change that it agrees to make, or reports to have made.
 
-Neither is a decision by its words alone. `dialogue` counts an agreement once files are changed for it. It counts a
-report if nobody stated a decision since the user's last prompt.
+The words alone do not make it a decision. `dialogue` counts an agreement only when files are changed after it, and a
+report only if nobody has stated a decision since the user's last prompt.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ _CHANGED = lazy_regex(
 
 @lru_cache(maxsize=1024)
 def agreement(message: str) -> Choice | None:
-    """Return the change that a reply agrees to make; None without an agreement such as "You're right" at its beginning.
+    """Return the change that an agent's reply agrees to make, None if there is none.
 
-    If the reply only says "Let me fix that", the result includes the sentence before, which says what "that" is.
+    The reply must begin with an agreement such as "You're right" and name a change. If it only says "Let me fix that",
+    the text of the result includes the sentence before, which says what "that" is.
     """
     if not _CONCEDES.match(message):
         return None
@@ -59,16 +60,17 @@ def agreement(message: str) -> Choice | None:
 
 @lru_cache(maxsize=1024)
 def report(message: str) -> Choice | None:
-    """Return the first change that a message reports with a reason or with what it replaces, None if it reports none.
+    """Return the first change that a message reports together with its reason or with what the change replaces.
 
-    A message of less than 300 characters is no report.
+    The result is None if there is no such change, or if the message has less than 300 characters, which is too short
+    for a report.
     """
     changes = _changes(message) if len(message) >= _LEAST else ()
     return next((Choice(change) for change in changes if commit_text.gives_reason(change)), None)
 
 
 def headline(message: str) -> str:
-    """Return the sentence that says best what a message reports to have changed, "" if it reports no change."""
+    """Return the sentence of a message that says best what was changed, "" if the message reports no change."""
     reported = report(message)
     return reported.text if reported is not None else next(iter(_changes(message)), "")
 

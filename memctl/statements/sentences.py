@@ -1,7 +1,7 @@
 """Find what a sentence states: a decision (what, why, instead of what), a rejected alternative or a lesson.
 
-Most sentences state none of these, and questions, code, quotations and thoughts never do. Missing a statement is better
-than inventing one: whoever wants a statement to be found gives it a label.
+Most sentences state none of these. Questions, code, quotations and thoughts never do. It is better to miss a statement
+than to invent one, since whoever wants a statement to be found can write it under a label.
 """
 
 from __future__ import annotations
@@ -74,9 +74,10 @@ _LONGEST_CHOICE = 2_000  # characters
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A choice: what is chosen, why, and what is rejected; "" and () where the text does not say.
+    """A choice: what is chosen, why, and which alternatives are rejected.
 
-    `kind` is DECISION, or "constraint" for a demand that holds from now on.
+    The reason is "" and the alternatives are () where the text does not say them. `kind` is DECISION, or "constraint"
+    for a demand that holds from now on.
     """
 
     text: str

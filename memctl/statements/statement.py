@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.statements import labels, sentences, units
+from memctl.statements import completion, labels, sentences, units
 from memctl.statements.labels import CHANGE, DECISION, DETAIL, FIELDS, ISSUE, LISTS, STATE, TASK, VALUES
 from memctl.statements.lines import LABELLED, Label, Line
 from memctl.statements.passage import Part, Passage, plain
@@ -17,12 +17,6 @@ from memctl.text.words import nearest
 Values = dict[str, str | int | tuple[str, ...]]
 Content = dict[str, str | tuple[str, ...]]
 _VERDICT = lazy_regex(r"[*_`\"]*(?:(PROCEED|STOP|CLARIFY)\b|((?i:proceed|stop|clarify))(?=[*_`\".,;:!]|$))")
-# How much is done: "40 %" at the beginning, in brackets or behind a comma, or "40 % complete"; "85 % coverage" is not.
-_COMPLETION = lazy_regex(
-    r"(?i)(?:^\W*(?:about |roughly )?|\(|[,;] | [\u2013\u2014-] "
-    r"|(?<![\d.,])(?=[\d.]+ ?% (?:complete|completed|done|finished)\b))"
-    r"(\d{1,3})(?:\.\d+)? ?%(?= ?(?:$|[).,;:\u2013\u2014-]|(?:complete|completed|done|finished)\b))"
-)
 _BLOCKED = lazy_regex(r"\[(?i:blocked):? ([^\[\]]+)\]")
 _REFERENCE = lazy_regex(r" \[(DEC-\d[\w-]+)\]$")
 _IMPORTANCE = lazy_regex(r"(10|[1-9])(?: ?/ ?10)?")
@@ -34,8 +28,8 @@ _WHY = lazy_regex(r"[ \t]+(?:[\u2014\u2013]|--?)[ \t]+")
 class Unread(msgspec.Struct, frozen=True):
     """A range of lines in a text that belong to no statement; `line` and `end` are the first and the last line.
 
-    If the first line is a label or heading, `name` has its words, and `nearest` is the most similar known label ("" if
-    none is similar).
+    If the first line is a label or heading, `name` has its words, and `nearest` is the known label that is most similar
+    to them ("" if none is similar).
     """
 
     line: int
@@ -47,8 +41,9 @@ class Unread(msgspec.Struct, frozen=True):
 class Statement(msgspec.Struct, frozen=True):
     """One statement of a text: its kind (a constant of `labels`), its title, and its values and content by field name.
 
-    `line` and `end` are the first and last line of the statement, and `source` is the text of these lines. `certainty`
-    is from 0 to 1. `more` are lines between them that are under unknown labels, and so belong to no field.
+    `line` and `end` are the numbers of its first and last line, and `source` is the text of its lines. `certainty` says
+    from 0 to 1 how sure it is that the text states this. `more` are those of its lines that stand under unknown labels,
+    and so belong to no field.
     """
 
     kind: str
@@ -67,16 +62,16 @@ class Statement(msgspec.Struct, frozen=True):
         return value if isinstance(value, str) else "\n".join(value)
 
     def items(self, name: str) -> tuple[str, ...]:
-        """Return a content field as items, () if the field is missing."""
+        """Return a content field as a tuple of items, () if the field is missing."""
         values = self.content.get(name, ())
         return (values,) if isinstance(values, str) and values else tuple(values)
 
 
 def with_parts(whole: Statement, parts: Iterable[Statement]) -> Statement:
-    """Return the statement `whole`, completed by values and content of `parts`.
+    """Return the statement `whole` with values and content fields of `parts` added to it.
 
-    A part adds only values and fields that `whole` does not have; if several parts have one, the first part's counts.
-    The lines under unknown labels (`more`) of all parts are added.
+    Only what `whole` does not have is added. If several parts have a value or field that `whole` lacks, it is taken
+    from the first of these parts. The lines under unknown labels (`more`) of all parts are added.
     """
     values, content = dict(whole.values), dict(whole.content)
     for part in parts:
@@ -88,10 +83,10 @@ def with_parts(whole: Statement, parts: Iterable[Statement]) -> Statement:
 
 
 class OpenStatement:
-    """A statement whose lines are still being read: its kind and label, and the passages of its title and fields.
+    """A statement whose lines are still being read: its kind, label and title, and its fields so far.
 
-    `line` is the line with the label, and `certainty` is from 0 to 1. `done` and `left` are the steps of a task that
-    have ticked and empty check boxes.
+    `line` is the number of the line with the label. `certainty` says from 0 to 1 how sure it is that the text states
+    this. `done` and `left` are the steps of a task with ticked and with empty check boxes.
     """
 
     def __init__(self, kind: str, label: Label, line: Line, certainty: float) -> None:
@@ -109,15 +104,15 @@ class OpenStatement:
         self.more: list[Passage] = []  # the text under unknown labels
 
     def has(self, name: str) -> bool:
-        """Return whether the statement has a passage for the field `name`."""
+        """Return whether the statement has a text for the field `name` so far."""
         return any(own == name for own, _ in self.fields)
 
 
 def statements_of(opened: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
     """Yield the finished statements that an open statement makes, once its last line has been read.
 
-    If the label of `opened` stands above a list, each list item makes a statement. `raw` are all lines of the text that
-    is read, from which the `source` of each statement is taken.
+    Mostly it is one statement. If the label of `opened` stands above a list, each list item makes a statement. `raw`
+    are all lines of the text; each statement gets the lines that it was read from as its `source`.
     """
     title = opened.title
     source = "\n".join(raw[opened.line - 1 : opened.last]).strip("\n")
@@ -218,7 +213,11 @@ def _of_title(opened: OpenStatement, title: str, values: Values) -> tuple[str, C
 
 
 def verdict_of(text: str) -> str:
-    """Return the decision on the next phase of work with which a text begins: PROCEED, STOP or CLARIFY, "" for none."""
+    """Return the word PROCEED, STOP or CLARIFY if a text begins with it, else "".
+
+    With such a word a text decides whether the next phase of the work begins. In small letters the word counts only if
+    punctuation or nothing follows it, as in "Stop: …".
+    """
     match = _VERDICT.match(text)
     return (match[1] or match[2]).upper() if match else ""
 
@@ -246,10 +245,9 @@ def _complete_state(opened: OpenStatement, content: Content, values: Values) -> 
     ahead = " ".join([*_items(content.get("next_actions", ())), *_items(content.get("substeps_remaining", ()))])
     if blocked := _BLOCKED.findall(ahead):
         content["blockers"] = (*_items(content.get("blockers", ())), *blocked)
-    matches = map(_COMPLETION.search, _items(content.get("status", ())))
-    match = next(filter(None, matches), None)
-    if match and int(match[1]) <= 100:
-        values["completion_percentage"] = int(match[1])
+    percents = map(completion.of_status, _items(content.get("status", ())))
+    if (percent := next((percent for percent in percents if percent is not None), None)) is not None:
+        values["completion_percentage"] = percent
 
 
 def _path_and_reason(text: str) -> tuple[str, str]:

@@ -110,10 +110,10 @@ _GIVES_PLAN = lazy_regex(
 
 
 def title_of(said: str) -> str:
-    """Return the title of a choice that was stated in free words: its first meaningful sentence, without lead-in words.
+    """Return the title of a choice that was stated in an ordinary sentence: "Yes, use Redis." gives "Use Redis".
 
-    "Yes, use Redis." gives "Use Redis". The title has no end mark, and begins with a capital unless its first word is a
-    name such as `read_all`. If nothing is left, the title is the whole text.
+    It is the first meaningful sentence, without introductory words and end mark. It begins with a capital unless its
+    first word is a name such as `read_all`. If no words are left, the title is the whole text.
     """
     text = _ADDRESS.sub(
         "", _SMILEY.sub("", one_line(said[:_LOOKED_AT]).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
@@ -135,10 +135,11 @@ def without_lead(said: str) -> str:
 
 
 def shortened(title: str) -> str:
-    """Return a title of at most 100 characters unchanged, and a longer one cut.
+    """Return a title cut so that it has at most 100 characters, if it can be cut well.
 
-    A long title is cut after its first sentence, then before its reason, then before a dash. Each cut is made only if
-    the title is still too long, and if the rest has at least four words and can be read alone.
+    A title that is too long is cut after its first sentence. If it is still too long, it is cut before its reason, and
+    then before a dash. A cut is made only if the rest has at least four words and can be understood alone, so a title
+    can stay longer.
     """
     for parts in (_SENTENCE_END.split, sentences.reason_of, _ASIDE.split):
         first = parts(title)[0].rstrip(" .") if len(title) > _LONG else ""
@@ -148,9 +149,10 @@ def shortened(title: str) -> str:
 
 
 def goal_of(intent: str) -> str:
-    """Return the title of a task from the prompt that states it (`intent`).
+    """Return the title of a task from `intent`, the prompt that states the task.
 
-    The title is the heading at the beginning of the prompt or of its plan, or else the title of its first sentence.
+    If the prompt, or the plan in it, begins with a heading, the title is the heading. Otherwise it is made from a
+    sentence of the prompt.
     """
     text = _GIVES_PLAN.sub("", intent.strip(), count=1)
     if heading := _TITLE_OF_TEXT.match(text):
@@ -168,7 +170,7 @@ def is_chat(prompt: str) -> bool:
 
 
 def capitalized(text: str) -> str:
-    """Return a text whose first word, unless it is a name such as `read_all` or docs/api, begins with a capital."""
+    """Return a text with a capital at its beginning, unless its first word is a name such as `read_all` or docs/api."""
     return text[:1].upper() + text[1:] if _PLAIN_WORD.match(text) else text
 
 

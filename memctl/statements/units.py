@@ -1,6 +1,7 @@
 """Cut a text into units for a summary: sentences, code blocks, tables and headings, with the numbers of their lines.
 
-Every line with text belongs to one unit, so a summary can name what it leaves out.
+A summary keeps some units and drops the others. Every line with text belongs to exactly one unit, so the summary can
+say which lines it leaves out.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ _LOOKED_BACK = 12  # characters, more than an abbreviation has
 class Unit(msgspec.Struct, frozen=True):
     """A sentence, or a block such as a table, which a summary keeps or drops as a whole.
 
-    `line` is the number of its first line, and `form` is SENTENCE, CODE, TABLE or HEADING. `heading` is the heading
-    above it, "" for none. `item` is the number of the line with the list item that a sentence is in, 0 for none.
+    `line` is the number of its first line, and `form` is SENTENCE, CODE, TABLE or HEADING. `heading` is the text of the
+    heading above it, "" if there is none. For a sentence in a list item, `item` is the number of the item's first line;
+    otherwise it is 0.
     """
 
     line: int
@@ -73,10 +75,10 @@ def units(text: str) -> Iterator[Unit]:
 
 
 def sentences(text: str) -> Iterator[Unit]:
-    """Yield the sentences of a text, each on one line without marks.
+    """Yield the sentences of a text, each on one line and without marks.
 
-    A sentence that ends with a colon is joined with the first sentences of the list items that follow, or else with the
-    next sentence: "We need: a cache; a pool". If nothing follows, the sentence with the colon is left out.
+    A sentence that ends with a colon is joined with the first sentences of the list items that follow it: "We need: a
+    cache; a pool". If no list follows, it is joined with the next sentence, and if nothing follows, it is left out.
     """
     opened: Unit | None = None
     items: list[Unit] = []
@@ -113,7 +115,7 @@ def without_marks(text: str) -> str:
 
 
 def points_back(sentence: str) -> bool:
-    """Return whether a sentence begins with a word that only the sentence before it explains: "But that is slow."."""
+    """Return whether a sentence begins with a word such as "that" or "it", which only the sentence before explains."""
     return _POINTS_BACK.match(sentence) is not None
 
 

@@ -1,6 +1,7 @@
-"""Find what a user states in a prompt: a wish, a demand that holds from now on, a symptom, or an assent to a proposal.
+"""Find what a user states in a prompt: a wish, a demand that holds from now on, a symptom, or consent to a proposal.
 
-A demand for the next step of work (commit, push, look) is not a decision, nor is a question about how something is.
+A demand for the next action (commit, push, look at something) is not a decision, because it says nothing that holds
+afterwards. A question about how something is is no decision either.
 """
 
 from __future__ import annotations
@@ -189,18 +190,24 @@ def is_insistent(sentence: str) -> bool:
 
 
 def constraint_in(prompt: str) -> str:
-    """Return the sentence of a prompt with a demand that holds from now on, "" if it has none."""
+    """Return the sentence of a prompt that demands something that holds from now on, "" if there is none."""
     wish = wish_in(prompt)
     return wish.text if wish is not None and wish.kind == CONSTRAINT else ""
 
 
 def is_step(text: str) -> bool:
-    """Return whether a text is only about the next step of work, so that it says nothing that holds afterwards."""
+    """Return whether a text is only about the next action in the work, such as a commit.
+
+    Such a text says nothing that holds afterwards, so it is no decision.
+    """
     return _STEP.search(_QUOTED.sub("", text)) is not None
 
 
 def begins_with_step(text: str) -> bool:
-    """Return whether the first 60 characters of a text, up to the end of a word, are about the next step of work."""
+    """Return whether a text begins with a demand for the next action in the work, such as a commit.
+
+    Only its first 60 characters count, or fewer if the last word would be cut.
+    """
     return is_step(text if len(text) <= _STEP_IN else text[:_STEP_IN].rpartition(" ")[0])
 
 
@@ -220,7 +227,10 @@ def request_in(prompt: str) -> Choice | None:
 
 @lru_cache(maxsize=1024)
 def wish_in(prompt: str) -> Choice | None:
-    """Return the first demand in a prompt that holds from now on, or else the first wish; None if it has neither."""
+    """Return the first demand in a prompt that holds from now on; if there is none, the first wish.
+
+    "Never log tokens" is such a demand, "let's use Redis" is a wish. The result is None if the prompt has neither.
+    """
     if len(prompt) > _LONGEST_PROMPT:
         return None
     own = "\n\n".join(part for part in _PARAGRAPH.split(prompt) if not _PASTED.search(part))
@@ -237,9 +247,9 @@ def wish_in(prompt: str) -> Choice | None:
 
 
 def is_request(prompt: str) -> bool:
-    """Return whether a prompt asks for a change itself, and neither answers nor corrects the agent.
+    """Return whether a prompt asks for a change of its own, and does not just answer or correct the agent.
 
-    What it quotes does not count.
+    Text that the prompt quotes is ignored.
     """
     if is_assent(prompt) or _CORRECTS.match(prompt):
         return False
@@ -248,20 +258,23 @@ def is_request(prompt: str) -> bool:
 
 
 def is_firm(wish: str) -> bool:
-    """Return whether a wish is a demand, and not provisional or a question; "can't we …?" counts as a demand."""
+    """Return whether a wish is a firm demand: it is neither provisional ("for now") nor a question.
+
+    A question such as "can't we …?" counts as a demand.
+    """
     is_asked = wish.rstrip().endswith("?") or _ASKS.match(wish)
     return not _PROVISIONAL.search(wish) and (not is_asked or _INSISTS_ON.search(wish) is not None)
 
 
 def is_lasting(wish: Choice) -> bool:
-    """Return whether a wish says itself that it holds from now on: a firm demand with words such as "never"."""
+    """Return whether a wish itself says that it holds from now on: a firm demand with a word such as "never"."""
     is_asked = wish.text.rstrip().endswith("?")
     return wish.kind == CONSTRAINT and not is_asked and is_firm(wish.text) and _LASTS.search(wish.text) is not None
 
 
 @lru_cache(maxsize=1024)
 def symptom_in(prompt: str) -> str:
-    """Return the symptom that a user reports in a prompt, "" if there is none."""
+    """Return the sentence of a prompt in which the user reports that something does not work, "" if there is none."""
     if len(prompt) > _LONGEST_PROMPT:
         return ""
     for text in [unit.text for unit in units.sentences(prompt)][:3]:
@@ -299,9 +312,10 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
 
 
 def is_assent(prompt: str) -> bool:
-    """Return whether a prompt agrees to a proposal ("yes"), or chooses an option by its name ("option 2").
+    """Return whether a prompt agrees to a proposal ("yes"), or chooses one of several options ("option 2").
 
-    A prompt that agrees has at most 120 characters, and one that only names options at most 400.
+    The prompt must be short, since a longer one says something else: it may have at most 120 characters, or at most 400
+    if it only names options.
     """
     if len(prompt) > _LONGEST_ASSENT:
         return len(prompt) <= _LONGEST and _CHOICE.fullmatch(prompt) is not None
@@ -309,10 +323,11 @@ def is_assent(prompt: str) -> bool:
 
 
 def agreement(prompt: str, proposed: str) -> Choice | None:
-    """Return the choice that an assent makes: the options that it names, or what the agent's message `proposed` offers.
+    """Return the choice that the user makes by agreeing to the agent's message `proposed`.
 
-    `prompt` is the assent. The result is None if it is only about the next step of work. It is also None for a bare
-    "yes" to several questions, or to a question with an "or", because nobody knows which alternative is meant.
+    `prompt` is the user's agreement. The choice is the option that it names, or else what the agent offered. The result
+    is None if the agreed action is only the next one in the work, such as a commit. It is also None for a bare "yes" to
+    several questions, or to a question with an "or", because nobody knows which alternative is meant.
     """
     if named := _CHOICE.fullmatch(prompt):
         choice = _options_named(named["names"], proposed, named["rest"] or "")
@@ -345,10 +360,10 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
 
 
 def proposal_before_yes(prompt: str, proposed: str) -> Choice | None:
-    """Return what a bare "yes" agrees to if the agent's message (`proposed`) ends with "Want me to do this?".
+    """Return what the user agrees to with a bare "yes" to a question such as "Want me to do this?".
 
-    The result is the last proposal in the message. It is None for any other prompt or message, and if nothing before
-    the question says what "this" is.
+    `proposed` is the agent's message, which ends with the question, and the result is the last proposal in it. It is
+    None if `prompt` is not a bare "yes", if the message ends otherwise, or if it does not say what "this" is.
     """
     sentences = [unit.text for unit in units.sentences(proposed)]
     offered = _OFFER.search(sentences[-1]) if sentences else None
@@ -413,6 +428,9 @@ def _sentence_on(name: str, proposed: str) -> str:
 
 
 def has_object(text: str, least: int = _OBJECT) -> bool:
-    """Return whether a text says what it is about: it has at least `least` meaningful words, or a name in code."""
+    """Return whether a text says what it is about, so that it can be understood alone.
+
+    It does if it has at least `least` meaningful words, or a name in backticks.
+    """
     telling = {word for word in words_of(text[:_LONGEST]) if word not in _SAYS_NOTHING}
     return "`" in text or len(telling) >= least

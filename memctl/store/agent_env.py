@@ -52,8 +52,8 @@ def shell_of(environ: Mapping[str, str]) -> Shell | None:
 def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
     """Return whether an agent may run a command, such as "checkpoint save", without asking; False in a person's shell.
 
-    An agent may run the commands in COMMANDS, which the rules of `memctl install` allow. This function does not check
-    whether these rules are installed, or whether the user allows more.
+    The commands are those that the rules of `memctl install` allow. It is not checked whether these rules are
+    installed, or whether the user allows more.
     """
     return shell_of(environ) is not None and any(command in of for of in COMMANDS.values())
 
@@ -76,10 +76,10 @@ def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
 
 
 def with_agent(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the environment, with MEMCTL_AGENT and MEMCTL_SESSION added if an agents' program opened the shell.
+    """Return `environ`, with MEMCTL_AGENT and MEMCTL_SESSION added if an agents' program opened the shell.
 
-    Variables that are set already keep their values. A call without an agent's name counts as a person's, who may read
-    everything.
+    Variables that are set already keep their values. Without MEMCTL_AGENT memctl would take the agent for a person, who
+    may read records that are hidden from some agents.
     """
     shell = shell_of(environ)
     if shell is None:

@@ -2,11 +2,11 @@
 
 Each change is a commit on refs/memctl/changes/<branch>. The parent of a batch's first change is HEAD's commit at that
 time, the *base*, which each change names in its trailer Memctl-Base. The changed files are on the disk, but neither in
-HEAD nor in the index. A *squash* commits all changes to the branch and names the last one in its trailer
-Memctl-Changes. Then the ref moves to a commit that joins both histories, so that each change can be reached for ever,
-and the batch is closed.
+HEAD nor in the index. A *squash* makes one commit of the branch from all changes, and names the last change in its
+trailer Memctl-Changes. Then the ref moves to a commit that has both the squash and the last change as parents, so that
+Git never deletes the changes, and the batch is closed.
 
-A file in .git/memctl names the branch whose batch the worktree has. Without it no reader looks for a batch.
+A file in .git/memctl names the branch whose batch the worktree has. If that file is missing, memctl looks for no batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ _HEADS = "refs/heads/"
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """An open batch: its branch (refs/heads/…), the ref of its changes, the commit before them, and the last change."""
+    """An open batch, whose changes are not on its branch yet.
+
+    `branch` is the branch (refs/heads/…), `ref` the ref with the changes, `base` the commit before the first change,
+    and `tip` the last change.
+    """
 
     branch: str
     ref: str
@@ -42,10 +46,10 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def mode(memory: Memory) -> str:
-    """Return EACH if every change becomes a commit of the branch, BATCH if changes become commits of a batch.
+    """Return EACH if every change becomes a commit of the branch, or BATCH if changes are collected in a batch.
 
-    The mode is the value of Git's setting memctl.commits; if that is not set, the value of `commits` in config.yaml.
-    Raises MemctlError for a value that is neither EACH nor BATCH.
+    The mode is the value of Git's setting memctl.commits; if that is not set, it is the value of `commits` in
+    config.yaml. Raises MemctlError for a value that is neither EACH nor BATCH.
     """
     value = memory.repository.setting(SETTING)
     value = memory.config.commits if value is None else value
@@ -60,10 +64,10 @@ def is_wanted(memory: Memory) -> bool:
 
 
 def ref(memory: Memory, branch: str) -> str:
-    """Return the name of the ref with the changes of a branch (refs/heads/…).
+    """Return the name of the ref with the batches' changes for a branch (refs/heads/…).
 
-    A memory that is not at the worktree's top has a ref of its own. A branch's slashes are escaped, since the ref
-    outlives the branch and Git can't have refs `a` and `a/b` at once.
+    The name has the branch's slashes escaped: the ref stays when the branch is deleted, and Git can't have refs `a` and
+    `a/b` at once. A memory that is not at the worktree's top has a ref of its own.
     """
     folder = memory.prefix.removesuffix(FOLDER).rstrip("/")
     inside = f"in-{_escape(folder)}/" if folder else ""
@@ -88,7 +92,7 @@ def branch_here(memory: Memory) -> str:
 
 
 def set_branch_here(memory: Memory, branch: str) -> None:
-    """Record that this worktree has the batch of a branch (refs/heads/…); with "" that it has none."""
+    """Store that this worktree has the batch of the branch `branch` (refs/heads/…), or no batch if `branch` is ""."""
     if not branch:
         _branch_file(memory).unlink(missing_ok=True)
         refusal_file(memory).unlink(missing_ok=True)
@@ -103,7 +107,7 @@ def _branch_file(memory: Memory) -> Path:
 
 
 def refusal_file(memory: Memory) -> Path:
-    """Return the path of the file with the reason why the last squash was refused.
+    """Return the path of the file with the reason why the last squash of a batch was refused.
 
     The file exists only after a refusal.
     """
@@ -111,7 +115,7 @@ def refusal_file(memory: Memory) -> Path:
 
 
 def open_batch(memory: Memory, branch: str) -> Batch | None:
-    """Return the open batch of a branch (refs/heads/…), or None."""
+    """Return the open batch of a branch (refs/heads/…); None if the branch has none."""
     name = ref(memory, branch)
     tip = memory.repository.tip(name)
     from memctl.git import message
@@ -154,17 +158,17 @@ def trailers(memory: Memory, commit: str) -> message.Trailers:
 
 
 def paths(memory: Memory, batch: Batch) -> list[str]:
-    """Return the paths below `.memory/` of the files that a batch changes."""
+    """Return the files that the changes of a batch touch, as paths below `.memory/`."""
     args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", batch.base, batch.tip, "--", memory.prefix]
     out = git.read(args, memory.repository.top)
     return [git.decode_path(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path]
 
 
 def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:
-    """Return the files that differ from a batch's last change, by path, each with its two letters of `git status`.
+    """Return the files whose text on the disk is not that of a batch's last change, by path below `.memory/`.
 
-    The letters are such as " M" for a modified file, and the paths are below `.memory/`. `differing` has, in the same
-    form, the files that differ from HEAD. Only these files and those that the batch changes are compared.
+    Each path is mapped to its two letters of `git status`, such as " M" for a modified file. `differing` has, in the
+    same form, the files that differ from HEAD. Only these files and those that the batch changes are compared.
     """
     wanted = {**dict.fromkeys(paths(memory, batch), " M"), **differing}
     tracked = {memory.tracked(path): code for path, code in wanted.items()}
@@ -178,7 +182,7 @@ def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str
 
 
 def changes(memory: Memory, base: str, tip: str, within: Sequence[str] = ()) -> list[Commit]:
-    """Return the commits after `base` up to `tip` that are changes of batches, newest first.
+    """Return the changes of batches in the history of commit `tip` that are not in the history of `base`, newest first.
 
     With `within` only the changes to one of these paths (relative to the worktree's top) are returned.
     """
@@ -226,8 +230,8 @@ def commits(
     """Return the commits that touched any of `paths`, newest first, with each change of a batch as a commit.
 
     `paths` are relative to the worktree's top. The histories of `revision` and of the commit `beside` ("" for none) are
-    searched, and at most `limit` commits are returned. If a merge took the files of one side unchanged, the merge and
-    the commits of the other side are left out, unless `discarded`.
+    searched, and at most `limit` commits are returned. If a merge took a file from one side only, the merge and the
+    commits of the other side are left out, unless `discarded` is True.
 
     If `revision` is HEAD or a range that ends with HEAD, the changes of the open batch come first. The squash of a
     batch is replaced by the batch's changes if this clone has them.
@@ -273,8 +277,8 @@ def existing_commits(memory: Memory, commits: Collection[str]) -> set[str]:
 def join(memory: Memory, commit: str, tip: str, text: str = "") -> str:
     """Create a commit that joins the history of a branch with that of a batch's changes; return the new commit's id.
 
-    The new commit has two parents: `commit`, a commit of the branch, and `tip`, the last change of the batch. Its files
-    are those of `commit`, and its message is `text`.
+    The new commit has two parents: `commit`, a commit of the branch, and `tip`, the last change of the batch. It has
+    the files of `commit`, and `text` is its message.
     """
     tree = git.read(["rev-parse", f"{commit}^{{tree}}"], memory.repository.top).decode().strip()
     from memctl.git import refs

@@ -1,8 +1,8 @@
 """The cache of a worktree: parsed records, indexes over them, and token counts, in SQLite in the Git directory.
 
 Everything in it can be computed from the files: deleting or damaging it costs only time. Two processes may use it at
-once. Each row describes the file at one path: as it is in the commit that was HEAD at the cache's last update or, if
-the file differed from HEAD then, as it was on the disk, with a stamp of its times, size and inode.
+once. Each row describes the file at one path. If the file was equal to HEAD at the cache's last update, the row
+describes it as HEAD had it; otherwise, as it was on the disk, with a stamp of its times, size and inode.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Undecodable(MemctlError, sqlite3.DatabaseError):
 
 
 def discard_undecodable(database: sqlite3.Connection) -> Undecodable:
-    """Delete the file of a cache that has a row which can't be decoded, and return the error that the caller raises.
+    """Delete the file of a cache in which a row can't be decoded, and return an error for the caller to raise.
 
-    `database` is the open connection to the cache. For a cache in memory no file is deleted.
+    `database` is the open connection to the cache. A cache in memory has no file to delete.
     """
     file = database.execute("PRAGMA database_list").fetchone()[2]
     if file:
@@ -64,7 +64,7 @@ def discard_undecodable(database: sqlite3.Connection) -> Undecodable:
 
 
 class CacheState(msgspec.Struct, frozen=True):
-    """The state of the worktree at the time when its cache was last updated.
+    """What a cache knows of its worktree: how the worktree was when the cache was last updated.
 
     `head` is a pair: the commit of HEAD, and a stamp of the sparse checkout, which is a string that changes with the
     settings by which Git leaves files out of the worktree. `differing` maps the path of each file that differed from
@@ -76,10 +76,11 @@ class CacheState(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """The contents of a cache at one moment: the state of the worktree, the records, and the faults of invalid files.
+    """The contents of a cache at one moment: its records, and the faults of invalid files, not decoded yet.
 
-    `packed` is a list of Record in msgpack. `packed_faults` has a list of Fault in msgpack for each invalid file.
-    `database` is the cache that they come from.
+    `state` says how the worktree was at the cache's last update. `packed` is a list of Record in msgpack.
+    `packed_faults` has a list of Fault in msgpack for each invalid file. `database` is the connection to the cache from
+    which these were read.
     """
 
     state: CacheState
@@ -129,7 +130,7 @@ class Cache:
         return cls(connect(None, _prepare))
 
     def view(self, *, only_open: bool = False) -> View:
-        """Return the contents of the cache at one moment, with all records or only the open ones."""
+        """Return the cache's records (all, or only the open ones) and the faults of invalid files at one moment."""
         with self.transaction("BEGIN"):
             state, changes = self._state()
             faults = self.database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path").fetchall()
@@ -140,7 +141,7 @@ class Cache:
         return View(state, packed, [row[0] for row in faults], self.database)
 
     def state(self) -> CacheState:
-        """Return the state of the worktree that the cache describes."""
+        """Return what the cache knows of the worktree: HEAD's commit, and the files that differed from it."""
         with self.transaction("BEGIN"):
             return self._state()[0]
 
@@ -151,19 +152,19 @@ class Cache:
         return CacheState((state.get("commit", ""), state.get("sparse", "")), differing), state.get("changes", "0")
 
     def token(self) -> str:
-        """Return a string that changes with every change of a file in the cache; no two caches have the same one."""
+        """Return a string that changes whenever a file in the cache changes; two caches never have an equal one."""
         state = dict(self.database.execute("SELECT key, value FROM state WHERE key IN ('id', 'updates')").fetchall())
         return f"{state['id']}:{state.get('updates', '0')}"
 
     def blobs(self) -> dict[str, str]:
-        """Return the blob ids of all valid files, by path."""
+        """Return the blob ids of all files in the cache that have a text to search, by path."""
         return dict(self.database.execute("SELECT path, blob FROM records WHERE blob <> ''").fetchall())
 
     def blobs_since(self, token: str) -> dict[str, str] | None:
-        """Return the blob ids of the files that changed in the cache since `token` returned the given `token`, by path.
+        """Return the blob ids of the files that changed in the cache since an earlier moment, by path.
 
-        The id is "" for a file that was deleted or became invalid. Returns None if the cache has no list of the changes
-        since then.
+        `token` is what the method `token` returned at that moment. The blob id is "" for a file that was deleted or
+        became invalid. Returns None if the cache has no list of changes that reaches back so far.
         """
         state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
         identifier, _, number = token.partition(":")
@@ -215,19 +216,19 @@ class Cache:
                 self.database.execute("INSERT OR REPLACE INTO packed VALUES (?, ?)", (only_open, packed))
 
     def copy(self) -> Cache:
-        """Return a copy of this cache that is held in memory, without a file."""
+        """Return a copy of this cache in memory, without a file."""
         copied = sqlite3.connect(":memory:", isolation_level=None)
         self.database.backup(copied)
         copied.execute("UPDATE state SET value = ? WHERE key = 'id'", (os.urandom(8).hex(),))
         return Cache(copied)
 
     def token_count(self, key: bytes) -> int | None:
-        """Return the token count stored under `key`, which `digest` computes from a text; None if none is stored."""
+        """Return the token count stored under `key`, which `digest` computes from a text; None if there is none."""
         row = self.database.execute("SELECT count FROM tokens WHERE digest = ?", (key,)).fetchone()
         return row[0] if row else None
 
     def keep_token_count(self, key: bytes, count: int) -> None:
-        """Store a token count under `key`, which `digest` computes from the text.
+        """Store the number of tokens of a text under the key `key`, which `digest` computes from the text.
 
         Nothing is stored if another process is writing: the tokens are counted again next time.
         """
@@ -236,7 +237,10 @@ class Cache:
 
 
 def digest(text: str, encoding: str) -> bytes:
-    """Return the key of a text's token count: a digest of the text and of the name of its tokenizer (`encoding`)."""
+    """Return the key under which the token count of a text is stored.
+
+    It depends on the text and on `encoding`, the name of the tokenizer.
+    """
     from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
     key = blake2b(encoding.encode(), digest_size=16).digest()

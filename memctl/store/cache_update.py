@@ -42,11 +42,14 @@ _IGNORE = f"\n{mentions.IGNORE}:"
 class ParsedFile(msgspec.Struct):
     """The result of parsing a file of the memory, as the cache stores it.
 
-    A record has its body and the references in the body (`mentions`); an invalid file has `faults`; a page, session's
-    page or checkpoint has only a blob id. `stat` is a stamp of the file if it differs from HEAD. `blob` is the id that
-    Git would give the text, "" if the file has no text to search. `weight` is an upper limit for the tokens of a
-    record's text (see `Catalogue.heavy`). `is_suspicious` says that the text contains what looks like a credential, and
-    `has_controls` that it contains control characters, and `has_blockers` that its body has the word "blockers".
+    - A record has `record`, `body` and `mentions`, the references in the body. An invalid file has `faults`. A page, a
+      session's page or a checkpoint has none of these.
+    - `stat` is a stamp of the file's times, size and inode if the file differs from HEAD, else "".
+    - `blob` is the id that Git would give the text, "" if the file has no text to search.
+    - `weight` is an upper limit for the number of tokens in a record's text.
+    - `is_suspicious` says that the text contains what looks like a credential.
+    - `has_controls` says that the text contains control characters.
+    - `has_blockers` says that the body has the word "blockers".
     """
 
     path: str
@@ -63,7 +66,7 @@ class ParsedFile(msgspec.Struct):
 
 
 class Disk(msgspec.Struct, frozen=True):
-    """The state of the worktree as Git reported it at the time `asked`, in nanoseconds since 1970.
+    """What Git reported about the worktree at the time `asked`, in nanoseconds since 1970.
 
     `head` is a pair, as in `CacheState`: the commit of HEAD, and a stamp of the sparse checkout. `dirty` are the paths
     of the files that differ from HEAD.
@@ -79,9 +82,9 @@ def update_from_disk(
 ) -> bool | None:
     """Update a cache to the files on the disk, and return whether it was up to date before.
 
-    `state` is the state of the worktree that the cache describes, and `disk` the present one that Git reported.
-    `progress` is called with two numbers: the files parsed so far, and all files to parse. Returns True if the cache
-    was up to date, False if it was updated, None if another process changed the cache meanwhile.
+    `state` says how the worktree was at the cache's last update, and `disk` how it is now. `progress` is called with
+    two numbers: the files parsed so far, and all files to parse. Returns True if the cache was up to date, False if it
+    was updated, None if another process changed the cache meanwhile.
     """
     dirty = disk.dirty
     stale = _changed_paths(memory, cache, state.head, disk.head) | (set(state.differing) - dirty)
@@ -172,7 +175,7 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
     """Parse the text of a record, page, session's page or checkpoint, and return the result as the cache stores it.
 
     `path` is below `.memory/`. `stat` is a stamp of the file if it differs from HEAD, else ""; `blob` is the id that
-    Git would give the text. Only records are parsed; of other files the result has no more than path, stamp and id.
+    Git would give the text. Only records are parsed; for other files the result has only `path`, `stat` and `blob`.
     Raises InvalidRecord for an invalid record.
     """
     if not files.is_record_path(path, BY_FOLDER):
@@ -207,9 +210,9 @@ def update(
 ) -> bool:
     """Write the files `parsed` to a cache, and delete the rows of the paths `removed`; return whether this was done.
 
-    `before` and `now` are the states of the worktree that the cache describes before and after the update, as pairs:
-    the commit of HEAD, and a stamp of the sparse checkout. Returns False and writes nothing if the cache does not
-    describe `before`, since another process has updated it.
+    `before` and `now` describe the worktree before and after the update, as pairs: the commit of HEAD, and a stamp of
+    the sparse checkout. If the cache is not at `before`, another process has updated it; then nothing is written, and
+    False is returned.
     """
     with cache.transaction("BEGIN IMMEDIATE"):
         state = dict(cache.database.execute("SELECT key, value FROM state").fetchall())
@@ -330,14 +333,14 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
 
 
 def erase(cache: Cache) -> None:
-    """Remove all traces of replaced and deleted rows from the cache's file, since their texts may contain a secret."""
+    """Overwrite replaced and deleted rows in the cache's file, since their texts may contain a secret."""
     with cache.transaction("BEGIN IMMEDIATE"):
         _drop_computed(cache)
     cache.database.execute("VACUUM")
 
 
 def without(cache: Cache, paths: Collection[str]) -> Cache:
-    """Return a copy, in memory, of a cache without the rows of `paths`; the cache itself is not changed."""
+    """Return a copy of a cache, in memory, that lacks the rows of `paths`; the cache itself is not changed."""
     copied = cache.copy()
     head = copied.state().head
     update(copied, [], paths, head, head)
@@ -345,14 +348,15 @@ def without(cache: Cache, paths: Collection[str]) -> Cache:
 
 
 def advance(memory: Memory, contents: Mapping[str, bytes | None], before: str, after: str) -> None:
-    """Update the memory's cache from commit `before` to commit `after`, which memctl just made, without asking Git.
+    """Tell the memory's cache that memctl has just made the commit `after` on top of `before`, without asking Git.
 
-    `contents` are the committed bytes by path below `.memory/`, None for a deleted file. If the cache has the committed
-    text of a file, the cache now says that the file is equal to HEAD. All other committed files are read again by the
-    next command.
+    `contents` are the committed bytes by path below `.memory/`, None for a deleted file. Where the cache already has
+    the committed text of a file, the file now counts as equal to HEAD. The next command reads all other committed files
+    again.
 
-    Nothing is changed if the cache does not describe `before`, if it does not list all of these files as changed since
-    `before`, if there are more than 100 files, or if another process is writing.
+    Sometimes nothing is done, and the next command updates the cache: if there are more than 100 files, if another
+    process is writing, or if the cache was not up to date, which shows in another commit than `before` or in committed
+    files that the cache takes for unchanged.
     """
     known = {path: data for path, data in contents.items() if files.is_cached_path(path)}
     if len(known) > _MOST_ADVANCED:

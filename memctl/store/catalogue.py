@@ -46,7 +46,7 @@ _ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"
 
 
 class StoredCatalogue:
-    """The Catalogue of a cache that is up to date; `record.source.Catalogue` describes the methods.
+    """Queries about records, answered from a cache that is up to date; `record.source.Catalogue` describes the methods.
 
     `counts` is the folder with the retrieval counts of this clone. `renew` returns a new cache; it is called once if a
     row of the cache can't be decoded.

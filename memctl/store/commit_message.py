@@ -1,4 +1,4 @@
-"""Commit messages of memctl: subject and trailers for changes, for the squash of a batch, and for a join."""
+"""Commit messages of memctl: subject and trailers for changes, and for the commits that end a batch."""
 
 from __future__ import annotations
 

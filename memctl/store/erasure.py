@@ -27,7 +27,11 @@ Redact = Callable[[str], str]
 
 
 class Erasure(msgspec.Struct, frozen=True):
-    """The files from which a secret was erased, and those from which it could not be erased, each with the reason."""
+    """What came of erasing a secret from files.
+
+    `files` are the files from which the secret was erased. `failed` are the files from which it could not be erased,
+    each with the reason.
+    """
 
     files: tuple[Path, ...] = ()
     failed: tuple[tuple[Path, str], ...] = ()
@@ -37,11 +41,11 @@ def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool 
     """Redact every text file below `folders`, and remove the traces of deleted rows from each cache.
 
     `redact` returns a text without its secrets. A binary file with a secret, and every search index, is deleted, since
-    memctl can make such files again. A file with a lock file beside it is locked while it is rewritten, unless the lock
-    file is `held`, which the caller has locked already.
+    memctl can make such files again. If a lock file is beside a file, the lock is taken while the file is rewritten;
+    only the lock file `held` is not, since the caller has taken it already.
 
     With `dry_run` no file is changed, and the result lists the files that would be changed. Caches and search indexes
-    are never among the result's `files`.
+    are not listed in the result, whether or not they had a secret.
     """
     done: list[Path] = []
     failed: list[tuple[Path, str]] = []

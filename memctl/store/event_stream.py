@@ -22,7 +22,7 @@ _PATIENCE = 10.0  # seconds to wait for the lock; adding an event takes a few mi
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """The readable events of a stream, oldest first, and the numbers of the lines that can't be read."""
+    """The events of a stream, oldest first, and the numbers of the file's lines that can't be read, from 1."""
 
     events: tuple[WorkflowEvent, ...] = ()
     broken: tuple[int, ...] = ()

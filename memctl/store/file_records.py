@@ -1,4 +1,4 @@
-"""The records that refer to files, found by one query of the cache: hooks have no time for more."""
+"""The records that refer to files, found by one query of the cache, since a hook has no time for more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIND = (
 class FileRecord:
     """An open record and the file or folder that it refers to.
 
-    It is a plain class since defining a struct costs time, and most hooks find no record.
+    It is a plain class and no msgspec struct: to define a struct takes time, and most hooks find no record.
     """
 
     __slots__ = ("file", "id", "path", "status", "title", "type")
@@ -35,10 +35,10 @@ def records_of_files(private: Path, names: Iterable[str], now: str) -> dict[str,
     """Return, for each of the files `names`, the open records that refer to the file or to a folder above it.
 
     The records of a file are sorted by importance, the highest first; a file without records is left out. Records that
-    have expired at the canonical time `now`, and proposals older than 7 days, are left out.
+    have expired at the canonical time `now`, and proposals older than 7 days, do not count.
 
     `private` is the folder with the memory's cache, which may be out of date: the caller has to check that a record
-    still refers to the file. The result is empty if there is no cache, or if the cache is of another version.
+    still refers to the file. The result is empty if there is no cache, or if another version of memctl made it.
     """
     asked = {name: tuple(_places(name)) for name in names}
     places = {place for known in asked.values() for place in known}

@@ -33,10 +33,11 @@ def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, .
 
 
 def enclosing(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
-    """Return the markers of the page that contains a marker, and of that page's section, if it has one.
+    """Return the markers of the page in which a marker is, and of the section to which that page belongs.
 
     For example the heading §3.1.2 gives §3.1, its page of details, and §2.1, the section of that page. §2.1 gives only
-    §2.1, and a file (§4) nothing. `parent` returns the section (§2.N) of a page of details (§3.N).
+    itself, and the marker of a file (§4) gives none. `parent` returns the section (§2.N) of a page of details (§3.N),
+    "" if it is unknown.
     """
     if marker == pages.PROJECT_ID:
         return (marker,)
@@ -49,7 +50,7 @@ def enclosing(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
 
 
 def parent_on_disk(memory: Memory, marker: str) -> str:
-    """Return the section (§2.N) of a page of details (§3.N) in the worktree, "" if that is unknown."""
+    """Return the section (§2.N) to which a page of details (§3.N) in the worktree belongs, "" if that is unknown."""
     for path in _detail_pages(memory, marker.removeprefix("§")):
         try:
             return pages.parse(files.read(memory.folder, path), path).section or ""

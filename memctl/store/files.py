@@ -1,4 +1,4 @@
-"""Files below `.memory/`: reading within limits, writing whole or not at all, never through a symbolic link."""
+"""Files below `.memory/`: read within limits of size, written whole or not at all, never through a symbolic link."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SYNC_EACH = 32  # up to so many files are flushed one by one; for more, the who
 
 
 def locate(folder: Path, path: str) -> Path:
-    """Return the absolute path of `path` below the memory's `folder`; raises MemctlError if it could lead outside."""
+    """Return the absolute path of `path` below the memory's `folder`; raises MemctlError if it could lead out."""
     parts = path.split("/")
     if os.path.isabs(path) or ".." in parts or "" in parts or "\0" in path:
         raise MemctlError(f"{path!r} must be a path inside the memory")
@@ -51,17 +51,17 @@ def read(folder: Path, path: str) -> str:
 
 
 class FolderReader:
-    """A reader of many files of a memory. It checks each folder for being a symbolic link only once."""
+    """A reader of many files of a memory. It looks only once whether a folder is a link, which saves time."""
 
     def __init__(self, folder: Path) -> None:
         self._top = os.fspath(folder)  # paths are strings: reading 10,000 records with Path took three times as long
         self._checked_folders = {""}  # folders that are no links and lie in no links
 
     def read(self, path: str, status: os.stat_result | None = None) -> str:
-        """Return the text of a file.
+        """Return the text of a file, with LF line ends.
 
-        Raises FileNotFoundError, or InvalidRecord if it is too large, not regular or not UTF-8. `status` is the file's
-        lstat if the caller has it.
+        `status` is the file's `os.lstat` if the caller has it already. Raises FileNotFoundError, or InvalidRecord if
+        the file is too large, no regular file or not UTF-8.
         """
         file = f"{self._top}/{path}"
         status = status or os.lstat(file)
@@ -76,7 +76,7 @@ class FolderReader:
         return decode(_content(file, status.st_size), path)
 
     def readable(self, path: str) -> str:
-        """Return the text of a file as `read` does, but raise InvalidRecord if this user may not read the file."""
+        """Return the text of a file as `read` does, but raise InvalidRecord if the user has no right to read it."""
         try:
             return self.read(path)
         except PermissionError as error:
@@ -246,10 +246,10 @@ def replace_private(file: Path, text: str) -> None:
 
 
 def append_line(file: Path, line: bytes, *, is_private: bool = False) -> None:
-    """Append `line`, which ends with a line feed, to a file, while the caller holds a lock.
+    """Append `line`, which ends with a line feed, to a file whose lock the caller holds.
 
-    If the file's last line has no line feed, since its writer was killed, a line feed is added first. With `is_private`
-    only the owner may read a new file.
+    If the last line of the file was cut short, since its writer was killed, a line feed is added first. With
+    `is_private` only the owner may read a new file.
     """
     with open(file, "ab+", opener=_open_private if is_private else None) as stream:
         if stream.seek(0, os.SEEK_END):
@@ -269,7 +269,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def leftovers(folder: Path, paths: Iterable[str]) -> list[str]:
-    """Return the temporary files among some paths that are older than a minute, which no running write needs.
+    """Return those of `paths` that are temporary files older than a minute, which no running write needs any more.
 
     `paths` are relative to `folder`.
     """
@@ -291,9 +291,9 @@ def is_temporary(path: str) -> bool:
 
 
 def names(paths: Iterable[str]) -> list[str]:
-    r"""Return `paths`, the paths of some files, sorted and without memctl's temporary files.
+    r"""Return some paths as text, sorted and without memctl's temporary files.
 
-    Bytes of a name that are not UTF-8 are written as `\xe9`, as Git does.
+    Bytes in a path that are not UTF-8 are written as `\xe9`, as Git does.
     """
     kept_paths = [path for path in paths if _TEMPORARY not in path or not is_temporary(path)]
     return sorted(path if path.isascii() else _as_git_writes(path) for path in kept_paths)

@@ -1,10 +1,10 @@
 """Translation of a query that a person typed into queries of FTS5, SQLite's text index.
 
-A quoted phrase must occur; of all other words, the more the better. `begin*` stands for all words that begin so. Pasted
-messages often contain quotation marks: among several other words, or if no text has the phrases, a phrase need not
-occur, and each of its words counts by itself.
+A quoted phrase must occur; of all other words, the more occur, the better. `begin*` stands for all words that begin so.
+But pasted messages often contain quotation marks. So if there are several other words, or if no text has the phrases, a
+phrase need not occur, and each of its words counts by itself.
 
-Of a long query the first 400 different words are searched, and corrected spellings of the first 50.
+Of a long query only the first 400 different words are searched, and only the first 50 are corrected if misspelt.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Substitutes = Callable[[str], tuple[str, ...]]  # returns the words to search in
 
 
 class FtsQuery(msgspec.Struct, frozen=True):
-    """A query in FTS5's language, in two forms: `any_of_it`, and `without_phrases` in case no text matches `any_of_it`.
+    """A query in FTS5's language, in two forms: `without_phrases` is used if no text matches `any_of_it`.
 
     `any_of_it` demands all quoted phrases, unless the query has many other words; `without_phrases` demands no phrase.
     Both are "" for an empty query. `substitutes` maps each word that no text contains to its corrected spellings.
-    `words` are the words of `without_phrases`.
+    `words` are all words that `without_phrases` searches for.
     """
 
     any_of_it: str
@@ -47,7 +47,7 @@ class FtsQuery(msgspec.Struct, frozen=True):
 def parse(query: str, substitutes: Substitutes) -> FtsQuery:
     """Translate a query that a person typed into FTS5's language.
 
-    `substitutes` returns the corrected spellings of a word, () if some text contains the word.
+    `substitutes` is called with a word and returns its corrected spellings, () if some text contains the word as it is.
     """
     phrases: list[str] = []
     quoted: list[str] = []  # the words of phrases

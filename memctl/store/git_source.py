@@ -34,7 +34,7 @@ def at_revision(memory: Memory, name: str) -> InGit:
 
 
 def at(memory: Memory, name: str, commit: str, known: Callable[[], Known]) -> InGit:
-    """Return the memory of the commit or tree with the id `commit`; messages call it `name`.
+    """Return the memory in the commit or tree with the id `commit`; error messages call it `name`.
 
     `known` returns a pair: a cache, and the paths of the files whose content in this memory differs from the cache's.
     Only these files, and those that the cache lacks, are read from Git.
@@ -43,7 +43,7 @@ def at(memory: Memory, name: str, commit: str, known: Callable[[], Known]) -> In
 
 
 def newest_with(memory: Memory, paths: Sequence[str]) -> Snapshot | None:
-    """Return the memory of the newest commit, on any ref, that touched one of `paths`; None if no commit did.
+    """Return the memory as of the newest commit, on any ref, that touched one of `paths`; None if no commit did.
 
     `paths` are relative to the worktree's top.
     """
@@ -61,15 +61,15 @@ def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
 
 
 def empty_cache() -> Known:
-    """Return an empty cache, and an empty set of paths that differ from it: all files are then read from Git.
+    """Return an empty cache and an empty set of paths: with these all files of a memory are read from Git.
 
-    Callers give this function itself as the argument `known` of the functions that read a memory from Git.
+    Callers give this function itself as the argument `known` of `at` and `from_index`.
     """
     return Cache.open(None), set()
 
 
 def index_texts(memory: Memory, paths: Sequence[str]) -> dict[str, str]:
-    """Return the texts in Git's index of some files by path below `.memory/`, without those that are too large."""
+    """Return the texts that some files have in Git's index, by path below `.memory/`; too large files are left out."""
     if not paths:
         return {}
     blobs = {entry.path: entry.blob for entry in index.entries(memory.repository, memory.prefix)}
@@ -80,7 +80,7 @@ def index_texts(memory: Memory, paths: Sequence[str]) -> dict[str, str]:
 
 
 class InGit:
-    """The files of a memory in Git's index or at a revision, as the Source of a Snapshot.
+    """The files of a memory in Git's index or at a revision, from which a Snapshot reads.
 
     `known` returns a pair: a cache, and the paths of the files whose content here differs from the cache's. Records
     that the cache does not have are read from Git when they are needed. `record.source.Source` describes the methods.
@@ -104,7 +104,7 @@ class InGit:
 
     @cached_property
     def config(self) -> Config:
-        """The settings in this index or revision; those of the worktree if it has no config.yaml."""
+        """The settings in the config.yaml of this index or revision; those of the worktree if it has no config.yaml."""
         if CONFIG not in self._entries:
             return self._memory.config
         return parse_config(self.read(CONFIG), f"{self._memory.prefix}/{CONFIG}")
@@ -140,7 +140,7 @@ class InGit:
         return StoredTexts(self._memory, self.searched())
 
     def searched(self) -> SearchSource:
-        """Return the files to search, and how to read them."""
+        """Return which files a search in this memory covers, and how to read them."""
         from memctl.store import search_views
 
         if self._commit:
@@ -150,7 +150,7 @@ class InGit:
         return search_views.SearchSource(name, token, self._cache, lambda path, blob: self.read(path))
 
     def blobs(self) -> dict[str, str]:
-        """Return the blob ids of all files of the kinds in the cache, by path."""
+        """Return the blob ids of all records, pages, sessions' pages and checkpoints, by path."""
         return {path: entry.blob for path, entry in self._entries.items() if files.is_cached_path(path)}
 
     def _digest(self) -> str:
@@ -211,10 +211,10 @@ class _Worktree(Protocol):
 
 
 class Overlay:
-    """The files of a worktree, as the Source of a Snapshot, some of them with other texts than on the disk.
+    """The files of a worktree, some of them with other texts than on the disk, from which a Snapshot reads.
 
-    `texts` maps paths below `.memory/` to these texts; None removes a file. Searches do not see them: they find what is
-    on the disk. `record.source.Source` describes the methods.
+    `texts` maps paths below `.memory/` to these texts; None removes a file. Searches do not see the texts: they find
+    what is on the disk. `record.source.Source` describes the methods.
     """
 
     def __init__(self, source: _Worktree, texts: Mapping[str, str | None]) -> None:

@@ -1,7 +1,7 @@
 """Jobs that a hook leaves to a process in the background.
 
-A host waits for its hooks, and summarizing and committing a session would keep it waiting. So the hook writes a note of
-the event, which takes a millisecond, and a detached process does the work (`daemonize`) and deletes the note. If that
+A host waits for its hooks, and it takes long to summarize and commit a session. So the hook only writes a note of the
+event, which takes a millisecond, and a detached process does the work (`daemonize`) and deletes the note. If that
 process is killed, the work is done at the next event of the session, at the next session's start, or by the next
 command that writes. One process at a time works for a session, in the order of the notes. The detached process takes
 the session's lock before the hook ends, so every process that waits for the lock sees the finished work.
@@ -45,10 +45,10 @@ class JobNote(NamedTuple):
 
 
 def add(folder: SessionDir, entry: Mapping[str, Any]) -> None:
-    """Add a job: write a note of an event of a session, which a later `run_jobs` reads. Raises OSError.
+    """Write a note of an event of a session, so that a later `run_jobs` does the work. Raises OSError.
 
-    `folder` is the session's folder, and `entry` the event, which JSON must be able to represent. `run_jobs` passes the
-    event to the function that does the work.
+    `folder` is the session's folder. `entry` is the event, which JSON must be able to represent; `run_jobs` passes it
+    to the function that does the work.
     """
     place = folder.root / JOBS
     name = f"{time.time_ns():020d}-0-{folder.key}.json"
@@ -119,16 +119,17 @@ def run_jobs(
     held: int | None = None,
     fault: Fault = lambda error: None,
 ) -> bool:
-    """Do the jobs of the session in `folder`, oldest first, and return whether none is left.
+    """Do the jobs of the session in `folder`, oldest first, and return whether no job is left.
 
     - `do` gets the event of a note, and returns whether its work is done. If it is not, the note stays for a later
-      call, until it was tried MOST_TRIES times. If `do` raises NotNow, this note and all later ones stay.
-    - `fault` gets the errors of notes that were given up, or that can't be read or moved.
-    - `held` is the descriptor of the session's lock if the caller has taken it, and is closed. If it is None, this
-      function waits up to `patience` seconds for the lock, and returns False if it does not get it.
+      call, until it was tried three times. If `do` raises NotNow, this note and all later ones stay.
+    - `fault` is called with the error if a note is given up, or can't be read or moved.
+    - `held` is the descriptor of the session's lock if the caller has taken the lock; this function releases it. If
+      `held` is None, this function waits up to `patience` seconds for the lock, and returns False if it does not get
+      it.
 
-    After the lock is released the notes are read once more: another process may have written one while the lock was
-    held.
+    After the release of the lock this function looks for notes once more: another process may have written one
+    meanwhile.
     """
     while held is not None or notes_of(folder):
         held = acquire_lock(folder, patience) if held is None else held
@@ -147,7 +148,10 @@ def run_jobs(
 
 
 def wait(root: Path, patience: float) -> bool:
-    """Wait up to `patience` seconds for the processes that do jobs of a memory; return whether no job is left."""
+    """Wait until background processes have done a memory's jobs; return whether no job is left.
+
+    The wait ends after `patience` seconds at the latest. `root` is the folder that holds the folders of all sessions.
+    """
     deadline = time.monotonic() + patience
     for key in dict.fromkeys(note.key for note in notes(root)):
         try:

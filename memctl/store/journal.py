@@ -42,7 +42,7 @@ def new_file(folder: Path, ending: str = ".json") -> Path:
 def put(file: Path, value: msgspec.Struct, *, lasting: bool = False) -> None:
     """Write the journal entry `value` to `file` atomically.
 
-    With `lasting` it is flushed to the disk, and survives a loss of power.
+    With `lasting` the file is flushed to the disk, so that it survives a loss of power.
     """
     text = msgspec.json.encode(value).decode()
     if not lasting:
@@ -129,7 +129,7 @@ def advance(entry: PendingEntry, stage: str, why: str = "") -> PendingEntry:
 
 
 def update(entry: PendingEntry, **fields: Any) -> PendingEntry:
-    """Change fields of an entry, such as `why`, `change` or `undone`, and return the new entry."""
+    """Change fields of a pending change's entry, such as `why`, `change` or `undone`, and return the new entry."""
     return _write_entry(msgspec.structs.replace(entry, **fields))
 
 
@@ -157,7 +157,8 @@ def entries(folder: Path) -> list[PendingEntry]:
 def remaining_change(folder: Path, entry: PendingEntry) -> Change:
     """Return the part of an interrupted change that must still be written: the files that still have their old text.
 
-    A file that has neither its old nor its new text was edited since, and is left out. `folder` is the memory's.
+    A file that has neither its old nor its new text was edited meanwhile, and is left out. `folder` is the memory's
+    folder.
     """
     writes = tuple(write for write in entry.change.writes if text_at(folder, write.path) == write.old != write.text)
     deletes = tuple(delete for delete in entry.change.deletes if text_at(folder, delete.path) == delete.old)
@@ -165,10 +166,10 @@ def remaining_change(folder: Path, entry: PendingEntry) -> Change:
 
 
 def as_on_disk(folder: Path, change: Change) -> Change:
-    """Return `change` with the present texts of its files on the disk, since somebody may have edited them.
+    """Return `change` with the texts that its files have on the disk now, since somebody may have edited them.
 
-    `folder` is the memory's. A file that the change wrote and that is missing now is left out, and so is a file that
-    the change deleted and that exists again.
+    `folder` is the memory's folder. A file that the change wrote and that is missing now is left out, and so is a file
+    that the change deleted and that exists again.
     """
     texts = ((write, text_at(folder, write.path)) for write in change.writes)
     writes = tuple(msgspec.structs.replace(write, text=text) for write, text in texts if text is not None)

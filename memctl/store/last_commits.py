@@ -1,8 +1,8 @@
 """The commits that last changed the texts of records, stored in a table of the cache.
 
-The table has each text that a record had at any time in the history of one commit, the last that was read, with the
-commit that introduced the text. A query reads only the commits since then, mostly one or two, and adds their texts. Git
-would take 0.3 s to read all commits of a memory that has 10,000.
+The table has each text that a record ever had in the history of a certain commit, with the commit that introduced the
+text. A query reads only the commits made after that commit, mostly one or two, and adds their texts to the table.
+Without the table, Git would take 0.3 s to read all commits of a memory that has 10,000.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _Read = Callable[[str], str]  # by path the blob id of the text in the cache, ""
 class LastCommit(msgspec.Struct, frozen=True):
     """The commit that last changed the text of a record, and its date in Unix seconds.
 
-    If `is_edited`, the record has uncommitted changes in the worktree. If `is_boundary`, the history of a shallow clone
-    begins with the commit, so that an earlier commit may have introduced the text.
+    `is_edited` says that the record has uncommitted changes in the worktree. `is_boundary` says that the commit is the
+    oldest that a shallow clone has, so that an earlier commit may have introduced the text.
     """
 
     commit: str
@@ -49,9 +49,9 @@ class LastCommit(msgspec.Struct, frozen=True):
 def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) -> dict[str, LastCommit]:
     """Return, for each of the records at `paths`, the commit that introduced the record's present text.
 
-    The present text is that in the worktree, or that at the revision `at`. Records without a commit are left out. A
-    change of retrieval counts alone does not count as a change of the text. Raises GitFailed if Git has no answer, as
-    in a clone without trees that can't reach its remote.
+    With `at` it is the text that the record had at this revision. Records without a commit are left out. A change of
+    nothing but retrieval counts does not count as a change of the text. Raises GitFailed if Git can't answer, as in a
+    clone that lacks folders of old commits (`--filter=tree:0`) and can't reach its remote.
     """
     repository = memory.repository
     head = repository.resolve(at) if at is not None else repository.branch()[1]

@@ -1,7 +1,7 @@
 """Reading Snapshots: from the disk through the cache, and through `git_source` from the index or a revision.
 
-The cache describes the files of HEAD, and `git status` names the files that differ from HEAD. Git takes 20 ms for that
-with 10,000 records, but runs while Python imports modules; a stat of each file from Python would take 30 ms more.
+The cache describes the files of HEAD, and `git status` names the files that differ from HEAD. With 10,000 records Git
+takes 20 ms for `git status`, during which Python imports modules; to stat each file from Python would take 30 ms more.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TRIES = 3  # attempts to update the cache before a temporary one in memory is u
 
 
 def sparse_note(memory: Memory) -> str:
-    """Return how many records and pages a sparse checkout leaves out of the worktree, as a sentence; "" if none."""
+    """Return a sentence that says how many records and pages a sparse checkout leaves out; "" if it leaves out none."""
     paths = _sparse_paths(memory)
     if not paths:
         return ""
@@ -68,10 +68,11 @@ def disk(
 ) -> Snapshot:
     """Return the memory in the worktree, with the retrieval counts of this clone.
 
-    `progress` is called while files are parsed. `written` are paths below `.memory/` that changed after the start of
-    the `git status` whose answer is used. `instead` maps paths to texts that the snapshot has in place of the texts on
-    the disk; None leaves the file out. With `whole` the snapshot also has the files that a sparse checkout leaves out,
-    as the index has them; searches do not find them.
+    - `progress` is called while files are parsed, with the number of parsed files and the number of all.
+    - `written` are paths below `.memory/` that the caller has written since it started `git status`, which misses them.
+    - `instead` maps paths to texts that the snapshot has in place of the texts on the disk; None leaves the file out.
+    - With `whole` the snapshot also has the files that a sparse checkout leaves out of the worktree, as the index has
+      them; searches do not find these.
     """
     source = _Disk(memory, progress, tuple(written))
     absent = [path for path in _sparse_paths(memory) if path not in written] if whole else []
@@ -266,10 +267,10 @@ class _WithSessions:
 
 
 def current_cache(memory: Memory, progress: Progress | None = None, written: tuple[str, ...] = ()) -> Cache:
-    """Return the cache of a memory, updated to the files on the disk, without decoding its records.
+    """Return the cache of a memory, updated to the files on the disk.
 
-    `progress` is called while files are parsed. `written` are paths below `.memory/` that changed after the start of
-    the `git status` whose answer is used.
+    `progress` is called while files are parsed, with the number of parsed files and the number of all. `written` are
+    paths below `.memory/` that the caller has written since it started `git status`, which misses them.
     """
     cache = open_cache(memory)
     with suppress(sqlite3.DatabaseError):  # the cache is damaged or locked for too long

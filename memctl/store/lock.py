@@ -25,7 +25,7 @@ announce: Callable[[str], None] | None = None
 
 @contextmanager
 def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
-    """Hold the lock file `file` during the block, which gets the time at which the lock was last released.
+    """Hold the lock file `file` during the `with` block, which gets the time at which the lock was last released.
 
     The time is in ns since the epoch, by the file system's clock. Raises MemctlError if another process holds the lock
     for `patience` seconds, or if the file can't be written.
@@ -69,9 +69,10 @@ def _permission_hint(file: Path) -> str:
 
 @contextmanager
 def hold_temporary(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
-    """Hold a lock whose file is deleted at the end, for the user's folders, in which memctl must leave no files.
+    """Hold a lock during the `with` block, and delete the lock's file at the end.
 
-    Raises MemctlError if another process holds the lock for `patience` seconds, and OSError.
+    It is for the user's own folders, in which memctl must leave no files. Raises MemctlError if another process holds
+    the lock for `patience` seconds, and OSError if the file can't be written.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor = _acquire(file, patience)
@@ -140,15 +141,16 @@ def _is_held_for_us(file: Path) -> bool:
 
 @contextmanager
 def hold_interrupts(remarks: list[str]) -> Iterator[list[str]]:
-    """Delay Ctrl-C during the block, and raise KeyboardInterrupt at its end.
+    """Delay Ctrl-C during the `with` block, and raise KeyboardInterrupt at its end.
 
-    Without the delay the next command would finish an interrupted write, and the user would not see the new record's
-    id. The block gets a list, to which it adds sentences about its work; after an interrupt these sentences are added
-    to `remarks`. If the block raises MemctlError after an interrupt, as when Ctrl-C has ended Git or its hooks, too,
-    the message and hint of the error are added in place of the sentences.
+    Without the delay a write could be interrupted in the middle; the next command would finish it, and the user would
+    not see the new record's id. A second Ctrl-C takes effect at once, because a hook of the user's may hang.
 
-    A second Ctrl-C takes effect at once, because a hook of the user's may hang. Nothing is delayed outside of the main
-    thread, or if interrupts have another handler or are ignored.
+    The block gets a list, to which it adds sentences about its work; after an interrupt they are added to `remarks`,
+    for the user. If the block raises MemctlError after an interrupt, the error's message and hint are added instead:
+    Ctrl-C may have ended Git or its hooks, too.
+
+    Outside of the main thread nothing is delayed, nor if Ctrl-C is ignored or has another handler already.
     """
     import signal
     import threading

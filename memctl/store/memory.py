@@ -72,9 +72,9 @@ class Memory:
 
     @cached_property
     def default_branch(self) -> str:
-        """The short name of the default branch, such as "main".
+        """The short name of the repository's default branch, such as "main"; "" if it is unknown.
 
-        It is that of config.yaml, else that of origin/HEAD; "" if neither names one.
+        The name in config.yaml comes first, then that of the remote origin.
         """
         return self.config.default_branch or self.repository.default_branch("origin")
 
@@ -85,10 +85,10 @@ class Memory:
 
     @property
     def semantic_model(self) -> str:
-        """The model for search by meaning, a folder or a package; "" for none.
+        """The model for search by meaning, a folder or a Python package; "" for none.
 
-        It is set by MEMCTL_SEMANTIC_MODEL or Git's settings, and never taken from the repository, because native code
-        reads its files.
+        It is set by MEMCTL_SEMANTIC_MODEL or in Git's settings. It is never taken from the repository's files, because
+        native code reads the model, and a foreign repository could bring a harmful one.
         """
         name = self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip()
         return name or (self.repository.setting("memctl.semanticmodel") or "").strip()
@@ -128,8 +128,8 @@ class Memory:
     def refuse_untrusted_agent(self, action: str = "write into its memory") -> None:
         """Raise MemctlError if an agent wants to write or install something in a clone whose trust is unknown.
 
-        An agent runs such commands without asking the user, and a text in the clone might have told it to. `action`
-        says in the message what the agent may not do.
+        An agent may run such commands without asking the user, perhaps because a text in the clone told it to run them.
+        `action` says in the message what the agent may not do.
         """
         if self.by_agent and self.trust == trust.UNKNOWN:
             raise MemctlError(
@@ -138,7 +138,7 @@ class Memory:
             )
 
     def grant_trust(self) -> None:
-        """Mark this clone as trusted, since a person writes into its memory, unless its settings forbid that.
+        """Mark this clone as trusted when a person writes into its memory, unless the clone's settings forbid trust.
 
         Raises MemctlError if an agent writes into a clone whose trust is unknown.
         """
@@ -171,19 +171,19 @@ class Memory:
 
     @cached_property
     def hooks(self) -> Path:
-        """The folder of the hooks' data about sessions, which all worktrees share."""
+        """The folder with the data that hooks store about sessions, which all worktrees share."""
         return self.repository.shared / "hooks" / self.private.name
 
     @property
     def has_jobs(self) -> bool:
-        """Whether there may be jobs that a hook left (`store.job_queue`)."""
+        """Whether a hook may have left jobs that are not done yet (`store.job_queue`)."""
         return os.path.isdir(self.hooks / JOBS)
 
     def ask(self, *, settings: bool = False) -> StatusProcess:
         """Return a running `git status` of the memory's files.
 
-        If a process was started before the memory was opened, the first call returns that one. Every other call starts
-        a new process; with `settings` it prints the settings of `git.traced_settings`, too.
+        If one was started before the memory was opened, the first call returns it. Every other call starts a new one;
+        with `settings` it also prints those of memctl's settings that `git.traced_settings` reads.
         """
         process, self.asked = self.asked, None
         return process or StatusProcess(self.repository, self.prefix, settings=settings)
@@ -217,8 +217,8 @@ def _clean(text: str) -> str:
 def open_memory(start: Path, environ: Mapping[str, str], status: StatusProcess | None = None) -> Memory:
     """Return the memory of the nearest folder at or above `start` in its worktree; raises MemctlError if none has one.
 
-    `status` is a running `git status` of a memory, if one was started before; then that memory is opened without a
-    search from `start`.
+    If a `git status` of a memory is running already, it can be given as `status`: then its memory is opened, and
+    `start` is not used.
     """
     if status is None:
         _, folder = memory_root.find(start)

@@ -23,7 +23,7 @@ _FOREIGN_FILES = ("memory.db", "config.json")
 
 
 def find(start: Path) -> tuple[Path, Path]:
-    """Return the worktree's top, and the folder of the memory at or above `start`; raises MemctlError without one."""
+    """Return the worktree's top and the folder of the memory at or above `start`; raises MemctlError if none."""
     start = Path(os.path.realpath(start))
     if not start.is_dir():
         raise MemctlError(f"{start} is not a folder", exit_code=USAGE)
@@ -48,8 +48,8 @@ def find(start: Path) -> tuple[Path, Path]:
 def ask(start: Path, *, settings: bool = False) -> StatusProcess:
     """Start a `git status` of the files of the memory at or above `start`, and return the running process.
 
-    With `settings` it prints the settings of `git.traced_settings`, too. Raises MemctlError if there is no memory. This
-    function needs few modules, so that Git runs while Python imports the others.
+    With `settings` it also prints those of memctl's settings that `git.traced_settings` reads. Raises MemctlError if
+    there is no memory. This function needs few modules, so that Git runs while Python imports the others.
     """
     from memctl.git.status import StatusProcess  # most hooks don't need it
 

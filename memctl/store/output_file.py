@@ -21,7 +21,7 @@ _MOST_LINKS = 40  # that Linux follows on the way to one file, path_resolution(7
 
 
 def write(file: Path, text: str) -> None:
-    """Write `text` to a file atomically, or into it if it is a device or pipe. Raises MemctlError."""
+    """Write `text` to a file atomically; a device or pipe is opened and written to. Raises MemctlError."""
     refuse(file)
     try:
         if file.exists() and not file.is_file():
@@ -33,9 +33,9 @@ def write(file: Path, text: str) -> None:
 
 
 def refuse(file: Path) -> None:
-    """Raise MemctlError if a file must not or can't be written; write nothing.
+    """Raise MemctlError if `write` would refuse a file, or could not write it; nothing is written.
 
-    `write` calls this, too. A caller with a step that can't be undone calls it before that step.
+    A caller that does something that can't be undone, such as deleting, calls this before.
     """
     for link in _links(file):
         _refuse_link(file, link)

@@ -1,21 +1,21 @@
-"""The state of pending changes, which are written to disk: WAITING for a commit, DONE, or UNDONE outside of memctl.
+"""Whether a pending change is WAITING for its commit, DONE (committed), or UNDONE outside of memctl.
 
-A change (an entry of the journal) is UNDONE if at least one of its paths is UNDONE; otherwise it is WAITING if at least
-one path is WAITING, and DONE if none is. The state of a path is found in this order:
+The answer for a change, an entry of the journal, follows from its paths: it is UNDONE if at least one path is UNDONE,
+otherwise WAITING if at least one is WAITING, and otherwise DONE. For a path the first rule that applies decides:
 
 - If the text on the disk has the change, the path is WAITING while Git says that it differs from HEAD, else DONE.
-- If the next entry of the same path started from a text with the change, the path has that entry's state.
+- If another pending change was made later to the same path, on top of this one, its answer for the path is taken.
 - If a later commit has the change, the path is DONE: somebody has changed the committed file further. The commits of
-  HEAD and of this clone's branches are searched, except for those that HEAD had when the entry began.
+  HEAD and of this clone's branches are searched, except for those that HEAD had when the change began.
 - Otherwise the path is UNDONE: by `git rebase --abort`, `reset --hard`, `stash`, `checkout -- .`, `clean`, or by hand.
   The text is kept until it is on the disk again (`git stash pop`), `memctl commit --again` writes it, `memctl commit
   --drop` drops it, or a later write of memctl contains it or deletes the record (`is_replaced`).
 
-A text can have the change without being exactly the text that was written, since formatters among the user's hooks and
-edits by hand leave most of it in place. It has the change if it is nearer to the text after the change than to the text
-before it, counted in pairs of neighbouring words without line breaks and blanks. For an entry that was UNDONE it must
-also have at least half of the pairs that the change added: otherwise, if the change replaced a long text by a short
-one, any other short text would count, too.
+A text can have the change without being exactly the text that was written: formatters among the user's hooks, and edits
+by hand, leave most of it in place. It has the change if it is nearer to the text after the change than to the text
+before it, counted in pairs of neighbouring words; line breaks and blanks do not count. For a change that was found
+UNDONE before, the text must also have at least half of the pairs that the change added. Otherwise, where the change
+replaced a long text by a short one, any other short text would count, too.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ def differing_from_head(memory: Memory, *, ignored: bool = False) -> dict[str, s
 
 
 def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
-    """Return those of `paths` that differ from HEAD, but that Git reports as unchanged since the user told it to.
+    """Return those of `paths` that differ from HEAD, but that Git reports as unchanged on the user's demand.
 
-    The user does so with `git update-index --skip-worktree` or `--assume-unchanged`. The result maps each path to the
-    option of that command after which Git reads the file again, such as "--no-skip-worktree". memctl does not commit
-    these files.
+    The user tells Git so by `git update-index --skip-worktree` or `--assume-unchanged`. The result maps each path to
+    the option of that command after which Git reads the file again, such as "--no-skip-worktree". memctl does not
+    commit these files.
     """
     repository = memory.repository
     tracked = {memory.tracked(path): path for path in paths}
@@ -88,9 +88,9 @@ def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
 
 
 def open_entries(memory: Memory) -> list[PendingEntry]:
-    """Return the pending changes that no commit has yet, neither one of memctl's nor one that the user made.
+    """Return the pending changes that are not committed yet, neither by memctl nor by the user.
 
-    The field `undone` of each says whether the change was undone outside memctl.
+    The field `undone` of each says whether the change was undone outside of memctl, for example by `git reset --hard`.
     """
     return [
         msgspec.structs.replace(entry, undone=state == UNDONE)
@@ -100,7 +100,10 @@ def open_entries(memory: Memory) -> list[PendingEntry]:
 
 
 def undone(memory: Memory) -> list[PendingEntry]:
-    """Return the pending changes that were undone outside memctl; Git is asked only if a written text is missing."""
+    """Return the pending changes that were undone outside of memctl, for example by `git reset --hard`.
+
+    Git is asked only if the text of a change is no longer on the disk, so this is mostly fast.
+    """
     entries = journal.entries(memory.pending)
     written = (
         (path, old, text) for entry in entries if entry.stage != WRITING for path, old, text in _texts(entry.change)
@@ -111,9 +114,9 @@ def undone(memory: Memory) -> list[PendingEntry]:
 
 
 def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[PendingEntry, str]]:
-    """Return pairs: each of `entries`, and the state of its change: WAITING, DONE or UNDONE.
+    """Return pairs: one of `entries`, and whether its change is WAITING for a commit, DONE (committed), or UNDONE.
 
-    Git is asked only if the files of at least one change were written to disk.
+    UNDONE means that somebody removed the change outside of memctl, for example by `git reset --hard`.
     """
     written = [entry for entry in entries if entry.stage != WRITING]
     result = [(entry, WAITING) for entry in entries if entry.stage == WRITING]
@@ -147,9 +150,10 @@ def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bo
 
 
 def is_replaced(entry: PendingEntry, change: Change) -> bool:
-    """Return whether a later change contains everything that an undone entry changed, or deletes its files.
+    """Return whether a later change contains all that an undone entry changed, or deletes the entry's files.
 
-    A change that conflicts with the entry does not replace it, since the entry's text would be lost.
+    Then the entry is not needed any more. Any other later change of the files keeps the entry, since its text would be
+    lost.
     """
     after = {path: text for path, _, text in _texts(change)}
     return all(
@@ -159,9 +163,9 @@ def is_replaced(entry: PendingEntry, change: Change) -> bool:
 
 
 def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntry]:
-    """Return the entries that have waited for a commit for more than an hour.
+    """Return the entries that have waited for a commit for more than an hour, for a reminder.
 
-    Entries that the user asked not to commit are left out. The result is empty while a merge, rebase or similar
+    Changes that the user asked not to commit are left out. The result is empty while a merge, rebase or similar
     operation of Git is under way.
     """
     if memory.repository.under_way():
@@ -170,7 +174,7 @@ def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntr
 
 
 def reason(memory: Memory, entry: PendingEntry) -> str:
-    """Return the reason why an entry has no commit, such as "interrupted; `memctl commit` finishes it".
+    """Return the reason why a pending change has no commit, such as "interrupted; `memctl commit` finishes it".
 
     The reason is "" if no commit was tried.
     """
@@ -184,7 +188,7 @@ def reason(memory: Memory, entry: PendingEntry) -> str:
 
 
 def describe(entry: PendingEntry) -> str:
-    """Return a phrase for an entry's change, such as "the edit of LRN-2025-11-04-001"."""
+    """Return a phrase for a pending change, such as "the edit of LRN-2025-11-04-001"."""
     return f"the {entry.change.op} of {', '.join(entry.change.ids) or entry.change.title}"
 
 

@@ -23,7 +23,10 @@ _FIELDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}  # git-status(1), porcelain form
 
 
 class FilesInGit:
-    """The files of a revision, or of the index if the revision is ""; `record.source.Files` describes the methods."""
+    """The repository's files at a commit, or in Git's index if `commit` is "".
+
+    `record.source.Files` describes the methods.
+    """
 
     def __init__(self, memory: Memory, commit: str) -> None:
         self._repository = memory.repository
@@ -78,13 +81,16 @@ class FilesOnDisk:
         return self._names
 
     def unchanged(self) -> dict[str, str]:
-        """Return the blob id in HEAD of each file of the worktree, by path; "" if it is changed, staged or new."""
+        """Return, by path, the blob id of each file of the worktree that is as in HEAD.
+
+        A file that is changed, staged or new is in the result, too, with "".
+        """
         return self._current_blobs
 
     def is_settled(self, path: str) -> bool:
-        """Return whether a file is unchanged since Git was asked for its state, so that Git's answer still holds.
+        """Return whether a file is unchanged since Git was asked about the worktree, so that Git's answer still holds.
 
-        The time of the file's last change decides. The result is False if the file does not exist.
+        The time of the file's last change decides. Returns False if the file does not exist.
         """
         try:
             return os.lstat(self._repository.top / path).st_mtime_ns < self._asked - _TICK

@@ -1,8 +1,8 @@
 """Folding: `memctl maintain` moves retrieval counts from their database into the front matter of records.
 
 First it notes in the database which counts it is about to move, so that none counts twice if the process is killed.
-Then it adds them to the front matter. At the end it subtracts them from the database, and does not set the database to
-0, so that retrievals in the meantime are not lost.
+Then it adds them to the front matter. At the end it subtracts the moved counts from those in the database: to set these
+to 0 would lose retrievals that were counted meanwhile.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def start(folder: Path, folding: Mapping[str, tuple[int, int]]) -> bool:
 
 
 def unfinished(folder: Path) -> dict[str, int]:
-    """Return the totals noted by a `start` that no `finish` has followed, by memory_id.
+    """Return the totals noted by a `start` that was not followed by `finish`, by memory_id.
 
     `folder` has the database with the notes. The result is empty if the database can't be read.
     """
@@ -50,11 +50,11 @@ def unfinished(folder: Path) -> dict[str, int]:
 
 
 def finish(folder: Path, written: Mapping[str, int], *, forget_rest: bool = False) -> None:
-    """Subtract the counts that `start` noted, and that are now in the records' files, from the database in `folder`.
+    """Subtract the counts that `start` noted, and that the records' files now have, from the database in `folder`.
 
     `written` maps the memory_id of each record whose file was written to the total that `start` noted for it. With
-    `forget_rest` the notes about all other records are deleted, too; the counts of these records stay in the database,
-    since they are in no file. If the database can't be written, nothing is raised: the next run subtracts the counts.
+    `forget_rest` the notes about all other records are deleted, but the counts of these records stay in the database,
+    since no file has them. If the database can't be written, nothing is raised: the next run subtracts the counts.
     """
     try:
         with _transaction(folder) as database:

@@ -53,16 +53,16 @@ CREATE TABLE sources (blob TEXT, name TEXT, found BLOB, PRIMARY KEY (blob, name)
 
 
 def create_tables(database: sqlite3.Connection) -> None:
-    """Create all tables and indexes, within the caller's transaction."""
+    """Create all tables and indexes of a new cache, within the caller's transaction."""
     for statement in _statements(TABLES):
         database.execute(statement)
 
 
 @contextmanager
 def without_indexes(database: sqlite3.Connection) -> Iterator[None]:
-    """Drop the indexes of the cache's tables during the block, and create them again after it.
+    """Drop the indexes of the cache's tables during the `with` block, and create them again after it.
 
-    It is used to fill empty tables: creating the indexes at the end is faster than updating them with each row.
+    This is for filling empty tables: creating the indexes at the end is faster than updating them with each row.
     """
     for statement in _statements(_INDEXES):
         database.execute(f"DROP INDEX {statement.split()[2]}")

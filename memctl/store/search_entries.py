@@ -1,4 +1,4 @@
-"""The entries of the search index: a record, each heading of a page, each section of a session's page, a checkpoint."""
+"""The entries of the search index: records, headings of pages, sections of sessions' pages, and checkpoints."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ class SearchEntry(NamedTuple):
     """An entry of the search index: its kind, its key (an id or marker) and its texts.
 
     `terms` are other words by which the entry is found: ids, tags, paths, its section. `thread` is a name that entries
-    which belong together share: headings of a page, sections of a session's page, records of one agent and day; "" for
-    none. `links` are the keys of the entries that this one links to, and of the page or section around it.
+    have in common if they belong together: the headings of a page, the sections of a session's page, or the records
+    that one agent made on one day; "" for none. `links` are the keys of the entries that this one links to, and of the
+    page or section around it.
     """
 
     kind: str
@@ -40,9 +41,9 @@ class SearchEntry(NamedTuple):
 
 
 def entries(path: str, text: str, record: Record | None) -> Iterator[SearchEntry]:
-    """Yield the index entries of a file of the memory; none if it is not valid.
+    """Yield the index entries of a file of the memory; an invalid file has none.
 
-    `record` is the parsed record, if it is one.
+    `record` is the parsed record, or None if the file is no record.
     """
     try:
         if record is not None:

@@ -1,8 +1,8 @@
 """The search index of everything recorded: `index.db` in the Git directory that all worktrees share.
 
 Everything in it can be computed from the files and Git: deleting or damaging it costs only time. Each text is stored
-once, by its blob id; views list the entries of a checkout or revision (`search_views`). If the file can't be used, an
-index in memory takes its place, and `remark` says why.
+once, by its blob id; views list which entries belong to a worktree, an index or a revision (`search_views`). If the
+file can't be used, an index in memory takes its place, and `remark` says why.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CACHE = 64 * 1024  # KiB that a transaction may change before readers have to w
 
 
 class SearchIndex:
-    """An open index. If `remark` is not "", it says why the index is in memory."""
+    """An open index. If it is in memory because its file can't be used, `remark` says why; otherwise `remark` is ""."""
 
     def __init__(self, database: sqlite3.Connection, remark: str = "") -> None:
         self.database = database
@@ -78,9 +78,9 @@ class SearchIndex:
 
     @classmethod
     def in_memory(cls, remark: str) -> SearchIndex:
-        """Return an empty index in memory; `remark` says why the index is in memory.
+        """Return an empty index in memory, used in place of a file; `remark` says why the file can't be used.
 
-        Its entries have numbers above 2**40, so that none is also the number of an entry in the index's file.
+        Its entries have numbers above 2**40, so that no entry has the number of an entry in the file.
         """
         database = connect(None, _prepare)
         database.execute("INSERT INTO sqlite_sequence VALUES ('entries', ?)", (_IN_MEMORY,))
@@ -93,12 +93,12 @@ class SearchIndex:
         return Path(name) if name else None
 
     def wait(self, seconds: float) -> None:
-        """Make later statements wait up to `seconds` for another process that is writing."""
+        """Set how many seconds later statements wait if another process is writing to the index."""
         self.database.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the block in a transaction; raises sqlite3.OperationalError if another process is writing."""
+        """Run the `with` block in a transaction; raises sqlite3.OperationalError if another process is writing."""
         self.database.execute("BEGIN IMMEDIATE")
         try:
             yield

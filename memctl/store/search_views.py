@@ -1,7 +1,7 @@
-"""Views of the search index: the entries of a checkout or revision, with their paths.
+"""Views of the search index: the entries that belong to a worktree, an index or a revision, with their paths.
 
-The process that searches in a view updates it first. A view is up to date if the token stored with it is that of its
-SearchSource.
+The process that searches in a view updates it first. A view is up to date if the token that is stored with it equals
+the token of the files to search (SearchSource).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _KNOWN = "SELECT DISTINCT path, blob FROM live JOIN entries USING (number) WHERE
 class SearchSource(msgspec.Struct, frozen=True):
     """The files to search: all files of `cache`, and the files that `others` returns.
 
-    `name` is the name of the view with the entries of these files; `token` is a string that changes with every change
-    of a file. `read` gets a path and a blob id, and returns the text; it raises OSError if the file has changed.
+    `name` is the name of the view with the entries of these files; `token` is a string that changes whenever one of the
+    files does. `read` gets a path and a blob id, and returns the text; it raises OSError if the file has changed.
     `others` returns the blob ids, by path, of files that the cache does not have.
     """
 
@@ -46,17 +46,17 @@ class SearchSource(msgspec.Struct, frozen=True):
 
 
 def of_checkout(memory: Memory) -> str:
-    """Return the name of the view of the files on the disk in a worktree."""
+    """Return the name of the search index's view for the files on the disk in a worktree."""
     return f"{_CHECKOUT} {_place(memory)} {memory.prefix}"
 
 
 def of_index(memory: Memory) -> str:
-    """Return the name of the view of the files in Git's index of a worktree."""
+    """Return the name of the search index's view for the files in Git's index of a worktree."""
     return f"{_OTHER} {_place(memory)} {memory.prefix}"
 
 
 def of_revision(memory: Memory, commit: str) -> str:
-    """Return the name of the view of the commit or tree with the id `commit`."""
+    """Return the name of the search index's view for the commit or tree with the id `commit`."""
     return f"{_OTHER} {commit} {memory.prefix}"
 
 
@@ -66,11 +66,10 @@ def _place(memory: Memory) -> str:
 
 
 def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
-    """Return the search index, and the number of a source's view in this index, after an update of the view.
+    """Update the view of a source's files in the search index; return the index and the view's number in it.
 
-    If another process is writing to the index for too long, the view is returned as it was before; if it does not
-    exist yet, or if the index can't be written, an index in memory is made and returned. In both cases a remark of the
-    memory says so.
+    If another process is writing for too long, the view stays as it was. If there is no view yet then, or if the index
+    can't be written, an index in memory is made and returned. In both cases a remark of the memory says so.
     """
     index = SearchIndex.open(memory)
     try:
@@ -97,9 +96,9 @@ def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
 def replacement_index(
     memory: Memory, index: SearchIndex, source: SearchSource, *, is_damaged: bool
 ) -> tuple[SearchIndex, int]:
-    """Return a new index in memory, and the number of the source's view in it, in place of a locked or damaged index.
+    """Make a search index in memory in place of a locked or damaged one; return it and the number of the source's view.
 
-    `index` is closed; with `is_damaged` its file is deleted.
+    `index` is the old index, which is closed; with `is_damaged` its file is deleted.
     """
     file = index.file
     index.database.close()

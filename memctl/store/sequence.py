@@ -1,9 +1,10 @@
 """Numbering of ids, such as DEC-2025-11-04-001, by type and day.
 
-All worktrees of a clone share the sequence; the caller holds the lock.
+All worktrees of a clone share the counters, and the caller holds the lock for writes.
 
-The counters are a cache: if they are missing, the numbers are found in the files of every worktree and in every commit
-since that day, on any branch. Numbers that `memctl renumber` derived from a record do not count.
+The counters are a cache: if they are missing, the last number of a day is found in the files of every worktree and in
+every commit since that day, on any branch. High numbers, which `memctl renumber` gives to records whose ids collide, do
+not count.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _MOST_SERIES = 400  # series to remember: a year of days of one type
 
 
 class Sequence:
-    """A generator of ids. Only `save` uses up the numbers, so that a refused write uses none."""
+    """A generator of ids. Numbers are used up only by `save`, so that a refused write uses none."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

@@ -1,8 +1,8 @@
 """The data of agents' sessions, in the Git directory that all worktrees share, in no commit.
 
 Each session has a folder. Tool calls are counted without a lock, although several may end at the same time: each
-process appends a byte to a file, and the call's number is the file's size after that. For a hint that is given once
-there is a marker file, which only one process can create.
+process appends a byte to a file, and the call's number is the file's size after that. Some hints are given only once;
+for each there is a marker file, which only one process can create.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def key(session: str) -> str:
 
 
 class SessionDir:
-    """The folder of one session, below `root`, the folder of all sessions of a memory."""
+    """The folder with the data of one session. `root` is the folder of all sessions of a memory."""
 
     def __init__(self, root: Path, key: str) -> None:
         self.root = root
@@ -61,11 +61,14 @@ class SessionDir:
             return 0
 
     def claim_hint(self, what: str) -> bool:
-        """Record that the agent gets the hint named `what`; return whether it is new since the last compaction."""
+        """Store that the agent gets the hint `what`, and return whether it gets the hint for the first time.
+
+        Only the time since the last compaction of the session counts.
+        """
         return self.create_marker(f"{_HINT}{what}")
 
     def create_marker(self, name: str) -> bool:
-        """Create an empty marker file, and return whether it did not exist yet in this session."""
+        """Create an empty marker file in this session's folder; return False if it exists already."""
         try:
             os.close(private_files.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
             return True
@@ -77,13 +80,13 @@ class SessionDir:
 
         A host that has memctl's hook in two of its settings files (the user's and the project's) starts both hooks at
         once with the same bytes, `event`; only one of them must answer. The marker is a file called `event-` and the
-        BLAKE2b digest of the bytes, 12 bytes in hexadecimal digits. All versions of memctl share this format, since the
-        two hooks may be of different versions.
+        BLAKE2b digest of the bytes, 12 bytes in hexadecimal digits. All versions of memctl use this name, since the two
+        hooks may be of different versions.
 
         The markers of earlier events are deleted, since the host goes on only when all hooks have answered. With
-        `is_one_of_many` they stay, since several tool calls may end, or several sub-agents begin, at once. A marker
-        that is older than the time limit of a hook does not count: it is of an earlier event with the same bytes, as
-        when a session is resumed, killed and resumed again.
+        `is_one_of_many` they are kept: several tool calls may end, or several sub-agents begin, at once. A marker that
+        is older than the time limit of a hook does not count: it is from an earlier event with the same bytes, as when
+        a session is resumed, killed and resumed again.
         """
         from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more after every tool call
 
@@ -108,14 +111,14 @@ class SessionDir:
             os.close(descriptor)
 
     def offset(self, name: str) -> int:
-        """Return how many bytes of a transcript were read for the purpose `name`; 0 if no number is stored."""
+        """Return how many bytes of the session's transcript were read for the purpose `name`; 0 if not stored."""
         try:
             return max(0, int((self.path / name).read_text()))
         except (OSError, ValueError):
             return 0
 
     def note_offset(self, name: str, offset: int) -> None:
-        """Store how many bytes of a transcript were read for the purpose `name`. Raises OSError."""
+        """Store how many bytes of the session's transcript were read for the purpose `name`. Raises OSError."""
         with open(private_files.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
             stream.write(str(offset))
 
@@ -124,14 +127,15 @@ class SessionDir:
         return sorted(name[len(_HINT) :] for name in self._markers(_HINT))
 
     def mark_shown(self, identifier: str) -> bool:
-        """Record that the session was shown a record, page or file; return whether it is new since the last compaction.
+        """Store that the agent was shown a record, page or file, and return whether it is shown for the first time.
 
-        `identifier` is the record's id, the page's marker or the file's path.
+        Only the time since the last compaction of the session counts. `identifier` is the record's id, the page's
+        marker or the file's path.
         """
         return self.create_marker(_SHOWN + identifier.replace("/", "-"))
 
     def shown(self) -> set[str]:
-        """Return the ids of the records, pages and files shown since the last compaction, with `-` for each `/`."""
+        """Return the ids, markers and paths given to `mark_shown` since the last compaction, with `-` for each `/`."""
         return {name[len(_SHOWN) :] for name in self._markers(_SHOWN)}
 
     def reset(self) -> None:
@@ -162,8 +166,8 @@ class SessionDir:
 def find_root(start: Path) -> tuple[Repository, Path, Path] | None:
     """Find the memory at or above `start` for a hook; return None if there is none.
 
-    Returns the repository, the folder that contains the `.memory/`, and the folder of all sessions of this memory
-    (`SessionDir.root`). The memory is not opened, since that takes time and fails if it is broken.
+    Returns the repository, the folder that contains the `.memory/`, and the folder of all sessions of this memory. The
+    memory is not opened: that would take time, and fail if the memory is broken.
     """
     from memctl.git.repository import open_repository
     from memctl.store import memory_root

@@ -28,9 +28,9 @@ def head(memory: Memory) -> str:
 
 
 def as_of(memory: Memory, revision: str) -> str:
-    """Return the id of the newest commit of refs/memctl/sessions that is not younger than the commit `revision`.
+    """Return the newest commit of refs/memctl/sessions that was there when the commit `revision` was made.
 
-    The commits' dates are compared. The result is "" if there is no such commit, or no such ref.
+    The commits' dates are compared. Returns "" if there is no such commit, or no such ref.
     """
     tip = head(memory)
     if not tip:

@@ -1,4 +1,4 @@
-"""Checks of settings whose values have no effect, for `status` and `check`."""
+"""Checks of settings that have no effect because their values are invalid, for `status` and `check`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Facts computed from the repository's own files, such as token counts, stored in the cache by blob id.
 
-A fact stays valid, since a blob never changes. A key is a pair of the blob id and a name, which says on what else the
-fact depends, such as the file's suffix or a tokenizer. Facts about blobs that no file has any more are deleted once
-they outnumber the others.
+A blob never changes, so a fact about it stays right. A key is a pair of the blob id and a name, which says what else
+the fact depends on, such as the file's suffix or a tokenizer. Facts about old blobs, which no file has any more, are
+deleted once they outnumber the others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def recall(cache: Cache) -> dict[Key, bytes]:
 
 
 def keep(cache: Cache, facts: Mapping[Key, bytes]) -> None:
-    """Store the facts `facts`, by key, in the cache.
+    """Store facts in the cache: `facts` maps the key of each to the fact as bytes.
 
     If another process is writing, they are not stored and have to be computed again.
     """

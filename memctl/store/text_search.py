@@ -79,9 +79,9 @@ _TELLING_WORDS = 24  # of a record, to find others like it
 
 
 class StoredTexts:
-    """The Texts of a Snapshot, read from a view of the search index, which is updated first.
+    """The texts of a memory, for searching. They are read from the search index, which is updated first.
 
-    `searched` are the files to search, `hidden` the paths of those that are left out of every answer.
+    `searched` are the files to search, and `hidden` the paths of files that no answer may contain.
     `record.source.Texts` describes the methods.
     """
 

@@ -1,4 +1,4 @@
-"""Token counts that models reported: pairs of our estimate and the model's count for a text.
+"""Token counts that models reported, each stored beside memctl's own estimate for the same text.
 
 They are measurements of this machine, so they are beside the retrieval counts in the Git directory that all worktrees
 share, in no commit. They can be deleted at any time.
@@ -34,7 +34,7 @@ _OLDEST = (
 class TokenSample(msgspec.Struct, frozen=True):
     """The token count of a text as a model reported it, beside memctl's own estimate.
 
-    `digest` identifies the text. `kinds` are the kinds of text that it contains, separated by spaces.
+    `digest` identifies the text. `kinds` are the kinds of text that it contains, such as code, separated by spaces.
     """
 
     digest: bytes
@@ -67,7 +67,7 @@ def add(folder: Path, model: str, samples: Iterable[TokenSample]) -> int:
 
 
 def samples_of(folder: Path, model: str) -> list[TokenSample]:
-    """Return the samples of a model that the file in `folder` has, oldest first; none if it is missing or damaged."""
+    """Return a model's samples in the file of all samples in `folder`, oldest first; none if the file can't be used."""
     rows = _read(folder, _SELECT, model)
     return [TokenSample(*row) for row in rows]
 

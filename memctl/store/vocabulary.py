@@ -1,4 +1,4 @@
-"""The words that occur in the memory, unstemmed, from which misspelt words of a query are corrected."""
+"""The words that occur in the memory, as they are written, from which misspelt words of a query are corrected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add(database: sqlite3.Connection, words: Iterable[str]) -> None:
 def remove(database: sqlite3.Connection, words: Iterable[str]) -> None:
     """Remove from the vocabulary each of `words` that no text of the index contains any more.
 
-    A text with another form of the word, with the same stem, counts as containing it.
+    A word stays if a text contains another form of it with the same stem, such as its plural.
     """
     find = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
     gone = [(word,) for word in _words_to_keep(words) if not database.execute(find, (f'"{word}"',)).fetchone()]
@@ -42,10 +42,15 @@ def _words_to_keep(words: Iterable[str]) -> list[str]:
 def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:
     """Return the words to search for in place of the misspelt `word`, the most frequent first.
 
-    These are the words that begin with it (("postgresql",) for "postgres"), or else two words of which `word` is made
-    (("read timeout",) for "readtimeout"), or else words with a similar spelling that begin with its first letter, or
-    with its second, if the two may have been swapped. The result is () if `word` occurs, is a number, or resembles no
-    other word. `count(text, most)` returns in how many texts a word or phrase occurs, at most `most`.
+    The first rule that finds any word decides:
+
+    - words that begin with `word`: ("postgresql",) for "postgres"
+    - two words of which `word` is made: ("read timeout",) for "readtimeout"
+    - words with a similar spelling that begin with the same letter, or with the second letter of `word`, since the
+      first two may be swapped
+
+    The result is () if `word` occurs in the memory, is a number, or resembles no other word. `count(text, most)`
+    returns in how many texts a word or phrase occurs, at most `most`.
     """
     if len(word) < SHORTEST_GUESSED or len(word) > _LONGEST or word.isdigit() or count(word, 1):
         return ()

@@ -1,1 +1,1 @@
-"""Merge the memory of a clone with that of a remote, and push it."""
+"""Sync: merging the memory of a clone with that of a remote, and pushing the result."""

@@ -1,13 +1,13 @@
 """Renumber records and pages of this clone whose id another clone has pushed meanwhile for something else.
 
-The mechanism is that of `memctl renumber` (`write/id_collisions.py`, `write/references.py`) with another rule for who
-keeps the id. `memctl renumber` repairs merges that Git made, where nobody knows what was published, so the older record
-keeps the id. In a sync the remote's record keeps it: other clones may already refer to it, while every reference to
-this clone's record is in files that this clone changed. This clone's record is renumbered, with all references, before
-anything is merged.
+`memctl renumber` does this after a merge that Git made. Nobody knows then which record was published first, so the
+older record keeps the id. A sync has another rule: the remote's record keeps the id. Other clones may already refer to
+that record, while all references to this clone's record are in files that this clone changed. This clone's record is
+renumbered, with all references, before anything is merged. The code is that of `memctl renumber`
+(`write/id_collisions.py`, `write/references.py`).
 
-The new id is derived from the record's `memory_id`. So a clone that renumbers the same record after a merge by Git gets
-the same id, and a third clone can't give the id out, as it could with the next free number.
+The new id is derived from the record's `memory_id`. So a clone that renumbers the same record after a merge by Git
+gives it the same id. And a third clone can't give the id to a new record, as it could with the next free number.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ Leaves = Mapping[str, Leaf]
 def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tuple[Leaves, tuple[Holder, ...]]:
     """Give new ids to this clone's records and pages whose id the remote has given to something else.
 
-    Returns this clone's files, with these ids and with all references to them, and the renumbered records and pages.
-    `base`, `ours` and `theirs` are the files of the common commit, of this clone and of the remote, by path. A file
-    that can't be read keeps its name: `memctl check` reports it.
+    Returns this clone's files, with the new ids in them and in all references, and the renumbered records and pages.
+    `base`, `ours` and `theirs` are the files of the memory in the common commit, in this clone and at the remote, by
+    path. A record or page that can't be read keeps its id: `memctl check` reports it.
     """
     changed = {path: leaf for path, leaf in ours.items() if base.get(path) != leaf and _is_text(path, leaf)}
     new = [{path: leaf for path, leaf in side.items() if path not in base} for side in (ours, theirs)]

@@ -1,4 +1,4 @@
-"""Make the merge commit of two histories in the object store; the worktree, the index and branches do not change."""
+"""Make the merge commit of two histories in Git's object store; the worktree, the index and branches do not change."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ _NAMED = 5  # ids that it names
 class MergeCommit(msgspec.Struct, frozen=True):
     """A commit that merges the histories of this clone and a remote, and what the merge decided.
 
-    `both` are the paths of files of the memory that both sides had changed, `renamed` this clone's records and pages
-    with a new id, `lost` the values of this clone that a value of the remote replaced, and `revived` the paths of files
-    that one side had deleted and the merge keeps. `warning` names documents that could not be rendered, "" for none.
+    - `both` are the paths of files of the memory that both sides had changed.
+    - `renamed` are this clone's records and pages that got a new id.
+    - `lost` are the values of this clone that a value of the remote replaced.
+    - `revived` are the paths of files that one side had deleted and the merge keeps.
+    - `warning` names documents that could not be rendered, "" for none.
     """
 
     commit: str
@@ -50,9 +52,9 @@ def assemble(
 ) -> tuple[MergeCommit, Snapshot]:
     """Merge the commit `ours` of this clone with the remote's `theirs`; return the merge commit and the merged memory.
 
-    `bases` are the merge bases of the two commits, `upstream` names the remote's branch. Git merges the files outside
-    of the memory, memctl those of the memory, and the documents are rendered. Raises MemctlError if files conflict that
-    only a person can merge.
+    `bases` are the merge bases of the two commits, and `upstream` names the remote's branch. Git merges the files
+    outside of the memory, memctl merges those of the memory, and then the documents are rendered. Raises MemctlError if
+    there are conflicts that only a person can resolve.
     """
     repository = memory.repository
     sides = [tree_merge.leaves(repository, commit, memory.prefix) for commit in (bases[0], ours, theirs)]
@@ -88,8 +90,8 @@ def assemble(
 def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequence[str]) -> None:
     """Raise MemctlError if `theirs`, the commit of the remote's branch, can't be merged into this branch.
 
-    The reasons are: no common commit (`bases` is empty), a memory that was deleted there, or a memory of a newer
-    format.
+    That is so if the two have no common commit (`bases` is empty), or if the memory in `theirs` is deleted or has a
+    newer format.
     """
     if not bases:
         shallow = bool(memory.repository.shallow())
@@ -176,7 +178,7 @@ def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
 
 
 def describe(item: LostInFile) -> str:
-    """Describe a replaced value on one line: `status: 'open' was replaced by 'resolved'`."""
+    """Return a line about a value that a merge replaced: `status: 'open' was replaced by 'resolved'`."""
     loss = item.loss
     values = [repr(merge_tree.one_line(value)) if value else "nothing" for value in (loss.lost, loss.kept)]
     return f"{'the whole file' if loss.key == WHOLE else loss.key}: {values[0]} was replaced by {values[1]}"
@@ -207,9 +209,9 @@ def _conflict(
 
 
 def near_worktree(memory: Memory, commit: str) -> Snapshot:
-    """Return the memory of a commit or tree (given by its id) whose files are mostly those of the worktree.
+    """Return the memory of a commit or tree, given by its id, most of whose files are equal to those of the worktree.
 
-    Files that are equal in the worktree are taken from the cache, which is faster than reading them from Git.
+    The equal files are taken from the cache, which is faster than reading them from Git.
     """
     return Snapshot(git_source.at(memory, commit, commit, lambda: _unlike_revision(memory, commit)))
 

@@ -1,11 +1,11 @@
 """Merge the files of the memory path by path, without Git's search for renames.
 
-The path of a record never changes. Git would find renames all the same: records are alike, so a deleted one and an
-added one may look like one that moved, and a change of the first would end up in the second.
+The path of a record never changes. But Git would find renames: records resemble each other, so if one is deleted and
+another is added, Git may take the new one for the old one under a new name. A change of the old record would then end
+up in the new one.
 
-If both sides changed a field, the remote's value wins, since other clones rely on it (rules.md#coordination); which
-value is later could only be found with clocks that agree. A replaced value is reported, and this clone's history still
-has it.
+If both sides changed a field, the remote's value wins, since other clones rely on it (rules.md#coordination). The later
+value can't win, because clocks do not agree. A replaced value is reported, and this clone's history still has it.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ def merge_text(
     """Return the merged text of two versions of a record or page, and the values that the merge replaced.
 
     `path` is the file's, below `.memory/`. `base` is the common version ("" for none), `ours` this clone's, and
-    `theirs` the remote's: if both sides changed a value, the remote's replaces it, unless its version can't be read.
-    `counter` returns the token counter for the budget of a session's page; it is called only if needed.
+    `theirs` the remote's. If both sides changed a value, the remote's is taken; if the remote's version can't be read,
+    this clone's text is. `counter` returns the token counter for the budget of a session's page; it is called only if
+    needed.
     """
     if not is_readable(path, theirs) and is_readable(path, ours):
         return ours, (LostValue(WHOLE, theirs, ours),)  # a file that can't be read is no version to go on with
@@ -123,9 +124,9 @@ _LARGEST = files.MAX_BYTES * 8  # of a file that people put into the memory
 
 
 class LostInFile(msgspec.Struct, frozen=True):
-    """A value in a file of the memory that the merge replaced with the other side's value.
+    """A value in a file of the memory that a merge replaced with the other side's value.
 
-    `path` is that of the file, below `.memory/`; `id` is the id or § marker in its name.
+    `path` is the file's path below `.memory/`. `id` is the id or § marker in the file's name.
     """
 
     path: str
@@ -136,9 +137,10 @@ class LostInFile(msgspec.Struct, frozen=True):
 class MergedTree(msgspec.Struct, frozen=True):
     """The merge of this clone's and the remote's memory: all files, and what the merge decided about some of them.
 
-    `both` are the paths of files that the two sides changed differently, `lost` the values that were replaced.
-    `revived` are the paths of files that one side deleted and the merge keeps, since the other side changed them or
-    newly refers to them. `conflicts` are the paths of files, such as the settings, that only a person can merge.
+    - `both` are the paths of files that the two sides changed differently, and `lost` the values that were replaced.
+    - `revived` are the paths of files that one side deleted and the merge keeps, since the other side changed them or
+      newly refers to them.
+    - `conflicts` are the paths of files, such as the settings, that only a person can merge.
     """
 
     files: Leaves
@@ -191,11 +193,11 @@ def _may_count(path: str, before: Leaf | None, now: Leaf | None) -> bool:
 
 
 def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> MergedTree:
-    """Merge the memory's files of this clone and of a remote; writes blobs to the object store and nothing else.
+    """Merge the memory's files of this clone and of a remote. It writes nothing but blobs to Git's object store.
 
-    `base`, `ours` and `theirs` are the files of the common commit, of this clone and of the remote. `apart` says that
-    the two sides have exactly one merge base. If so, each side made its changes on its own, even equal ones, and the
-    numbers of retrievals that the sides counted for a record are added up.
+    `base`, `ours` and `theirs` are the files in the common commit, in this clone and at the remote. `apart` says that
+    the two sides have exactly one merge base. Then each side made its changes on its own, even equal ones, so the
+    numbers of retrievals that both sides counted for a record are added up.
     """
     work = _Merge(memory, base, ours, theirs, apart=apart)
     work.read(side.get(path) for path in work.open for side in (base, ours, theirs))
@@ -215,7 +217,7 @@ def _is_news(work: _Merge, path: str) -> bool:
 
 
 def name_of(path: str) -> str:
-    """Return the name of a file for people: the id of its record, the § marker of its page, or else its path."""
+    """Return what people call the file at a path: the id of its record, the § marker of its page, or else the path."""
     number = pages.number_at(path)
     return f"§{number}" if number else ids.id_in_path(path) or path
 
@@ -223,7 +225,7 @@ def name_of(path: str) -> str:
 def is_authored(path: str) -> bool:
     """Return whether a path below `.memory/` is that of a record, a page or a session's page.
 
-    The versions of such a file are merged field by field.
+    Two versions of such a file are merged field by field.
     """
     is_record = files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None
     return is_record or (path.startswith(f"{session_page.FOLDER}/") and path.endswith(".md"))
@@ -309,11 +311,11 @@ def _revive(work: _Merge) -> None:
 
 
 def record_ids(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the ids of the records among some paths, each once."""
+    """Return the ids of the records at some paths, each once."""
     return tuple(dict.fromkeys(identifier for path in paths if (identifier := ids.id_in_path(path))))
 
 
 def changes(before: Leaves, after: Leaves) -> Mapping[str, Leaf | None]:
-    """Return the files that differ between `before` and `after`, by path, as they are in `after`: None if deleted."""
+    """Return the files that differ between `before` and `after`, by path: as `after` has them, None if deleted."""
     gone: dict[str, Leaf | None] = dict.fromkeys(path for path in before if path not in after)
     return {**gone, **{path: leaf for path, leaf in after.items() if before.get(path) != leaf}}

@@ -1,8 +1,8 @@
-"""Sync the coordination state after the branch, and make ownership follow the answers in handoffs' records.
+"""Sync the coordination state after the branch, and make the owners of sections follow the answers to handoffs.
 
-The state is merged without reading records (`team/remote_state.py`). If two clones answered one handoff differently,
-that merge may keep the ownership of one answer while the merge of the branch keeps the other answer. Then ownership is
-changed to what the record says (`team/handoffs.py`), in the same push. Sections that the branch's merge renumbered keep
+The coordination state is merged without reading records (`team/remote_state.py`). If two clones answered one handoff
+differently, its record may have one answer after the merge, and the coordination state the other. Then the ownership is
+changed to what the record says (`team/handoffs.py`), in the same push. Sections that got a new number in the sync keep
 their owner.
 """
 
@@ -28,9 +28,9 @@ from memctl.team.state import Ownership, State
 class MergedCoordination(msgspec.Struct, frozen=True):
     """The result of merging this clone's coordination state with the remote's: the merged `state`.
 
-    `theirs` is the commit of the remote's state before the sync ("" for none). `lost` describes entries of this clone
-    that entries of the remote replaced. `settled` describes ownerships that were changed to follow the answer in a
-    handoff's record.
+    `theirs` is the commit of the remote's coordination state before the sync ("" for none). `lost` describes entries of
+    this clone that entries of the remote replaced. `settled` describes ownerships that were changed to follow the
+    answer in a handoff's record.
     """
 
     state: State
@@ -40,9 +40,10 @@ class MergedCoordination(msgspec.Struct, frozen=True):
 
 
 def sync_ownership(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Sync the coordination state with the remote; return the result `done` of the sync with what changed.
+    """Sync the coordination state with the remote, and return `done`, the result of the sync so far, with what changed.
 
-    An error is not raised but becomes a warning of the result, since the branch is synced already.
+    An error is not raised but becomes a warning in the result, since the branch is synced already. With `push` the
+    remote gets the merged state; a dry run changes nothing.
     """
     remote = done.upstream.remote
     try:
@@ -69,8 +70,8 @@ def sync_ownership(memory: Memory, done: SyncResult, *, push: bool, dry_run: boo
 def renumbered_ownerships(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, str], ...]:
     """Return the ownerships of sections that a planned sync renumbers, each with the new § marker of its section.
 
-    An ownership that the remote has, too, is left out: it is of the remote's section. The result is empty if the state
-    can't be read.
+    If the remote has an equal ownership, it means the remote's section of that number, and is left out. The result is
+    empty if the coordination state can't be read.
     """
     sections = _sections(planned)
     if not sections:

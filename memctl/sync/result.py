@@ -1,6 +1,6 @@
-"""The result of a sync, or the plan in a dry run, as a value and as lines for people.
+"""The result of a sync, or the plan of one in a dry run, as a value and as lines for people.
 
-If a sync is interrupted, the next command finishes it and prints the lines, which the sync has saved.
+The lines are saved during a sync. If it is interrupted, the next command finishes it and prints them.
 """
 
 from __future__ import annotations
@@ -18,20 +18,27 @@ _SHOWN = 5  # records or files that one line names
 class SyncResult(msgspec.Struct, frozen=True):
     """The result of a sync, or in a dry run the result that it would have.
 
-    About the branch: `upstream` names the remote's branch, `before` is this clone's commit before the sync, `theirs`
-    the remote's, `commit` the commit that both branches point to now, and `made` the merge, None if one side had
-    nothing new. `fetched` counts the commits that are new here, `pushed` those new at the remote, and `foreign` the
-    pushed ones that change files outside of the memory. `tries` counts the attempts: one, and one more for each time
-    that another clone pushed first. `has_state` says that the fetch of the branch also fetched the refs of the
-    coordination state, of pages of sessions and of batches.
+    About the branch:
 
-    About the coordination state: `coordination` is its commit; `taken` says that something of it is new here, `given`
-    that something is new at the remote. `gave_way` describes entries of this clone that were replaced or have to be
-    checked, `settled` the ownership that changed because a handoff was answered twice.
+    - `upstream` names the remote's branch. `before` is this clone's commit before the sync, `theirs` the remote's, and
+      `commit` the commit that both branches point to now.
+    - `made` is the merge, None if one side had nothing new.
+    - `fetched` counts the commits that are new here, `pushed` those that are new at the remote, and `foreign` the
+      pushed commits that change files outside of the memory.
+    - `tries` counts the attempts: one, and one more for each time that another clone pushed first.
+    - `has_state` says that the coordination state, pages of sessions and batches were fetched together with the branch.
 
-    About pages of sessions: `sessions_taken` says that some of them are new here, `sessions_given` that some are new at
-    the remote; `sessions_redacted` are the paths, below the worktree's top, of files from which a credential was
-    removed before the push.
+    About the coordination state:
+
+    - `coordination` is its commit. `taken` says that this clone got something new, `given` that the remote did.
+    - `gave_way` describes entries of this clone that were replaced or have to be checked.
+    - `settled` describes ownerships that changed because a handoff was answered twice.
+
+    About pages of sessions:
+
+    - `sessions_taken` says that this clone got new pages, `sessions_given` that the remote did.
+    - `sessions_redacted` are the paths, below the worktree's top, of files from which a credential was removed before
+      the push.
 
     `warning` names documents that could not be rendered, and what failed after the branch was synced; "" for nothing.
     """
@@ -58,7 +65,10 @@ class SyncResult(msgspec.Struct, frozen=True):
 
 
 def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) -> list[str]:
-    """Describe what a sync did to the branch, one line for each fact; no lines if there was nothing to do."""
+    """Return lines about what a sync did to the branch, one for each fact; none if there was nothing to do.
+
+    In a dry run (`dry_run`) the lines say what a sync would do. Without `push` they say that nothing was pushed.
+    """
     name = done.upstream.name
     lines = [f"fetched {count_commits(done.fetched)} of {name}"] if done.fetched else []
     if (made := done.made) is not None:
@@ -85,7 +95,10 @@ def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) 
 
 
 def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
-    """Describe what a sync changed of the coordination state and of pages of sessions, one line for each change."""
+    """Return lines about what a sync changed in the coordination state and in pages of sessions, one for each change.
+
+    In a dry run (`dry_run`) the lines say what a sync would change.
+    """
     remote = done.upstream.remote
     lines = [f"coordination: {line}" for line in done.gave_way]
     lines += [f"{'ownership would follow' if dry_run else 'ownership'}: {line}" for line in done.settled]
@@ -105,9 +118,9 @@ def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
 
 
 def lines_before_push(planned: SyncResult) -> tuple[str, ...]:
-    """Return lines about what a planned sync does to the branch, one for each fact; the push is left out.
+    """Return lines about what a planned sync does to the branch, one for each fact, but none about the push.
 
-    The lines are saved before the push: if the process dies during it, nobody knows whether the remote took it.
+    The lines are saved before the push: if the process dies during the push, nobody knows whether the remote took it.
     """
     return tuple(branch_lines(msgspec.structs.replace(planned, pushed=0)))
 

@@ -1,7 +1,7 @@
 """Sync the pages of sessions and checkpoints that are on a ref of their own (`store.sessions_ref`).
 
-The pages are searched for credentials before a push: older rules may have let some pass into pages that no remote has
-yet.
+Before a push they are searched for credentials: an earlier version of memctl, which knew fewer credentials, may have
+let one pass.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _LOCKED = "not readable without what looks like a credential in it"
 
 
 class Publishable(msgspec.Struct, frozen=True):
-    """The commits that may be pushed and kept after a search for credentials.
+    """The commits of session pages that may be pushed and kept, after a search for credentials.
 
-    `push` is the commit for the remote. `keep` is the commit for this clone: it is `push` or comes after it, and has
-    all files. `redacted` are the paths of files from which credentials were removed. `held_back` maps files that are
-    not pushed to the reasons.
+    `push` is the commit for the remote. `keep` is the commit for this clone, which has all files: it is `push`, or a
+    commit on top of it. `redacted` are the paths of files from which credentials were removed. `held_back` maps the
+    path of each file that is not pushed to the reason.
     """
 
     push: str
@@ -42,11 +42,11 @@ class Publishable(msgspec.Struct, frozen=True):
 
 
 def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
-    """Return what may be pushed of the commits after `theirs`, up to and with `ours`.
+    """Return what may be pushed of the commits in the history of `ours` that are not in the history of `theirs`.
 
-    `ours` is this clone's commit of session pages, `theirs` the remote's: an ancestor of `ours`, or "" for none. If a
-    file or message in these commits has a credential, or a file can't be pushed, one new commit is pushed in place of
-    them all: a push of the old commits would publish the credential.
+    `ours` is this clone's commit of session pages. `theirs` is the remote's commit, an ancestor of `ours`, or "" for
+    none. If a file or message in the commits has a credential, or if a file can't be pushed, one new commit is pushed
+    in place of all of them, since the old commits would publish the credential.
     """
     repository = memory.repository
     since = [ours, *([f"^{theirs}"] if theirs else [])]
@@ -124,10 +124,10 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Merge the remote's ref of session pages into this clone's, and push it if `push`.
+    """Merge the remote's ref of session pages into this clone's, and push the result if `push`.
 
     Returns `done`, the result of the sync so far, with what changed. A dry run moves no ref and pushes nothing. Raises
-    MemctlError or PushRefused.
+    MemctlError, or PushRefused if the remote refuses the push.
     """
     repository, remote = memory.repository, done.upstream.remote
     tracking = sessions_ref.remote_ref(remote)

@@ -1,11 +1,11 @@
 """Sync a branch with that of a remote: fetch, merge, render, push, and only then update the worktree.
 
-The merge is a commit that is pushed before any local branch has it. If another clone pushes first, the commit is
-dropped and made anew on top of what that clone pushed, so a race leaves no trace in the history. If the remote or a
-hook refuses, this clone stays as it was.
+The merge commit is pushed before any local branch has it. If another clone pushes first, the merge commit is dropped,
+and a new one is made on top of the other clone's. So such a race leaves no trace in the history. If the remote or a
+hook refuses the push, this clone stays as it was.
 
-A sync refuses to publish unresolved conflict markers and ids that two records share, which a merge by Git may have
-brought. It does not refuse them if the remote has them already.
+A sync refuses to publish two kinds of faults that a merge by Git may have left: conflict markers, and ids that two
+records share. It does not refuse a fault that the remote has already.
 """
 
 from __future__ import annotations
@@ -51,10 +51,12 @@ def sync(
 ) -> SyncResult:
     """Sync the branch of HEAD, the coordination state, pages of sessions and batches with those of a remote.
 
-    `remote` is the remote's name, "" for the branch's own. `report` is called with the result once the branch is
-    synced, since the rest may be interrupted. Raises MemctlError if the branch can't be synced; then this clone is as
-    it was, except for what was fetched and for changes that waited for their commit, which are committed. A dry run
-    moves no branch and changes no file, and raises the error if a sync would.
+    `remote` is the remote's name, "" for the remote of the branch's upstream. `report` is called with the result as
+    soon as the branch is synced, since the rest may be interrupted. Without `push` nothing is pushed.
+
+    Raises MemctlError if the branch can't be synced. Then this clone is as it was, with two exceptions: what was
+    fetched stays, and pending changes are committed. A dry run moves no branch and changes no file, and raises the same
+    errors as a sync.
     """
     with lock.hold(memory.repository.shared / "sync.lock"):
         branch, _ = _head(memory)
@@ -287,10 +289,10 @@ _RENUMBER = "`memctl renumber` gives each one of its own; then `memctl sync` aga
 
 
 def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
-    """Raise MemctlError if the memory `new` has a fault that must not be published, and the commit `theirs` lacks it.
+    """Raise MemctlError if the memory `new` has a fault that must not be published and that `theirs` lacks.
 
-    The faults are unresolved conflicts and ids or page numbers that two files have; `theirs` is the remote's commit.
-    Documents are not checked: they are rendered.
+    The faults are unresolved conflicts, and ids or page numbers that two files have. `theirs` is the remote's commit.
+    Documents are not checked, since they are rendered.
     """
     findings = _unsound(memory, new)
     known = (

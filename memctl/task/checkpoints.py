@@ -1,6 +1,7 @@
 """Find the checkpoints of a workflow, and the newest of them, in this worktree and anywhere in Git.
 
-Whoever resumes or continues an old checkpoint loses newer progress, so a stale one is refused (rules.md#checkpoints).
+Whoever resumes the work from an old checkpoint would lose the progress that newer checkpoints have, so an old one is
+refused (rules.md#checkpoints).
 """
 
 from __future__ import annotations
@@ -25,14 +26,17 @@ _MARK = 8  # characters of a session's id in the name of its workflow
 
 
 class Checkpoints(msgspec.Struct, frozen=True):
-    """The checkpoints of a snapshot of a memory, newest first, and the faults of files that can't be read."""
+    """The checkpoints in a snapshot of a memory, newest first, and the faults of files that can't be read."""
 
     checkpoints: tuple[Checkpoint, ...]
     faults: tuple[Fault, ...]
 
     @property
     def twins(self) -> list[str]:
-        """The ids of the checkpoints with the newest version, if several clones saved it at once; else []."""
+        """The ids of the checkpoints that have the highest version in common; [] if only one has it.
+
+        Two checkpoints have one version if two clones saved them at once.
+        """
         newest = [one.checkpoint_id for one in self.checkpoints if one.version == self.checkpoints[0].version]
         return sorted(newest) if len(newest) > 1 else []
 
@@ -40,8 +44,9 @@ class Checkpoints(msgspec.Struct, frozen=True):
 def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
     """Return the checkpoints of a workflow in a snapshot, newest first.
 
-    With "" for `workflow` they are the checkpoints of all workflows. The checkpoints of one workflow are sorted by
-    their versions, and the checkpoints of all workflows by the times at which they were saved.
+    With "" for `workflow` all workflows' checkpoints are returned. The checkpoints of one workflow are sorted by
+    version, and those of all workflows by the time at which they were saved, since versions count within one workflow
+    only.
     """
     checkpoints: list[Checkpoint] = []
     faults: list[Fault] = []
@@ -73,12 +78,12 @@ def _versions(paths: Iterable[str]) -> set[Version]:
 
 
 def workflow_for(memory: Memory, snapshot: Snapshot, goal: str = "") -> str:
-    """Return the workflow of the agent at work: that of HEAD's branch, or a workflow of the agent's own.
+    """Return the workflow to which the agent at work belongs: that of HEAD's branch, or a workflow of the agent's own.
 
-    `goal` is the goal of the agent's task, "" if it is not known. The agent gets a workflow of its own, such as
-    `main-codex`, if another agent works on the branch's workflow with another goal: else the two tasks would replace
-    each other's checkpoints. The agent shares the branch's workflow in three cases: the other task is finished, its
-    newest checkpoint is older than the setting `session_pause_hours`, or `goal` is "".
+    `goal` is the goal of the agent's task, "" if it is not known. Mostly the agent uses the branch's workflow. But if
+    another agent works on another goal in that workflow, the two tasks would replace each other's checkpoints, so this
+    agent gets a workflow of its own, such as `main-codex`. The other task does not count in three cases: it is
+    finished, its newest checkpoint is older than the setting `session_pause_hours` allows, or `goal` is "".
 
     An agent that has a workflow of its own keeps it, unless `goal` is that of the branch's newest checkpoint.
     """
@@ -151,8 +156,9 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
 def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
     """Return the checkpoint that `reference` names, from the snapshot, or else from any branch of this clone.
 
-    `reference` is an id, in the snapshot also the unique beginning of one; "" stands for the newest checkpoint of the
-    workflow. Raises MemctlError if no checkpoint matches, if several do, or if a file that may be it can't be read.
+    `reference` is an id; in the snapshot a beginning of the id is enough if only one checkpoint has it. "" stands for
+    the newest checkpoint of the workflow. Raises MemctlError if no checkpoint matches, if several do, or if a file that
+    may be the checkpoint can't be read.
     """
     try:
         return resolve(snapshot, reference, workflow)
@@ -164,10 +170,10 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> C
 
 
 def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: str = "") -> Checkpoint | None:
-    """Return the checkpoint with the id `reference` from the newest commit on any ref that has touched its file.
+    """Return the checkpoint with the id `reference` from Git's history, whichever branch has it.
 
-    If `reference` is "", the checkpoint is the newest one of the workflow. The result is None if there is no such
-    checkpoint, or if it can't be read.
+    Its file is read from the newest commit that has touched the file. If `reference` is "", the newest checkpoint of
+    the workflow is returned. The result is None if there is no such checkpoint, or if it can't be read.
     """
     named = checkpoint.version_in(reference)
     known = [named] if named else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]
@@ -179,9 +185,10 @@ def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: 
 
 
 def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
-    """Return the workflow to resume in this worktree: that of the agent at work.
+    """Return the workflow to resume in this worktree.
 
-    If that workflow has no checkpoint, the result is the workflow with the unfinished task that was saved last.
+    It is the workflow of the agent at work. If this workflow has no checkpoint, it is the workflow whose task is
+    unfinished and whose checkpoint was saved last.
     """
     own = workflow_for(memory, snapshot)
     if newest_of(snapshot, own) is not None:
@@ -190,9 +197,10 @@ def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
 
 
 def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -> None:
-    """Raise MemctlError if a file among the faults of `found` may be the checkpoint that `reference` names.
+    """Raise MemctlError if a file that can't be read may be the checkpoint that `reference` names.
 
-    `reference` is an id or the beginning of one; with "" every checkpoint file that can't be read raises the error.
+    `reference` is an id or the beginning of one; with "" any checkpoint file that can't be read raises the error.
+    `found` has the faults of these files.
     """
     for fault in found.faults:
         version = checkpoint.version_at(fault.path)
@@ -203,10 +211,10 @@ def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -
 
 
 def readable(snapshot: Snapshot, saved: Checkpoint) -> tuple[Checkpoint, int]:
-    """Return a checkpoint without the files and records that the snapshot's reader may not see, and their number.
+    """Return a checkpoint without the files and records that its reader may not see, and the number of those removed.
 
-    `snapshot.withheld` says which they are. The texts that the checkpoint's author wrote stay, since they are meant for
-    whoever continues the task.
+    `snapshot.withheld` says what the reader may not see. The texts that the checkpoint's author wrote stay, since they
+    are meant for whoever continues the task.
     """
     files = snapshot.withheld.reasons_for({one.path for one in (*saved.files, *saved.environment.dirty)})
     gone = {ids.id_in_path(path) for path in snapshot.withheld.records}

@@ -71,11 +71,10 @@ def current(memory: Memory) -> Environment:
 def touched_since(
     memory: Memory, now: Environment, before: Checkpoint | None, known: Sequence[TouchedFile] = ()
 ) -> tuple[TouchedFile, ...]:
-    """Return the files that the work touched since the checkpoint `before`, as far as Git knows, the latest first.
+    """Return the files that the work has touched since the checkpoint `before`, as far as Git knows, the latest first.
 
-    They are the files that differ from HEAD in the environment `now`, then the files in the user's own commits since
-    the checkpoint, and last the files in `known`, which earlier states listed. Files in other people's commits are left
-    out.
+    First come the uncommitted files in `now`, then the files in the user's own commits since the checkpoint, and last
+    the files in `known`, which were touched earlier. Files in other people's commits are left out.
     """
     dirty = list(now.dirty)
     if before is not None and before.environment.head not in ("", now.head):
@@ -89,8 +88,8 @@ def touched_since(
 def drift(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
     """Yield each difference between the environment at the checkpoint `saved` and the environment now.
 
-    The worktree is compared (branch, commits, files), and events in this clone's event stream since the checkpoint are
-    listed. Uncommitted files that the snapshot's reader may not see are left out.
+    Compared are the branch, the commit and the files of the worktree. Events in this clone's event stream since the
+    checkpoint are yielded as a difference, too. Uncommitted files that the snapshot's reader may not see are left out.
     """
     now, then = current(memory), saved.environment
     if then.branch != now.branch:

@@ -1,7 +1,8 @@
-"""Events of workflows: the name of a workflow, adding an event to the stream, and events as lines.
+"""Events of workflows: the name of a workflow, adding an event to the event stream, and events as lines of text.
 
-The stream of events is a file of one clone and keeps the latest events only. If a handoff that was offered here is
-answered on another machine, a sync brings the handoff's record here, but the event of the answer stays there.
+The event stream is a file of one clone, which is not synced and keeps only the latest events. For instance, if a
+handoff is offered in one clone and accepted in another, the event of the acceptance is only in the other clone's
+stream. A sync brings just the handoff's record.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def _checked(values: dict[str, Any]) -> WorkflowEvent:
 
 
 def since_checkpoint(events: Sequence[WorkflowEvent], workflow: str) -> list[WorkflowEvent]:
-    """Return the events of a workflow since its last checkpoint, oldest first."""
+    """Return the events of a workflow that happened after its last checkpoint was saved, oldest first."""
     found: list[WorkflowEvent] = []
     for event in events:
         if event.workflow_id == workflow:

@@ -1,6 +1,7 @@
-"""Write the state of a task as Markdown for people, and states and events as XML for agents; memctl reads JSON itself.
+"""Write the state of a task as Markdown for people, and states and events as XML for agents.
 
-The XML has the element names of rules.md#checkpoints and rules.md#events.
+The XML has the element names of rules.md#checkpoints and rules.md#events. Nothing reads these texts back: memctl itself
+keeps states and events as JSON.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def event_xml(event: WorkflowEvent, compressions: int) -> str:
     """Return an event as XML text, with every field that the event has.
 
     An event at the start or end of a phase (a part of the workflow, such as research or planning) becomes an element
-    `agent_context`, the complete context for the agent that takes over. Any other event becomes an element
+    `agent_context`, which has the complete context for the agent that takes over. Any other event becomes an element
     `context_transition`. `compressions` is the number of compression events of the event's workflow so far.
     """
     meta = {name: getattr(event, name) for name in _META}

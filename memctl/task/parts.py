@@ -1,7 +1,7 @@
-"""The parts of a task's state, such as its constraints or open errors: where each is in the state, and how it is shown.
+"""The parts of a task's state, such as its constraints or open errors: where each is stored, and how it is shown.
 
-All parts are in the table PARTS. By this table `progress` merges states, `formats` writes the parts as Markdown and
-XML, and `resume` writes the text from which work is resumed.
+All parts are in the table PARTS. Three modules follow it: `progress` when it merges states, `formats` when it writes a
+state as Markdown or XML, and `resume` when it writes the text from which work is resumed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _SURE = 3  # lines of each part that come before the rest of any: no part takes 
 
 
 class Line(NamedTuple):
-    """One line of a part of a state: its text, and facts about it by name, such as `evidence` or `id`.
+    """One line of a part of a task's state: its text, and facts about it by name, such as `evidence` or `id`.
 
-    In XML the facts are attributes.
+    In XML the facts are written as attributes.
     """
 
     text: str
@@ -34,15 +34,17 @@ class Line(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of a task's state, such as its constraints: the title, where its lines come from, and the lines.
+    """A part of a task's state, such as its constraints: its title, where its lines are stored, and the lines.
 
-    - `tag`, `item`: the names of the XML elements of the part and of a line.
-    - `field`, `ids`: the lines are those of the state's attribute `field`, and the titles of the state's records whose
-      ids begin with `ids`. In a part of steps the lines are the steps with the status `tag`.
-    - `sure`: if a text has no room for all lines, the first `sure` lines of each part come before all other lines.
-    - `from_end`: the last lines are the most important ones, so the last `sure` lines come before all other lines.
-    - `grows`: the lines of a later state are added to the part; without it they replace the lines.
-    - `open_until_none`: the part becomes empty if a later state has "none" as the only line.
+    - `tag`, `item`: the names of the XML elements of the whole part and of one of its lines.
+    - `field`: the attribute of the state that has the lines. If `item` is "step", the lines are instead the steps that
+      have `tag` as their status.
+    - `ids`: the beginning of record ids, such as "DEC". Titles of the state's records with such ids are lines, too.
+    - `sure`: how many lines of this part are written before any part gets more lines. It matters in a text that has no
+      room for all lines.
+    - `from_end`: the most important lines are the last ones, so the `sure` lines are counted from the end.
+    - `grows`: when a state is changed, new lines are added to the present lines; otherwise they replace them.
+    - `open_until_none`: when a state is changed, "none" as the only new line empties the part.
     """
 
     title: str

@@ -1,7 +1,7 @@
 """Change the state of a task: what each kind of writer may do to its steps and lists.
 
-A done step stays done: only a command drops it, while a task list, a sentence or a state that lacks it does not change
-it (rules.md#checkpoints). New next actions replace the earlier ones.
+A done step stays done (rules.md#checkpoints), and only a command removes it. It also stays if an agent's task list, a
+sentence or another state does not mention it any more. New next actions replace the earlier ones.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _TEXTS = ("task_id", "section", "goal")
 def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ()) -> TaskState:
     """Return the state `before` with the fields that a command set, and without the steps in `dropped`.
 
-    `given` has the fields that the command set; fields that are empty in `given` keep their value. The text "none" as
-    the only error, issue or blocker empties this list. With None as `before`, the task has no state yet. Raises
-    MemctlError if a step is given with two statuses, if a done step is given as open, or if a dropped step does not
-    exist.
+    `before` is None if the task has no state yet. `given` has what the command set; where a field of `given` is empty,
+    the value in `before` stays. If the only text in `given` for errors, issues or blockers is "none", this list becomes
+    empty. Raises MemctlError if a step is given with two statuses, if a done step is given as not done, or if a dropped
+    step does not exist.
     """
     before = before or TaskState()
     values: dict[str, Any] = {name: getattr(given, name) or getattr(before, name) for name in (*_TEXTS, *LISTS)}
@@ -71,11 +71,11 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
 def put_steps(
     before: Sequence[Step], given: Sequence[Step], keeps: Callable[[Step], bool] = lambda _: True
 ) -> tuple[Step, ...]:
-    """Return the steps `before` that stay, followed by the steps `given` with their new status.
+    """Return those steps of `before` that stay, followed by the steps `given` with their new status.
 
-    A done step stays done, whatever its new status is. A step that is not in `given` stays if it is done or if `keeps`
-    returns True for it; otherwise it is removed. Steps whose texts differ only in case, white space or punctuation at
-    the end count as one step.
+    A done step stays done, whatever status it has in `given`. Of the steps that are not in `given`, those stay that are
+    done or for which `keeps` returns True; the others are removed. Steps whose texts differ only in case, white space
+    or punctuation at the end count as one step.
     """
     known, named = _by_key(before), _by_key(given)
     kept = [one for name, one in known.items() if name not in named and (one.status == DONE or keeps(one))]
@@ -91,10 +91,11 @@ def refuse_conflicting(given: Iterable[Step]) -> None:
 
 
 def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
-    """Return a state with each text on one line, and each text of a list only once.
+    """Return a task's state with each text on one line, and each text of a list only once.
 
-    With `shorten`, texts are cut to the greatest length that a state allows, placeholders and repeated steps are
-    removed, and of a list with too many texts the last ones are kept.
+    With `shorten`, the state is also made to fit the limits of what is saved. Texts that are too long are cut, and of a
+    list with too many texts the last ones are kept. Repeated steps are removed, and so are texts that say nothing, such
+    as "TBD".
     """
 
     def line(text: str) -> str:
@@ -112,7 +113,10 @@ def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
 
 
 def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Return at most as many steps as a state holds; the oldest done steps are left out first."""
+    """Return at most 200 of the steps, which is as many as the state of a task can have.
+
+    The oldest done steps are left out first.
+    """
     steps = tuple(steps)
     if len(steps) <= MOST_LINES:
         return steps
@@ -121,10 +125,11 @@ def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def reach(before: Sequence[Step], step: Step, *, goes_back: bool = False) -> tuple[Step, ...]:
-    """Return the steps `before` in which the step with the text of `step` has the status of `step`.
+    """Return the steps `before` after one of them has got the status of `step`.
 
-    If no step has this text, `step` is added at the end. A step that is already more advanced keeps its status; with
-    `goes_back` only a done step does. The order of statuses is planned, in progress, claimed, done.
+    It is the step with the text of `step`. If there is none, `step` is added at the end. Statuses have the order
+    planned, in progress, claimed, done. A step never goes back to an earlier status, unless `goes_back` is True and the
+    step is not done yet.
     """
     found = _by_key(before)
     old = found.get(key(step.text))
@@ -139,17 +144,20 @@ def _by_key(steps: Iterable[Step]) -> dict[str, Step]:
 
 
 def missing_steps(stored: TaskState, given: TaskState) -> list[Step]:
-    """Return the steps of a stored state that `given` lacks, and its done steps that are not done in `given`."""
+    """Return the steps that would be lost if the state `given` replaced the state `stored`.
+
+    These are the steps that `given` lacks, and the done steps of `stored` that are not done in `given`.
+    """
     known = _by_key(given.steps)
     found = ((step, known.get(key(step.text))) for step in stored.steps)
     return [step for step, own in found if own is None or (step.status == DONE and own.status != DONE)]
 
 
 def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
-    """Return the state `given`, which replaces the state `stored`, with the done steps of `stored` added.
+    """Return the state `given`, with the done steps of the state `stored`, which it replaces.
 
-    These steps stay done, and next actions in `given` that name such a step are removed. `stored` is None if no state
-    is stored.
+    Done steps of `stored` stay done. Next actions in `given` that are such steps are removed. `stored` is None if no
+    state is stored.
     """
     if stored is None:
         return given
@@ -183,7 +191,11 @@ def newest(old: Iterable[str], new: Iterable[str], most: int = MOST_LINES) -> tu
 
 
 def newest_files(new: Iterable[TouchedFile], old: Iterable[TouchedFile]) -> tuple[TouchedFile, ...]:
-    """Merge two lists of files, each file once, the latest first. A file that is only read keeps its earlier action."""
+    """Return two lists of files merged into one, each file once, the most recently touched first.
+
+    A file that is in both lists gets one action that sums up both: a file that was modified and then read is
+    "modified".
+    """
     known = {one.path: one for one in old}
     found: dict[str, TouchedFile] = {}
     for one in new:
@@ -207,9 +219,10 @@ def after(before: str, action: str) -> str:
 
 
 def finish(state: TaskState) -> TaskState:
-    """Return the state of a task that a command declares finished: open steps are dropped, the next action is "none".
+    """Return the state of a task that a command declares finished.
 
-    A state without done steps gets the goal as its only done step.
+    Steps that are not done are removed, and "none" is the next action. If no step is done, the goal becomes the only
+    step, and it is done.
     """
     done = tuple(step for step in state.steps if step.status == DONE)
     whole = Step(cut(state.goal, LONGEST_LINE), DONE, evidence=COMMAND)
@@ -219,12 +232,12 @@ def finish(state: TaskState) -> TaskState:
 def set_steps(
     state: TaskState, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str, by: str
 ) -> TaskState:
-    """Return the state of a task after a program reported its progress.
+    """Return the state of a task after a program has reported its progress.
 
     `done` are the texts of steps that are done, `current` is the step in progress ("" for none), and `planned` are the
-    other steps. Open steps that are neither in `planned` nor `current` are dropped, but claimed steps stay. If
-    `planned` is None, all steps stay. `now` and `by` are the time and author of steps that become done. The next action
-    becomes the current step, or without a current step the first open step.
+    steps to come. Steps that the program does not name are removed, unless they are done or claimed; if `planned` is
+    None, no step is removed. `now` and `by` are the time and author that are noted for steps that become done. The next
+    action is the current step, or else the first step that is planned or in progress.
     """
     steps = state.steps
     for text in done:

@@ -1,11 +1,11 @@
-"""Writes the text from which a task is resumed after a compaction, in a new session, or by another agent.
+"""Write the text from which a task is resumed after a compaction, in a new session, or by another agent.
 
-The module also finds what the state of a task lacks to be resumed. Nothing in it writes to disk.
+The module also finds what the state of a task lacks to be resumed. Nothing in the module writes to disk.
 
-In the text only memctl's own labels begin in the first column. What people and agents recorded follows a label or a
-dash, each text on one line, so that no text looks like a label. A line is whole or left out, and no line repeats an
-earlier one. The most important lines come first (rules.md#checkpoints). The text fills its room; each part gets a few
-lines before any part gets all of its lines.
+Only memctl's own labels begin in the first column of the text. What people and agents recorded follows a label or a
+dash, each text on one line, so no recorded text can look like a label. Lines are never cut: a line for which there is
+no room is left out. A line that repeats an earlier one is left out, too. The most important parts come first
+(rules.md#checkpoints), and every part gets a few lines before any part gets more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REASON = " \N{EM DASH} "
 class ResumeText(msgspec.Struct, frozen=True):
     """A text from which a task is resumed, with its length and the number of lines for which there was no room.
 
-    The length is in characters, counted as hosts count them.
+    `characters` is the length in UTF-16 code units, because hosts that are written in JavaScript count so.
     """
 
     text: str
@@ -170,7 +170,10 @@ _WHY = {
 
 
 class StateGap(msgspec.Struct, frozen=True):
-    """A field that a state of a task lacks, and why it is needed; `essential` if nobody can go on without it."""
+    """A field that is missing in the state of a task, and why it is needed to resume the task.
+
+    `essential` says that nobody can go on without the field.
+    """
 
     what: str
     why: str
@@ -181,11 +184,11 @@ class StateGap(msgspec.Struct, frozen=True):
 
 
 def missing_fields(state: TaskState) -> list[StateGap]:
-    """Return the fields that a state lacks for somebody to resume the task from the state alone; [] if it is finished.
+    """Return the fields that a task's state lacks for a reader who resumes the task from the state alone.
 
-    A state has to say its purpose, inputs, outcome and constraints, and must not refer to what only its author knows
-    (rules.md#parallel-work). A state is useless without a goal or anything to do next, and doubtful without a current
-    step (rules.md#checkpoints).
+    The result is [] for a finished task. A state has to say its purpose, inputs, outcome and constraints, and must not
+    refer to what only its author knows (rules.md#parallel-work). Without a goal, or anything to do next, nobody can
+    resume the task. Without a step in progress or a next action, it is unclear where to begin (rules.md#checkpoints).
     """
     if state.next_actions and state.is_finished:
         return []
@@ -227,13 +230,14 @@ def hidden_reference(text: str) -> str:
 
 
 class Resumption(msgspec.Struct, frozen=True):
-    """A checkpoint to resume from, with what its reader has to know first: gaps, drift, and other versions.
+    """A checkpoint to resume from, with what its reader has to know before.
 
-    `missing` are fields that the state lacks, and `drift` is what has changed since the checkpoint was saved. `newer`
-    is a later version, which makes the checkpoint stale; None if there is none. `twins` are the ids of other
-    checkpoints with an equal version, which other clones saved at once. `text` is the text to resume from, and
-    `withheld` is the number of files and records that were removed from the checkpoint because the reader may not see
-    them.
+    - `missing`: fields that the checkpoint's state lacks.
+    - `drift`: what has changed around the work since the checkpoint was saved.
+    - `newer`: the highest later version, because of which the checkpoint is stale; None if there is none.
+    - `twins`: the ids of other checkpoints with an equal version, which other clones saved at once.
+    - `text`: the text from which the task is resumed.
+    - `withheld`: how many files and records were removed from the checkpoint because the reader may not see them.
     """
 
     checkpoint: Checkpoint
@@ -245,10 +249,10 @@ class Resumption(msgspec.Struct, frozen=True):
     withheld: int = 0  # files and records of it that are kept from the reader
 
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
-        """Return the reasons why the checkpoint can't be resumed; [] if it can.
+        """Return the reasons why the task can't be resumed from this checkpoint; [] if it can.
 
-        With `allow_stale` it is no obstacle that the checkpoint is not the newest, or has twins. With `strict` every
-        missing field is an obstacle, and not only the fields without which nobody can go on.
+        With `allow_stale`, neither a newer checkpoint nor one with an equal version is an obstacle. With `strict` every
+        missing field is an obstacle; otherwise only a field without which nobody can go on.
         """
         found = []
         if self.newer is not None and not allow_stale:
@@ -260,11 +264,11 @@ class Resumption(msgspec.Struct, frozen=True):
 
 
 def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Resumption:
-    """Return a checkpoint with all that decides whether to resume from it, and the text to resume from.
+    """Return a checkpoint with the text from which its task is resumed, and what may speak against resuming.
 
-    The checkpoint is the one that `reference` names; if `reference` is "", it is the newest of the workflow, and only
-    then are its twins looked for: checkpoints that other clones saved with the same version. Raises MemctlError if
-    there is no such checkpoint, or if it can't be read.
+    `reference` is the id of the checkpoint, or its beginning. If it is "", the newest checkpoint of the workflow is
+    returned, and in this case the result also names its twins: other clones' checkpoints with an equal version. Raises
+    MemctlError if there is no such checkpoint, or if it can't be read.
     """
     from memctl.task import checkpoints, environment
 
@@ -286,8 +290,9 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
 def text(memory: Memory, saved: Checkpoint, drift: Iterable[EnvironmentDrift], limit: int = LIMIT) -> ResumeText:
     """Return the text from which a checkpoint is resumed, at most `limit` characters long.
 
-    `drift` is how the environment has changed since the checkpoint. The text also says where the state refers to an
-    earlier conversation, as in "as discussed". It does not name missing fields, because commands print them.
+    `drift` is what has changed around the work since the checkpoint. The text has these changes, and the phrases such
+    as "as discussed" by which the state refers to an earlier conversation. It does not list the fields that the state
+    lacks, because commands print them separately.
     """
     lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
     return write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)

@@ -1,6 +1,6 @@
 """Read the state of a task from its record in the memory, and write its fields.
 
-`record/task_state.py` defines the value, `progress` changes it, `write/task_state.py` saves it.
+The state as a value is defined in `record/task_state.py`, changed by `progress` and saved by `write/task_state.py`.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def of_values(values: Mapping[str, Any]) -> TaskState:
 
 
 def stated_steps(values: Mapping[str, Any]) -> Iterator[Step]:
-    """Yield the steps in the content fields `substeps_completed` and `substeps_remaining` of a state's record.
+    """Yield the steps in two content fields of a state's record, `substeps_completed` and `substeps_remaining`.
 
-    A step that is in both fields comes twice.
+    A step that is in both fields is yielded twice.
     """
     for text in _lines(values, "substeps_completed"):
         yield Step(text, DONE)

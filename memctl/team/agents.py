@@ -20,10 +20,10 @@ _ID = 4  # bytes of a blocker's id: the same words are the same blocker, whoever
 
 
 def join(state: State, agent: str, now: str, task: str = "") -> Step:
-    """Return the step that adds an agent to the agents at work, since the time `now` and on `task` ("" for none).
+    """Return the step that records that an agent is at work, from the time `now` on, and its `task`.
 
-    An agent that is at work already keeps its time and gets the new task. Raises MemctlError for an invalid name, and
-    for a task that is not one line.
+    If the agent is at work already, the time when it began stays, and the new task replaces its task. With "" as `task`
+    the agent's task stays as it is. Raises MemctlError for an invalid name, and for a task that is not one line.
     """
     name = agent_name(agent)
     before = state.active_agents.get(name)
@@ -34,9 +34,9 @@ def join(state: State, agent: str, now: str, task: str = "") -> Step:
 
 
 def leave(state: State, agent: str, *, release: bool = False) -> Step:
-    """Return the step that removes an agent from those at work; with `release` its ownerships of sections are removed.
+    """Return the step that removes an agent from the agents at work.
 
-    Raises MemctlError if the agent is not at work.
+    With `release` the agent's ownerships of sections end, too. Raises MemctlError if the agent is not at work.
     """
     name = agent_name(agent)
     if name not in state.active_agents:
@@ -67,9 +67,10 @@ def assign(state: State, agent: str, task: str, *, remove: bool = False) -> Step
 
 
 def block(state: State, text: str, agent: str, now: str) -> Step:
-    """Return the step that adds a blocker of all work: its text, and who reported it (`agent`) at the time `now`.
+    """Return the step that records a blocker, which keeps all agents from going on with their work.
 
-    The blocker's id is a hash of the text. If the state has this blocker already, its agent and time stay.
+    `text` says what blocks them, `agent` who reported it, and `now` when. The blocker's id is a hash of the text. If
+    the state has this blocker already, its agent and time stay.
     """
     line = _line(text)
     blocker_id = f"B-{blake2b(line.encode(), digest_size=_ID).hexdigest()}"
@@ -95,11 +96,10 @@ def unblock(state: State, reference: str) -> Step:
 
 
 def share(state: State, name: str, value: str) -> Step:
-    """Return the step that sets the value of the shared resource `name`; the value "" removes the resource.
+    """Return the step that sets the value of a shared resource, such as a staging server.
 
-    The value is a line of text that says where the resource is, or its status.
-
-    Raises MemctlError if there is no resource to remove.
+    `name` is the name of the resource. `value` is a line of text that says where the resource is, or in what condition;
+    "" removes the resource. Raises MemctlError if there is no resource to remove.
     """
     key, text = _line(name), _line(value) if value.strip() else ""
     if not text and key not in state.shared_resources:
@@ -118,11 +118,13 @@ def _line(text: str) -> str:
 
 
 def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
-    """Return the coordination state `state` with an agent's work by handoffs replaced by `handoffs`.
+    """Return a coordination state in which `handoffs` is all the work that an agent has taken over by handoffs.
 
-    `handoffs` maps the id of each handoff to the work that the agent took over by it. If the agent's task came from a
-    handoff that is not among them, the agent gets the task of the latest one. An agent that is at work only because of
-    a handoff that is not among them is removed from those at work. If the agent is not at work, nothing changes.
+    `handoffs` maps the id of a handoff to the work taken over by it. A handoff that the agent has in `state` and that
+    is missing in `handoffs` is removed. If the agent's task came from a removed handoff, the agent gets the task of the
+    last handoff in `handoffs` instead. If the agent has neither a task nor a handoff after that, and began to work
+    because of a removed handoff, it is no longer at work. For an agent that is not at work, the state is returned
+    unchanged.
     """
     entry = state.active_agents.get(agent)
     if entry is None:
@@ -137,10 +139,11 @@ def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
 
 
 def only_working(state: State, sections: Collection[str], agent: str = "") -> State:
-    """Return the coordination state `state` changed so that no agent but `agent` works on `sections` by a handoff.
+    """Return a coordination state in which no agent but `agent` has `sections` in its work.
 
-    The sections are removed from the work of all other agents, and a handoff is removed with the last of its sections.
-    Work by a handoff without sections stays.
+    It is used when sections get another owner or none. An agent's work names sections only where the agent took them
+    over by a handoff. When all sections of a handoff are removed from an agent's work, the handoff is removed, too. A
+    handoff that names no sections stays.
     """
     for name, entry in state.active_agents.items():
         if name != agent:

@@ -1,8 +1,9 @@
 """Decide which files of the memory an agent may write, by who owns their sections.
 
-Only the owner of a section modifies it (rules.md#ownership-and-access). A section consists of its page, its pages of
-details, and the records placed in it; also of the code that its globs cover, which `check` looks at. Level 1 is owned
-like a section. If both a section and details in it are owned, the details' ownership decides about the details.
+Only the owner of a section may change it (rules.md#ownership-and-access). To a section belong its page, its pages of
+details, and the records placed in it. The code that its globs cover belongs to it, too, but `memctl check` looks after
+that. Level 1 (`project.md`) is owned like a section. If a section and one of its pages of details have different
+owners, the owner of the details decides about the details.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class DeniedFile(msgspec.Struct, frozen=True):
 def permit(memory: Memory, change: Change, allow_owned: bool) -> Change:
     """Return a change if its actor may make it; raises MemctlError if it writes to another agent's section.
 
-    With `allow_owned` the actor may write there if the change has a reason; the returned change then names the sections
-    and their owners in its reason.
+    With `allow_owned` the actor may write to the sections of other agents, but must give a reason in the change. The
+    names of these sections and of their owners are added to the reason in the returned change.
     """
     denied = denied_files(memory, change)
     if not denied:

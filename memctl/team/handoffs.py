@@ -1,11 +1,11 @@
-"""Operations on the coordination state about handoffs, which move the ownership of sections.
+"""Operations on the coordination state about handoffs, which move the ownership of sections between agents.
 
-The taker owns the sections from the offer on, with the giver as previous owner and the handoff as the reason
-(rules.md#handoffs). Sections that the taker declines go back.
+From the offer on, the taker owns the sections. The ownership names the giver as its previous owner and the handoff as
+its reason (rules.md#handoffs). Sections that the taker declines go back to the giver.
 
-Two clones may answer one handoff before either knows of the other. The merge of the handoff's record keeps one answer,
-and the merge of the coordination state, which does not read records, may keep the ownership of the other. Then the
-record decides.
+A handoff may be accepted in one clone and declined in another before either knows of the other's answer. When the
+clones are merged, the handoff's record keeps one of the two answers. The coordination state is merged without reading
+records, so it may keep the owner that follows from the other answer. Then it is corrected to follow the record.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _REASON = re.compile(r"(?:Handoff|Transfer back: handoff) (HND-[\d-]+)(?: from .
 
 
 class Transfer(msgspec.Struct, frozen=True):
-    """The transfer of sections from one agent to another that a handoff makes, at the time `now`.
+    """The transfer of sections from one agent to another by a handoff, at the time `now`.
 
-    `handoff` is the handoff's id, and `who` its front matter, with giver, taker and sections. `aliases` are earlier ids
-    of the handoff, from before it was renumbered because another clone had given out the same id.
+    `handoff` is the id of the handoff. `who` has the giver, the taker and the sections, as the handoff's front matter
+    names them. `aliases` are ids that the handoff had before: if two clones give out one id, one of the records gets a
+    new id.
     """
 
     handoff: str
@@ -73,11 +74,11 @@ class Transfer(msgspec.Struct, frozen=True):
         return held.section_id in self.who.sections and held.lock_reason in reasons
 
     def work(self, state: State) -> dict[str, Work]:
-        """Return the work that the taker has by this handoff in a coordination state, by the handoff's id.
+        """Return the work that the taker has by this handoff in a coordination state, by the handoff's id; {} for none.
 
-        The result is {} if the taker has no such work. If the state still has the work under an alias of the handoff,
-        the key is that alias. Such work counts only if it has a section of this handoff, since another handoff may have
-        the alias as its id by now.
+        If the state still has the work under an earlier id of the handoff (an alias), the key is this alias. Another
+        handoff may have got the alias as its id, so work under an alias counts only if it has a section of this
+        handoff.
         """
         active = state.active_agents.get(self.taker)
         handoffs = {name: active.handoffs.get(name) for name in (self.handoff, *self.aliases)} if active else {}
@@ -158,19 +159,20 @@ def _answered_elsewhere(transfer: Transfer, why: str) -> MemctlError:
 
 
 def moved_elsewhere(state: State, transfer: Transfer, sections: Collection[str]) -> list[Ownership]:
-    """Return the ownerships of those `sections` that the taker of a handoff no longer owns by this handoff.
+    """Return the ownerships of those `sections` that the taker of a handoff no longer owns by it.
 
-    These sections can't go back to the giver. Expired ownerships are left out.
+    Somebody has claimed these sections, or passed them on, after the handoff, so they can't go back to its giver.
+    Expired ownerships are left out.
     """
     ownerships = (state.live(section, transfer.now) for section in sections)
     return [held for held in ownerships if held is not None and not transfer.is_by(held)]
 
 
 def give_back_sections(state: State, transfer: Transfer, sections: Collection[str]) -> State:
-    """Return a coordination state in which a handoff's giver owns again what the taker still owns by this handoff.
+    """Return a coordination state in which a handoff's giver owns sections again that the handoff gave to the taker.
 
-    Only sections that are in `sections` change their owner. If nobody owned a section before the handoff, the section
-    becomes free: the giver gets an ownership that has expired already.
+    Only `sections` go back, and of these only the ones that the taker still owns by this handoff. A section that nobody
+    owned before the handoff becomes free: the giver gets an ownership that has expired already.
     """
     owned = dict(state.section_ownership_map)
     for section in sections:
@@ -184,8 +186,8 @@ def give_back_sections(state: State, transfer: Transfer, sections: Collection[st
 class Contradiction(msgspec.Struct, frozen=True):
     """A contradiction between the coordination state and the answer to a handoff.
 
-    `problem` says in words what contradicts the answer, `effect` what changes if the state follows the answer, and
-    `after` is the state that follows it.
+    `problem` says in words what in the state contradicts the answer. `after` is the state corrected to follow the
+    answer, and `effect` says in words what the correction changes.
     """
 
     handoff: Handoff
@@ -195,12 +197,14 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 
 def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[Contradiction]:
-    """Yield the contradictions between the answers in handoffs' records and a coordination state.
+    """Yield each contradiction between a coordination state and the answers to handoffs in their records.
 
-    Each next contradiction is looked for in a state in which all earlier ones are corrected. Only ownership and work
-    that the handoff itself brought about count: a section that was given away or taken since is no contradiction.
-    Handoffs without an answer are left out, as another branch may have the answer, and so are handoffs that share an
-    id.
+    Only ownership and work that a handoff itself brought about can contradict its answer. If a section was claimed or
+    passed on after the handoff, its new owner is no contradiction. Each contradiction is looked for in the state that
+    is corrected for the contradictions before it, so the `after` of the last one has all corrections.
+
+    Two kinds of handoffs are left out: those without an answer, as another branch may have the answer, and those that
+    have one id in common, as the state does not say which of them it means.
     """
     for handoff in _distinct(handoffs):
         if handoff.record.status in (ACCEPTED, DECLINED, WITHDRAWN):
@@ -232,7 +236,7 @@ def settle(state: State, handoffs: Sequence[Handoff], now: str) -> Step:
 
 
 def has_handoffs(state: State) -> bool:
-    """Return whether any agent in a coordination state owns a section, or has work, by a handoff.
+    """Return whether handoffs play a part in a coordination state: an agent owns a section, or has work, by a handoff.
 
     If not, there is no need to read handoffs' records.
     """

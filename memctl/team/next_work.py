@@ -33,10 +33,10 @@ _OWN_TIMES = ("closed_at", "updated_date")  # front matter from the tools that r
 
 
 class WorkItem(msgspec.Struct, frozen=True):
-    """An open record that can be begun, with reasons why it is chosen, and a command that begins or shows it.
+    """An open record that an agent can begin, with the reasons why it is chosen and a command that begins or shows it.
 
-    `is_own` says that the agent is at work on the record already, or has it assigned. `unblocks` are the ids of records
-    that wait for this one.
+    `is_own` says that the agent is at work on the record already, or that the record is assigned to the agent.
+    `unblocks` are the ids of the records that this record blocks.
     """
 
     record: Record
@@ -47,11 +47,13 @@ class WorkItem(msgspec.Struct, frozen=True):
 
 
 class NextWork(msgspec.Struct, frozen=True):
-    """The open records that an agent can begin: the chosen ones, best first, and what is not chosen.
+    """The open records that an agent can begin, and what is known of the other open records.
 
-    `total` counts the records that can be begun, chosen or not. `elsewhere` are records that another agent has, each
-    with the reason; `blocked` counts records that have blockers; `everywhere` are the blockers of all work, in
-    words.
+    - `choices`: the chosen records, best first.
+    - `total`: the number of records that the agent can begin, chosen or not.
+    - `elsewhere`: the records that another agent has, each with the reason, such as "assigned to bob".
+    - `blocked`: the number of records that can't begin before other records are closed.
+    - `everywhere`: the blockers of all work, each as text with the agent that reported it.
     """
 
     choices: tuple[WorkItem, ...]
@@ -62,10 +64,12 @@ class NextWork(msgspec.Struct, frozen=True):
 
 
 def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = True) -> NextWork:
-    """Return the best open records for the agent at work to begin now: at most `limit`, or with 0 all.
+    """Return the open records that the agent at work can begin now, best first.
 
-    With `is_now=False`, for an earlier snapshot, ownership, assignments and blockers of all work don't count: they are
-    known only for the present.
+    At most `limit` records are chosen, or all if `limit` is 0.
+
+    With `is_now=False`, for an earlier snapshot, owners, assignments and blockers of all work are ignored, because
+    memctl knows only the present ones.
     """
     work = open_work(snapshot)
     state = ref_state.read(memory).state if is_now else State()

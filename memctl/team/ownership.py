@@ -19,9 +19,14 @@ _REASON = 500  # characters
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A claim of an agent to own sections: the type of ownership, its expiry, its reason and its readers.
 
-    `now` and `expires_at` are times such as "2025-11-04T14:32:00Z". If the agent owns a section already, a type, reason
-    or readers of None leave the present value unchanged. `force` takes sections from other agents. `parents` maps the
-    markers of pages of details to the markers of their sections, since the owner of a section owns its details, too.
+    - `ownership_type`: who may write: "exclusive" (the owner), "shared-write" (every agent) or "read-only" (no agent).
+    - `now`, `expires_at`: times such as "2025-11-04T14:32:00Z".
+    - `readers`: the agents that may read the details of the sections, beside the owner.
+    - `force`: take sections from other agents that own them.
+    - `parents`: marker of a page of details -> marker of its section, as the owner of a section owns its details, too.
+
+    A type, expiry, reason or readers of None keep the value of an ownership that the agent has already. In a new
+    ownership the type is "exclusive" then, and there are no expiry, no reason and no limit of readers.
     """
 
     sections: tuple[str, ...]
@@ -36,11 +41,12 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def acquire(state: State, claim: Claim) -> Step:
-    """Return the step that makes the agent of a claim the owner of all claimed sections, or of none.
+    """Return the step that makes the agent of a claim the owner of the claimed sections.
 
-    A claim for shared-write on a section that is owned as shared-write succeeds and changes nothing. Without `force`
-    raises MemctlError if another agent owns a section. Raises MemctlError for an expiry that has passed, and
-    for `force` without a reason.
+    If one of the sections can't be had, the claim fails as a whole. Raises MemctlError if another agent owns a section,
+    unless the claim has `force`. There is one exception: if the claim is for "shared-write" and the other agent's
+    ownership is "shared-write", too, the other agent remains the owner and no error is raised, since both may write
+    there already. Raises MemctlError for an expiry that has passed, and for `force` without a reason.
     """
     name = agent_name(claim.agent)
     if claim.expires_at is not None and claim.expires_at <= claim.now:
@@ -79,8 +85,8 @@ def release(
 ) -> Step:
     """Return the step that ends the ownership of `sections`, which `agent` owns.
 
-    With `force`, sections that other agents own are released, too. Raises MemctlError for these sections without
-    `force`, and for `force` without a reason.
+    Raises MemctlError for a section that another agent owns. With `force` such a section is released, too; then a
+    `reason` must be given, or MemctlError is raised.
     """
     refuse_no_reason(force, reason)
     markers = [section_id(section) for section in sections]
@@ -95,9 +101,9 @@ def transfer(
 ) -> Step:
     """Return the step that gives `sections`, which `agent` owns, to the agent `to`: all of them or none.
 
-    The type of ownership, its expiry and its readers do not change. With `force`, sections that other agents own are
-    given, too. Raises MemctlError for a section that nobody owns or whose ownership has expired, without `force` for a
-    section that another agent owns, and for `force` without a reason.
+    The type of ownership, its expiry and its readers do not change. Raises MemctlError for a section that nobody owns
+    or whose ownership has expired, and for a section that another agent owns. With `force` sections of other agents are
+    given, too; then a `reason` must be given, or MemctlError is raised.
     """
     name, reason = agent_name(to), _reason(reason)
     refuse_no_reason(force, reason)
@@ -116,10 +122,10 @@ def transfer(
 
 
 def renumber(state: State, moved: Sequence[tuple[Ownership, str]]) -> Step:
-    """Return the step that moves ownerships to the new markers of their sections.
+    """Return the step that moves ownerships to the new markers of sections that were renumbered.
 
-    `moved` are pairs of an ownership and its section's new marker. An ownership that has changed meanwhile stays at its
-    old marker.
+    `moved` are pairs of an ownership as the caller has read it, and the new marker of its section. If the ownership has
+    changed since the caller read it, it stays at its old marker.
     """
     owned = dict(state.section_ownership_map)
     for held, marker in moved:

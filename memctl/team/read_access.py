@@ -1,8 +1,8 @@
-"""Decide which sections an agent may read, by the readers that ownerships name.
+"""Decide which sections an agent may read: an ownership can limit who reads the details of its section.
 
-Every command that reads needs this decision, and in most coordination states no ownership names readers. If so, the id
-of the state's commit is noted in the clone, so that the state itself is not read again. The note can be deleted at any
-time.
+Every command that reads needs this decision, but in most projects no ownership limits its readers. So once a
+coordination state without such limits has been read, the id of its commit is written to a file in the clone, and the
+state is not read again until it has another commit. The file can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ ReadCheck = Callable[[tuple[str, ...]], str]
 
 
 def read_check(memory: Memory) -> ReadCheck | None:
-    """Return the function that says why the agent named by MEMCTL_AGENT may not read a section.
+    """Return a function that says why the agent named by MEMCTL_AGENT may not read a section.
 
-    `check_for` describes the function. The result is None if the agent may read all sections. It is also None if the
-    variable is not set, since then a person reads, who can open the files. Raises MemctlError if the coordination state
-    can't be read.
+    `check_for` describes the function. The result is None if the agent may read all sections. It is also None if this
+    environment variable is not set: then a person reads, who can open the files anyway. Raises MemctlError if the
+    coordination state can't be read.
     """
     state = _restricting(memory) if memory.environ.get("MEMCTL_AGENT") else None
     return None if state is None else check_for(state, memory.actor, memory.now)
 
 
 def check_for(state: State, agent: str, now: str) -> ReadCheck | None:
-    """Return the function that says why an agent may not read a section, by the ownerships of a coordination state.
+    """Return a function that says why an agent may not read a section, according to the ownerships in `state`.
 
     The function takes the markers of the sections around a page or record, innermost first, such as ("§3.1", "§2.1").
     It returns the reason as the end of a sentence, such as "is read by bob only; …", or "" if the agent may read there.
-    The result is None if the agent may read all sections.
+    If the agent may read all sections, no function is needed, and None is returned.
     """
     if all(held.lets_read(agent) for held in state.section_ownership_map.values() if held.is_live(now)):
         return None
@@ -69,9 +69,10 @@ def _restricting(memory: Memory) -> State | None:
 
 
 def is_known_open(repository: Repository, prefix: str) -> bool:
-    """Return whether a note in the clone says that every agent may read the whole memory in the folder `prefix`.
+    """Return whether every agent may read the whole memory in the folder `prefix`, as far as a quick look can tell.
 
-    The result is True, too, if there is no coordination state.
+    The result is True if there is no coordination state, or if a file in the clone says of the present state that no
+    ownership in it limits readers. If it is False, the state itself must be read to know.
     """
     name = coordination_ref.ref_at(prefix)
     commit = repository.tip(name)

@@ -1,8 +1,8 @@
 """Read and change the coordination state on its ref, so that no writer overwrites the change of another.
 
-The ref belongs to the clone and not to a branch, so all worktrees see it. Every change is a commit on it, whose message
-says who did what and why. The ref moves by compare-and-swap: a writer that comes second plans its change anew on the
-newer state, and its plan may refuse then.
+The ref belongs to the clone and not to a branch, so all worktrees see it. Every change is a commit on the ref, and the
+commit's message says who did what and why. The ref is moved by compare-and-swap. If another writer has moved it first,
+the plan of the change runs again on the newer state, and may refuse then.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _TRIES = 50  # of other programs that move the ref all the while; those of memct
 
 
 class ReadState(msgspec.Struct, frozen=True):
-    """The coordination state as read: its commit ("" if there is none yet), and the commit's files by name."""
+    """The coordination state as it was read, with the id of its commit and the commit's files by name.
+
+    If there is no coordination state yet, `state` is an empty one, and `commit` is empty, too.
+    """
 
     state: State
     commit: str = ""
@@ -44,8 +47,8 @@ class Step(msgspec.Struct, frozen=True):
 class Terms(msgspec.Struct, frozen=True):
     """How a change of the coordination state is carried out.
 
-    `reason` goes into the commit message. With `dry_run` the change is only tried. `expected` is the `sync_version`
-    that the state must have, None for any.
+    `reason` goes into the commit message. With `dry_run` the change is planned, but not made. `expected` is the
+    `sync_version` that the state must have before the change; None if any version will do.
     """
 
     reason: str = ""
@@ -56,8 +59,9 @@ class Terms(msgspec.Struct, frozen=True):
 class StateOutcome(msgspec.Struct, frozen=True):
     """The outcome of a change of the coordination state: the step with the new state, and the state `before` it.
 
-    `commit` is the new commit, "" if nothing changed or in a dry run. `lost` describes entries of this clone that the
-    remote's state replaced; `theirs` is the commit that the remote had before ("" for none).
+    `commit` is the id of the new commit, "" if nothing changed or in a dry run. `lost` and `theirs` are empty unless a
+    remote is changed, too: `lost` describes each entry of this clone that an entry of the remote replaced, and `theirs`
+    is the id of the commit that the remote had before the change.
     """
 
     step: Step
@@ -111,8 +115,9 @@ def update_locked(
 ) -> StateOutcome:
     """Change the coordination state by a plan, as `update` does, for a caller that holds the lock of `locked`.
 
-    `prepare` is called with the outcome before the ref moves, and may refuse by an error. `is_locked` says that the
-    caller holds the memory's write lock, too.
+    `prepare` is called with the outcome before the ref moves; if it raises an error, the state does not change.
+    `is_locked` says that the caller also holds the memory's write lock; otherwise this lock is taken while the ref
+    moves.
     """
     for _ in range(_TRIES):
         seen = read(memory)
@@ -131,10 +136,11 @@ def try_step(
     lost: tuple[str, ...] = (),
     theirs: str = "",
 ) -> StateOutcome:
-    """Run a plan on the state `seen`, store the next state as a commit without moving the ref; return the outcome.
+    """Run a plan on the state `seen`, and store the next state as a commit to which no ref points yet.
 
-    `prepare` is called with the outcome. `lost` and `theirs` become fields of the outcome. If nothing changes, and in a
-    dry run, no commit is made. Raises MemctlError if the plan or `prepare` refuses.
+    Returns the outcome, with `lost` and `theirs` as its fields of these names. `prepare` is called with the outcome and
+    may refuse by raising an error. If the plan changes nothing, and in a dry run, no commit is made. Raises MemctlError
+    if the plan or `prepare` refuses.
     """
     outcome = StateOutcome(next_step(memory, seen, plan, terms), seen.state, lost=lost, theirs=theirs)
     if outcome.is_changed and not terms.dry_run:
@@ -145,9 +151,10 @@ def try_step(
 
 
 def next_step(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step:
-    """Return the step that a plan makes of the state `seen`; a changed state gets the next version and the time.
+    """Return the step that a plan makes from the state `seen`.
 
-    Raises MemctlError if `terms` expects another version of `seen`, if the plan refuses, or if a new text has a
+    If the plan changes the state, the version of the new state is one higher, and its time is the present one. Raises
+    MemctlError if `terms` expects another version of `seen`, if the plan refuses, or if a new text contains a
     credential.
     """
     if terms.expected is not None and terms.expected != seen.state.sync_version:
@@ -175,9 +182,9 @@ def _texts(state: State) -> list[str]:
 
 
 def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *others: str) -> str:
-    """Store the state of a step as a commit and return the commit's id; no ref moves.
+    """Store the state of a step as a commit, without moving a ref, and return the commit's id.
 
-    Its parents are the commit of the state `seen` and the commits `others`.
+    The parents of the commit are the commit of the state `seen` and the commits `others`.
     """
     known = {file.data: file.blob for file in seen.files.values()}
     contents = encode(step.state)
@@ -190,17 +197,18 @@ def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *other
 
 
 def move(memory: Memory, commit: str, seen: str, *, is_locked: bool = False) -> bool:
-    """Move the ref of the coordination state to `commit`; return False if the ref is no longer at the commit `seen`.
+    """Move the ref of the coordination state from the commit `seen` to `commit`, and return whether that was done.
 
-    The ref moves under the memory's write lock: a running write that the old state permitted is finished first.
-    `is_locked` says that the caller holds this lock.
+    If another program has moved the ref away from `seen`, it stays where it is, and the result is False. The ref is
+    moved under the memory's write lock, so a write that the old state permits is finished before the new state counts.
+    `is_locked` says that the caller holds this lock already.
     """
     with nullcontext() if is_locked else lock.hold(memory.repository.shared / "lock"):
         return refs.swap(memory.repository, ref(memory), commit, seen)
 
 
 def content(state: State) -> State:
-    """Return a coordination state without version, time and project: states that differ only there become equal."""
+    """Return a coordination state without version, time and project, so that two states can be compared by the rest."""
     return state.with_(sync_version=0, last_sync_timestamp="", project_id="")
 
 

@@ -2,11 +2,11 @@
 
 A change is made on top of the remote's state and pushed on the condition that the remote's ref has not moved. If
 another machine pushes first, the push is refused, the state is fetched again, and the change is planned anew. So an
-agent gets a section only once the remote has the claim, and what this clone did alone gives way to what the remote had.
+agent owns a section only once the remote has recorded the claim.
 
-Two states that differ are merged entry by entry: an entry that one side changed is taken from that side; where both
-changed an entry the remote's stays, since other machines rely on it (rules.md#coordination). Tasks are merged as lists.
-Replaced entries are reported.
+If this clone's state differs from the remote's, the two are merged entry by entry. An entry that only one side changed
+is taken from that side. If both sides changed an entry, the remote's entry is taken, since other machines rely on it
+(rules.md#coordination), and the replaced entry of this clone is reported. Lists of tasks are merged task by task.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def fetch_and_merge(
 ) -> MergedState:
     """Fetch a remote's coordination state and merge it into that of this clone; raises MemctlError if that fails.
 
-    With `is_fetched` nothing is fetched, and the remote is taken to have the state that was fetched from it last.
+    With `is_fetched` nothing is fetched: the state that was last fetched from the remote is merged.
 
-    With `preview`, a plan that the caller wants to see the effect of, this clone's state does not change: the result is
-    the state that this clone would have if the plan were carried out on its state and the remote's merged into that.
+    With the plan `preview` this clone's state stays as it is. The result shows what it would be if this clone first
+    carried out the plan and then merged the remote's state.
     """
     with ref_state.locked(memory):
         return fetch_and_merge_locked(memory, remote, dry_run=preview is not None, first=preview, is_fetched=is_fetched)
@@ -63,10 +63,10 @@ def update(memory: Memory, remote: str | None, plan: Plan, terms: Terms, *, is_f
     """Change the coordination state of this clone and of a remote by a plan, either both or neither.
 
     Without a remote (None) only this clone's state changes. What this clone has and the remote lacks is pushed with the
-    change. With `is_fetched` the remote is taken to have the state that was fetched from it last, and nothing is
-    fetched before the first push. Raises MemctlError if the plan refuses, if `terms` expects another version, or if the
-    remote can't be changed. If the process dies right after the push, the remote has the change, and the next fetch
-    brings it here.
+    change. With `is_fetched` nothing is fetched before the first push: the remote is expected to have the state that
+    was last fetched from it. Raises MemctlError if the plan refuses, if `terms` expects another version, or if the
+    remote can't be changed. If the process dies right after the push, only the remote has the change, and the next
+    fetch brings it to this clone.
     """
     with ref_state.locked(memory):
         return update_locked(memory, remote, plan, terms, is_fetched=is_fetched)
@@ -83,7 +83,7 @@ def update_locked(
 ) -> StateOutcome:
     """Change the coordination state as `update` does, for a caller that holds the lock of `ref_state.locked`.
 
-    `prepare` is called with the outcome before each push, and may refuse by an error.
+    `prepare` is called with the outcome before each push; if it raises an error, nothing is pushed.
     """
     if remote is None:
         return ref_state.update_locked(memory, plan, terms, prepare)
@@ -158,9 +158,9 @@ def fetch_and_merge_locked(
 ) -> MergedState:
     """Fetch and merge a remote's coordination state, for a caller that holds the lock of `ref_state.locked`.
 
-    If the plan `first` is given, this clone's state is changed by it before the merge. In a dry run this clone's ref
-    does not move. With `is_fetched` nothing is fetched, and the remote is taken to have the state that was fetched from
-    it last. Raises MemctlError if the fetch or the merge fails.
+    If the plan `first` is given, it is carried out on this clone's state before the merge. In a dry run this clone's
+    ref does not move. With `is_fetched` nothing is fetched: the state that was last fetched from the remote is merged.
+    Raises MemctlError if the fetch or the merge fails.
     """
     repository, ref = memory.repository, coordination_ref.ref(memory)
     theirs = repository.tip(coordination_ref.tracking_ref(memory, remote)) if is_fetched else _fetched(memory, remote)
@@ -207,9 +207,11 @@ _ENTRIES = {
 
 
 def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[str, ...]]:
-    """Return the merge of this clone's state with the remote's, and a line for each entry of ours that was replaced.
+    """Return the merge of this clone's coordination state (`ours`) with the remote's (`theirs`), and what was replaced.
 
-    `base` is the last state that both sides had. The version of the merged state is higher than those of both sides.
+    Where both sides changed an entry, the remote's entry replaces ours, and the result has a line about that. `base` is
+    the last state that both sides had in common. The version of the merged state is higher than the versions of both
+    sides.
     """
     lost: list[str] = []
     values: dict[str, Any] = {

@@ -25,9 +25,10 @@ TYPES: tuple[str, ...] = get_args(OwnershipType)
 
 
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):
-    """The ownership of one section: its owner, type, times and reason; times are UTC, as "2025-11-04T14:32:00Z".
+    """The ownership of one section: its owner, type, times and reason.
 
-    If `agents_with_read_access` is given, only these agents and the owner may read the section's pages of details
+    Times are UTC, such as "2025-11-04T14:32:00Z". If `expires_at` is None, the ownership does not expire. If
+    `agents_with_read_access` is not None, only these agents and the owner may read the section's pages of details
     (level 3) and files (level 4).
     """
 
@@ -84,11 +85,11 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def agent_name(text: str) -> str:
-    """Return the name of an agent, one line of at most 100 printable characters; raises MemctlError for anything else.
+    """Return `text` as the name of an agent; raises MemctlError if it is not a valid name.
 
-    Three kinds of text are refused: one that begins with a dash, since the name is missing in `--to --section 2.1`; a
-    record's id, since two arguments were probably swapped; and a path such as "/tmp/bob" or "../bob". "team/bob" is a
-    valid name.
+    A name is one line of at most 100 printable characters. Three kinds of text are refused: one that begins with a
+    dash, since the name is missing in `--to --section 2.1`; a record's id, since two arguments were probably swapped;
+    and a path such as "/tmp/bob" or "../bob". "team/bob" is a valid name.
     """
     from unicodedata import normalize  # every write reads a state, and few name an agent
 
@@ -125,7 +126,10 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent at work: since when, on which task, and the work that it took over, by the handoff's id."""
+    """An agent at work: when it began, its task in words, and the work that it took over by handoffs.
+
+    `handoffs` maps the id of a handoff to the work taken over by it.
+    """
 
     joined_at: str
     task: str = ""
@@ -143,10 +147,13 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """The whole coordination state of a project.
 
-    `sync_version` rises by one with every change of the state, and `last_sync_timestamp` is the time of the last one.
-    `active_agents` are the agents at work and `agent_task_assignments` the tasks assigned to agents, both by the
-    agent's name; `section_ownership_map` has the ownerships by § marker, `global_blockers` the blockers of all work by
-    id, and `shared_resources` the place or status of each resource by its name.
+    - `sync_version`: rises by one with every change of the state.
+    - `last_sync_timestamp`: the time of the last change.
+    - `active_agents`: name of an agent -> the agent, if it is at work.
+    - `section_ownership_map`: § marker of a section -> its ownership.
+    - `agent_task_assignments`: name of an agent -> the tasks assigned to it.
+    - `global_blockers`: id -> blocker that keeps all agents from going on.
+    - `shared_resources`: name of a resource -> where it is, or in what condition.
     """
 
     project_id: str = ""
@@ -164,16 +171,18 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return ownership if ownership and ownership.is_live(now) else None
 
     def innermost(self, markers: Iterable[str], now: str) -> Ownership | None:
-        """Return the first ownership that has not expired at the time `now` among those of some sections, else None.
+        """Return the ownership that decides at a place in the memory at the time `now`; None if nobody owns the place.
 
-        `markers` are the markers of the sections, innermost first, such as "§3.1" and "§2.1".
+        `markers` are the markers of the sections around the place, innermost first, such as "§3.1" and "§2.1". The
+        first of them that has an ownership that has not expired decides.
         """
         return next((held for marker in markers if (held := self.live(marker, now))), None)
 
     def forbidding(self, markers: Iterable[str], agent: str, now: str) -> Ownership | None:
-        """Return the ownership that decides about some sections if it forbids an agent to write there, else None.
+        """Return the ownership that forbids an agent to write at a place in the memory, or None if the agent may.
 
-        `markers` are the markers of the sections, innermost first. The first ownership that has not expired decides.
+        `markers` are the markers of the sections around the place, innermost first, such as "§3.1" and "§2.1". The
+        first of them that has an ownership that has not expired at the time `now` decides.
         """
         held = self.innermost(markers, now)
         return held if held and not held.lets_write(agent) else None
@@ -215,7 +224,10 @@ FILES = (_HEAD, *_PARTS)
 
 
 def encode(state: State) -> dict[str, bytes]:
-    """Return the files of a coordination state by name: JSON with sorted keys, so equal states have equal files."""
+    """Return the files that hold a coordination state: file name -> content.
+
+    The content is JSON with sorted keys, so that equal states have equal files.
+    """
     head = _Head(FORMAT, state.project_id, state.sync_version, state.last_sync_timestamp)
     values = {_HEAD: head, **{name: getattr(state, field) for name, (field, _) in _PARTS.items()}}
     encoded = {name: msgspec.json.encode(value, order="sorted") for name, value in values.items()}
@@ -223,10 +235,11 @@ def encode(state: State) -> dict[str, bytes]:
 
 
 def decode(files: Mapping[str, bytes], where: str) -> State:
-    """Return the coordination state in the files of its ref, by name; `where` is the ref's name, for messages.
+    """Return the coordination state that `files` hold: file name -> content, as `encode` returns them.
 
-    Raises MemctlError if the files have another form, are of a newer memctl, or lack the file of ownerships. memctl
-    always writes this file, and a state without ownerships would let everybody write.
+    `where` is the name of the ref with the files, for messages. Raises MemctlError if the files have another form, are
+    of a newer memctl, or lack the file of ownerships. memctl always writes this file, and a state without ownerships
+    would let everybody write.
     """
     name = _HEAD
     if _HEAD not in files:

@@ -1,6 +1,6 @@
-"""The words for an action on a file: created, modified, deleted, read, written.
+"""The words for what was done to a file: created, modified, deleted, read, written.
 
-They are used in states of tasks, in pages of sessions and in answers of hooks.
+They are used in states of tasks, in pages of sessions, and in what hooks tell an agent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fitting a text into limited room: cutting it, or finding how much of it fits; the limit of hooks' output."""
+"""Fit a text into limited room: cut it, or find how much of it fits. It also has the limit of what a hook may print."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _ABBREVIATED = 160  # characters at most of a first sentence
 
 
 def length(text: str) -> int:
-    """Return the length of a text in UTF-16 units, as hosts that are written in JavaScript count it."""
+    """Return the length of a text in UTF-16 code units, of which an emoji has two.
+
+    Hosts that are written in JavaScript count the length of what a hook prints in this unit.
+    """
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -22,9 +25,9 @@ def cut(text: str, longest: int) -> str:
 
 
 def cut_at_word(text: str, longest: int, mark: str = " …") -> str:
-    """Return a text cut after a word to fewer than `longest` characters, followed by `mark`: "the beginning …".
+    """Return a text cut between two words, followed by `mark`: "the beginning …".
 
-    A text of at most `longest` characters is returned unchanged.
+    The beginning has fewer than `longest` characters. A text of at most `longest` characters is returned unchanged.
     """
     return text if len(text) <= longest else text[: longest - 1].rpartition(" ")[0] + mark
 
@@ -41,9 +44,9 @@ def first_sentence(text: str) -> str:
 
 
 def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:
-    """Return the largest number from `least` to `greatest` for which `fits` is true; `least` if there is none.
+    """Return the largest number from `least` to `greatest` for which `fits` returns True; `least` if there is none.
 
-    It is found by binary search. So if `fits` is true of a number, it must be true of every smaller one.
+    The number is found by binary search. So if `fits` returns True for a number, it must do so for all smaller numbers.
     """
     while least < greatest:
         middle = (least + greatest + 1) // 2
@@ -55,11 +58,12 @@ def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:
 
 
 def most_within(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:
-    """Return the largest number up to `most` whose cost is within a limit, 0 if there is none.
+    """Return the largest number from 0 to `most` whose cost is within `limit`, 0 if there is none.
 
-    `cost` is a function that returns the cost of a number, which must grow with the number. `guess` is the first number
-    that is tried, and `each` an estimate of what the cost grows by per step. Further numbers are extrapolated from the
-    last two costs, because a bisection would build three times as many texts.
+    For instance, it finds how many records fit into a budget, where the cost of a number is the tokens of a text with
+    so many records. `cost` returns the cost of a number, and must grow with the number. `guess` is the number that is
+    tried first, and `each` is an estimate of how much the cost grows if the number grows by one. Every further number
+    to try is computed from the last two costs, which needs a third of the tries of a binary search.
     """
     low, high = 0, most + 1
     number, tried = guess, (0, 0)
@@ -75,9 +79,10 @@ def most_within(cost: Callable[[int], int], limit: int, most: int, guess: int, e
 
 
 def whole_lines(lines: Iterable[str], limit: int, count: Callable[[str], int]) -> str:
-    """Return as many whole lines as fit into `limit` tokens, as a Markdown list; "" if none fits.
+    """Return those of the lines that fit into `limit` tokens, as a Markdown list; "" if none fits.
 
-    `count` returns the tokens of a text. A line that does not fit is skipped.
+    `count` returns the number of tokens of a text. A line that does not fit any more is skipped, and the next one is
+    tried.
     """
     text = ""
     for line in dict.fromkeys(lines):

@@ -1,9 +1,11 @@
-"""Matching paths with patterns as in `.gitignore`, in time linear in the pattern and the path.
+"""Match paths with patterns as in `.gitignore`, in time linear in the pattern and the path.
 
-A pattern becomes a regular expression that never backtracks: between two `*` the leftmost match is as good as any
-other, and a lookahead with a back reference keeps it, as in `fnmatch`. Patterns have the meaning that gitignore(5) and
-Git's wildmatch.c define, with one exception for the globs of pages: a file below an excluded folder can be included
-again (`!src/made.py`).
+Each pattern becomes a regular expression that never backtracks: a `*` takes the shortest text after which the rest of
+the pattern up to the next `*` matches, and no other length is tried later. A lookahead with a back reference does that,
+as in `fnmatch`.
+
+Patterns have the meaning that gitignore(5) and Git's wildmatch.c define, with one exception for the globs of pages: a
+file below an excluded folder can be included again (`!src/made.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _ANY_FOLDERS, _ANY, _SLASH = "(?:[^/]+/)*?", "[^/]*?", "/"
 
 
 class Globs:
-    """A list of patterns as in `.gitignore`; the last pattern that matches a path decides."""
+    """A list of patterns as in `.gitignore`: of those that match a path, the last one counts."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._patterns = [_Pattern(line) for line in lines]
@@ -108,7 +110,10 @@ def _union(patterns: Iterable[_Pattern]) -> re.Pattern[str]:
 
 
 def is_pattern(line: str) -> bool:
-    """Return whether a line of a list of globs can match a file; comments, empty and malformed lines can't."""
+    """Return whether a line of a file like `.gitignore` is a pattern that can match a file.
+
+    Comments, empty lines and malformed patterns can't.
+    """
     return _Pattern(line).expression is not None
 
 

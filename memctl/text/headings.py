@@ -29,7 +29,11 @@ _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class Heading(NamedTuple):
-    """A heading: its level, its text as Markdown, and the offsets of its start and of the line behind it."""
+    """A heading of a Markdown text: its level, and its text as Markdown.
+
+    `start` is the offset of the heading's first character, and `end` the offset at which the line below the heading
+    begins.
+    """
 
     level: int
     title: str
@@ -50,7 +54,7 @@ class HeadedPart(NamedTuple):
 
     @property
     def heading_text(self) -> str:
-        """The heading as it is written, with its line ends; "" for the part before the first heading."""
+        """The heading as it is written in the text, with its line ends; "" for the part before the first heading."""
         return self.text[: len(self.text) - len(self.body)]
 
     @property
@@ -128,7 +132,10 @@ def split(body: str) -> tuple[HeadedPart, ...]:
 
 
 def take_title(text: str) -> tuple[str, str]:
-    """Return the heading of level 1 at the beginning of a text, and the rest; "" and the text if there is none."""
+    """Split a text into the heading of level 1 at its beginning and the rest.
+
+    If the text does not begin with such a heading, the result is "" and the whole text.
+    """
     first = next(iter(parse(text)), None)
     if first is None or first.level != 1 or not first.title or text[: first.start].strip():
         return "", text
@@ -154,10 +161,10 @@ def close_fence(text: str) -> str:
 
 
 def stretches(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield stretches of whole lines of a text, each with whether it is outside of fenced code.
+    """Yield a text in stretches of whole lines, each with True if it is outside of fenced code, else False.
 
-    The stretches joined by newlines are the text. The line that opens a fence counts as code, the line that closes it
-    does not.
+    Joined by newlines, the stretches are the text again. The line that opens a fence counts as code, the line that
+    closes it does not.
     """
     fence, start = "", 0
     for match in _FENCES.finditer(text):
@@ -170,7 +177,7 @@ def stretches(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def outside_fences(text: str) -> list[tuple[str, bool]]:
-    """Return the lines of a text, each with whether it is outside of fenced code.
+    """Return the lines of a text, each with True if it is outside of fenced code, else False.
 
     The line that opens a fence counts as code, the line that closes it does not.
     """
@@ -188,7 +195,7 @@ def outside_fences(text: str) -> list[tuple[str, bool]]:
 
 
 def outside_code(text: str) -> list[tuple[str, bool]]:
-    """Return the lines of a text, each with whether it is outside of fenced and of indented code."""
+    """Return the lines of a text, each with True if it is outside of fenced and of indented code, else False."""
     marked: list[tuple[str, bool]] = []
     is_list = is_code = False
     before = fence = ""

@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled at first use.
+"""Regular expressions that are compiled when they are first used.
 
 Compiling one takes 0.1 ms, and most commands import more of them than they use: the hook of a prompt uses 20 of 60.
 """
@@ -21,5 +21,8 @@ class _LazyRegex:
 
 
 def lazy_regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Return an object that works like `re.compile(pattern, flags)`, and fails for a wrong pattern at first use."""
+    """Return an object that works like `re.compile(pattern, flags)`, but compiles the pattern when it is first used.
+
+    So an invalid pattern raises its error only then.
+    """
     return _LazyRegex(pattern, flags)  # type: ignore[return-value]  # it has the methods of a pattern

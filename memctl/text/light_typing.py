@@ -1,6 +1,7 @@
-"""Names of `typing` for modules that every hook imports, since importing `typing` takes a third of Python's start.
+"""Stand-ins for names of `typing`, for the modules that every hook imports.
 
-Type checkers read `light_typing.pyi`, where these names are those of `typing`.
+Importing `typing` itself takes as long as a third of Python's start. Type checkers read `light_typing.pyi`, where these
+names are those of `typing`.
 """
 
 from __future__ import annotations

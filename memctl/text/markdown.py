@@ -37,7 +37,7 @@ def one_line(text: str) -> str:
 
 
 def inline(text: str) -> str:
-    """Return a text for use within a line of Markdown: special characters are escaped, code spans stay."""
+    """Return a text for use within a line of Markdown: special characters outside of code spans are escaped."""
     text = one_line(text)
     line = outside_code(text, lambda part: _SPECIAL.sub(r"\\\g<0>", part))
     return _OPENING.sub(r"\g<0>\\", line, count=1) if _OPENING.match(line) else line
@@ -54,19 +54,25 @@ def cell(text: str) -> str:
 
 
 def in_cell(line: str) -> str:
-    """Return a line of Markdown for a cell of a table, with `|` escaped, which would end the cell even within code."""
+    """Return a line of Markdown for use in a cell of a table: each `|` is escaped.
+
+    Even within code a `|` would end the cell.
+    """
     return re.sub(r"(?<!\\)\|", r"\|", line)
 
 
 def target(path: str) -> str:
-    """Return a relative path as the target of a Markdown link."""
+    """Return a relative path as the target of a Markdown link: spaces and special characters are percent-encoded."""
     from urllib.parse import quote  # 2 ms, and hooks that make no link must be fast
 
     return quote(path, safe="/")
 
 
 def code(text: str) -> str:
-    """Return a text as a code span, in more backticks than it contains in a row."""
+    """Return a text as a code span.
+
+    The text is put between as many backticks as are needed so that backticks in the text do not end the span.
+    """
     text = one_line(text)
     ticks = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     return f"{ticks}{text}{ticks}" if len(ticks) == 1 else f"{ticks} {text} {ticks}"
@@ -75,16 +81,17 @@ def code(text: str) -> str:
 def slug(heading: str, *, literal: bool = False) -> str:
     """Return the anchor that hosting sites and editors give a heading: lower case, no punctuation, spaces as dashes.
 
-    A `literal` heading is plain text and not Markdown, so that text in it that looks like a link stays.
+    Of a link in the heading only its text is used. If `literal` is True, the heading is plain text and not Markdown, so
+    what looks like a link in it is kept.
     """
     shown = heading if literal else _LINK.sub(r"\1", heading)
     return re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
 
 
 def visible(text: str) -> str:
-    """Return a Markdown text without the targets of its links, for a model.
+    """Return a Markdown text without the targets of its links: "[title](path)" becomes "[title]".
 
-    A model finds places by § markers and ids and does not need the targets.
+    The result is for a model, which finds places by § markers and ids and does not need the targets.
     """
     if "](" not in text:
         return text
@@ -129,8 +136,9 @@ def rewrite_links(text: str, rewrite: Callable[[str], str]) -> str:
 def embed(body: str, *, lowered_by: int = 2, lowered_to: int = 4) -> str:
     """Return a record's text in a form that can't change the structure of the Markdown text into which it is put.
 
-    Its headings are lowered by `lowered_by` levels, and at least to level `lowered_to`. A text with Markdown that could
-    change the text around it (raw HTML, underlined headings, indented or unclosed code fences) becomes a quotation.
+    Headings are lowered: by `lowered_by` levels, or by more where that is needed to reach level `lowered_to`. A text
+    with Markdown that could change the text around it (raw HTML, underlined headings, indented or unclosed code fences)
+    is turned into a quotation.
     """
     stretches = list(headings.stretches(body))
     is_odd = any((_ODD if outside else _INDENTED_FENCE).search(text) for text, outside in stretches)

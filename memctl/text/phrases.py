@@ -1,4 +1,4 @@
-"""Phrases for messages: numbers and articles with their nouns, the first of many names, failed steps."""
+"""Phrases for messages: numbers and articles with their nouns, the first of many names, failed commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def indefinite(noun: str) -> str:
 
 
 def some(names: Sequence[str], most: int, mark: str = ", ", last: str = " and ") -> str:
-    """Return at most `most` names and the number of others: "a, b and 3 more".
+    """Return at most `most` of the names, and the number of the others: "a, b and 3 more".
 
     `mark` separates the names, and `last` comes before the number.
     """
@@ -25,10 +25,10 @@ def some(names: Sequence[str], most: int, mark: str = ", ", last: str = " and ")
 
 
 def failure(step: str, message: str) -> str:
-    """Return the message of a failed step: "`make test` failed: 2 errors"."""
+    """Return the message that a command failed: "`make test` failed: 2 errors"."""
     return f"`{step}` failed: {message}"
 
 
 def is_failure(text: str) -> bool:
-    """Return whether a text begins with a step and "failed", such as "`make test` failed: 2 errors"."""
+    """Return whether a text says first that a command failed, as in "`make test` failed: 2 errors"."""
     return text.startswith("`") and text[1:].partition("`")[2].startswith(" failed: ")

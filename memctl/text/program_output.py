@@ -1,4 +1,4 @@
-"""Removing lines that a program printed, such as logs, traces and diffs."""
+"""Remove lines from a text that a program printed, such as logs, traces and diffs."""
 
 from __future__ import annotations
 

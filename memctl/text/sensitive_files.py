@@ -1,4 +1,7 @@
-"""Finding files that must not reach a model: binary files, and files with secrets in their text or by their name."""
+"""Find files that must not reach a model.
+
+They are binary files, files with a credential in their text, and files with a name such as `.env`.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +23,25 @@ _SECRET_NAMES = re.compile(
 
 
 def refusal(path: str, content: bytes, text: str) -> str:
-    """Return the reason why a file must not reach a model, by its path, its bytes or its text; "" if it may."""
+    """Return the reason why a file must not be given to a model, such as its name or a credential in it; "" if it may.
+
+    `content` is the file as bytes, and `text` is its text.
+    """
     if has_secret_name(path):
         return SECRET_NAME
     return BINARY if is_binary(content) else refusal_of_text(text)
 
 
 def refusal_of_text(text: str) -> str:
-    """Return the reason why a text must not reach a model; "" if it may."""
+    """Return the reason why a text must not be given to a model, which is a credential in it; "" if there is none."""
     spans = find(text)
     return f"{_CREDENTIAL} ({spans[0].rule})" if spans else ""
 
 
 def is_credential(reason: str) -> bool:
-    """Return whether a reason that `refusal` returned is a credential in the text.
+    """Return whether the reason, as `refusal` returned it, is that the file's text has a credential.
 
-    The name of a file that was refused for this reason may be shown.
+    If so, the name of the file itself gives nothing away and may be shown.
     """
     return reason.startswith(_CREDENTIAL)
 
@@ -50,7 +56,7 @@ def without_credentials(text: str) -> str:
 def has_secret_name(path: str) -> bool:
     """Return whether a file has a name that is typical of secrets: `.env`, `server.pem`, `id_rsa`, `credentials.json`.
 
-    The names `.env.example` and `id_rsa.pub` are not, and neither are those of code, such as `secrets.py`.
+    Examples, public keys and code do not count: `.env.example`, `id_rsa.pub` and `secrets.py` give False.
     """
     return _SECRET_NAMES.fullmatch(path.rpartition("/")[2]) is not None
 

@@ -1,8 +1,8 @@
-"""Comparing texts: finding duplicates, repeated lines, and shared words.
+"""Compare texts: find duplicates, repeated lines, and shared words.
 
-Two texts are duplicates if they differ only in times, or are more than 85 % similar; the most recent one is kept
-(rules.md#compaction). Texts with different numbers are no duplicates: two test runs with different counts of failures
-are two facts.
+Two texts are duplicates if they differ only in times, or are more than 85 % similar. Of two duplicates the more recent
+one is kept (rules.md#compaction). Texts with different numbers are no duplicates: two test runs with different counts
+of failures are two facts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WORD = lazy_regex(r"\w+")
 
 
 def normalise(text: str) -> str:
-    """Return a text without everything in which duplicates may differ, for comparison.
+    """Return a text without everything in which duplicates may differ, so that they can be compared.
 
     Times and UUIDs are removed, letters become lower case, and each run of white space becomes one space.
     """
@@ -45,9 +45,10 @@ def normalise(text: str) -> str:
 
 
 def similarity(one: str, other: str) -> float:
-    """Return the similarity of two texts from 0 to 1, by characters for short texts and by words for long ones.
+    """Return how similar two texts are, from 0 to 1: short texts are compared by characters, long ones by words.
 
-    For texts that are not duplicates it may return an upper bound of their similarity, which is cheaper to compute.
+    If the result is at most 0.85 (the texts are no duplicates), the true value may be smaller, since it is estimated
+    then.
     """
     from difflib import SequenceMatcher  # 2 ms, which hooks that compare words need not take
 
@@ -60,7 +61,7 @@ def similarity(one: str, other: str) -> float:
 
 
 def duplicates(texts: Sequence[str]) -> dict[int, int]:
-    """Return the texts that have a later duplicate: their indexes, each with the index of the duplicate to keep.
+    """Return which texts have a later duplicate: index of a text -> index of the duplicate that is kept instead of it.
 
     `texts` are in the order of time, the oldest first: ["a", "b", "a"] gives {0: 2}. Texts with different numbers in
     them are no duplicates.
@@ -88,9 +89,9 @@ def duplicates(texts: Sequence[str]) -> dict[int, int]:
 
 
 def consolidate(text: str) -> str:
-    """Return a text with repeated lines merged into one, such as "line (3 times)".
+    """Return a text in which each group of repeated lines is one line, such as "line (3 times)".
 
-    Three or more lines in a row that differ only in times are repeated. The last of them stays.
+    Lines are repeated if three or more of them follow each other and differ only in times. The last of them is kept.
     """
     lines = []
     for _, group in groupby(text.split("\n"), key=lambda line: normalise(line) or line):
@@ -113,7 +114,11 @@ def _sketch(text: str) -> tuple[int, ...]:
 
 
 def shingles(text: str) -> frozenset[int]:
-    """Return the hashes of all runs of three neighbouring words of a text; the result is empty for fewer words."""
+    """Return a hash of each run of three neighbouring words in a text.
+
+    Two texts with many hashes in common have passages in common. The result is empty for a text of fewer than eight
+    words, since such texts are often equal by chance.
+    """
     words = _WORD.findall(text.casefold())
     return frozenset(_runs(words)) if len(words) >= _SHORT else frozenset()
 
@@ -137,7 +142,7 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def terms(text: str) -> set[str]:
-    """Return the meaningful words of a text without their endings; camelCase and snake_case are split."""
+    """Return the meaningful words of a text without their endings; camelCase and snake_case are split into words."""
     terms_found = (
         part for word in _TERM.findall(text) for part in (_HUMP.findall(word) if word.isascii() else ()) or (word,)
     )
@@ -152,10 +157,10 @@ def _stem(word: str) -> str:
 
 
 def plain_words(text: str) -> list[str]:
-    """Return the words of a text in lower case, diacritics kept; identifiers are split at `_` only."""
+    """Return the words of a text in lower case, with their accents; identifiers are split only at `_`."""
     return _PLAIN.findall(text.lower())
 
 
 def comparable(text: str) -> str:
-    """Return the words of a text joined by spaces, so that texts that differ only in Markdown's marks become equal."""
+    """Return the words of a text joined by spaces: texts that differ only in Markdown's marks become equal."""
     return " ".join(plain_words(text))

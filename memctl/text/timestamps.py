@@ -6,7 +6,6 @@ Such texts sort in the order of time, so most code compares them directly and bu
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 
@@ -28,9 +27,8 @@ def parse(text: str) -> str:
     text = text.strip()
     if text[19:20] == "." and text[20:-1].isdecimal() and text.endswith("Z") and text.isascii():
         text = f"{text[:19]}Z"  # a fast path for the form on every line of a transcript
-    with suppress(ValueError):
-        if _text(_naive(text)) == text:
-            return text
+    if len(text) == 20 and text[10] == "T" and text[19] == "Z" and _text(_naive(text)) == text:
+        return text  # for the 31st of February ValueError is raised
     if _ACCEPTED.fullmatch(text) is None:  # Python 3.11 would accept more forms than 3.10
         raise ValueError(text)
     # Python 3.10 reads neither a bare Z nor fractions of other lengths than 3 and 6.
@@ -56,12 +54,18 @@ def is_moment(text: str) -> bool:
 
 
 def days_between(earlier: str, later: str) -> float:
-    """Return the days from `earlier` to `later`, two canonical times; negative if `later` comes first."""
+    """Return the number of days from the canonical time `earlier` to the canonical time `later`.
+
+    It has a fraction, and is negative if `later` comes first.
+    """
     return (_naive(later) - _naive(earlier)).total_seconds() / 86400
 
 
 def days_before(moment: str, days: float) -> str:
-    """Return the canonical time that is `days` before `moment`, or the beginning of the year 1 if it is earlier."""
+    """Return the canonical time that is `days` before `moment`.
+
+    If that would be before the year 1, the result is the beginning of the year 1.
+    """
     try:
         return shift(moment, timedelta(days=-days))
     except OverflowError:
@@ -74,7 +78,10 @@ def shift(moment: str, span: timedelta) -> str:
 
 
 def from_epoch(seconds: float) -> str:
-    """Return the canonical time of a Unix time in seconds; one after the year 9999 becomes that year's last moment."""
+    """Return the canonical time of a Unix time in seconds.
+
+    If that would be after the year 9999, the result is the last second of the year 9999.
+    """
     try:
         return _text(datetime.fromtimestamp(seconds, timezone.utc))
     except (OverflowError, ValueError, OSError):
@@ -82,7 +89,7 @@ def from_epoch(seconds: float) -> str:
 
 
 def to_epoch(moment: str) -> int:
-    """Return the Unix time of a canonical time, in seconds."""
+    """Return the Unix time, in whole seconds, of a canonical time."""
     return int(_naive(moment).replace(tzinfo=timezone.utc).timestamp())
 
 

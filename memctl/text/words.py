@@ -1,10 +1,12 @@
-"""Splitting a text and its identifiers into words, as search and the ranking of files compare them.
+"""Split a text and its identifiers into words, as search and the ranking of files compare them.
 
-This is FTS5's tokenizer `unicode61` in Python: a word is a run of letters and digits, in lower case, without
-diacritics, so that `snake_case`, `kebab-case`, `dotted.names` and `paths/of/files` are split. Three kinds of words that
-unicode61 leaves whole are split, too: `camelCase`, letters followed by digits, and runs of Chinese, Japanese or Korean
-characters, which have no spaces, into pairs (the usual way to search them without a dictionary). Thai, Lao and Khmer
-have no spaces either, but stay whole. Words keep their endings.
+This is `unicode61` in Python, a tokenizer of SQLite's text search FTS5. A word is a run of letters and digits, in lower
+case and without diacritics. So `snake_case`, `kebab-case`, `dotted.names` and `paths/of/files` are split.
+
+Three kinds of words that unicode61 leaves whole are split, too: `camelCase`, letters followed by digits, and runs of
+Chinese, Japanese or Korean characters. These scripts have no spaces, so a run is split into pairs of characters, the
+usual way to search it without a dictionary. Thai, Lao and Khmer have no spaces either, but stay whole. Words keep their
+endings.
 """
 
 from __future__ import annotations
@@ -41,19 +43,22 @@ def words_of(text: str) -> list[str]:
 
 
 def stems(text: str) -> frozenset[str]:
-    """Return the stems of a text's words (the first letters of each word), without stop words such as "the"."""
+    """Return the stems of a text's words, without stop words such as "the".
+
+    The stem of a word is its first six letters: "connection" and "connected" have one stem.
+    """
     return frozenset(word[:_STEM] for word in words_of(text) if word not in STOP_WORDS)
 
 
 def whole_words(text: str) -> list[str]:
-    """Return the words of a text in their order, with case and identifiers kept, without diacritics."""
+    """Return the words of a text in their order, without diacritics; case is kept, and identifiers are not split."""
     return _WORD.findall(fold_diacritics(text))
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the beginning of a text that has at most `most` different words, not counting stop words such as "the".
+    """Return as much of the beginning of a text as has about `most` different words.
 
-    Parts of identifiers count as words.
+    Stop words such as "the" do not count, but parts of identifiers count as words.
     """
     seen: set[str] = set()
     for match in _WORD.finditer(text):
@@ -64,9 +69,10 @@ def beginning(text: str, most: int) -> str:
 
 
 class InnerWords:
-    """Collects the parts of identifiers over many texts, for a tokenizer that does not split identifiers.
+    """Finds the parts of identifiers in many texts, for a text search that does not split identifiers itself.
 
-    It is five times as fast as `words_of`, since it splits bytes and not characters, and each different word only once.
+    It is five times as fast as `words_of`, since it splits bytes and not characters, and splits each different word
+    only once.
     """
 
     def __init__(self) -> None:
@@ -74,13 +80,13 @@ class InnerWords:
         self._parts: dict[bytes, str] = {}  # the parts of all other words so far, joined by spaces
 
     def of(self, text: str) -> str:
-        """Return the parts of each compound word of a text, joined by spaces."""
+        """Return the parts of the compound words in a text, joined by spaces: `getUser` has the parts "get user"."""
         words = set(text.encode().translate(_SPACED).split()) - self._plain
         parts = [self._parts.get(word) or self._split_word(word) for word in sorted(words)]
         return " ".join(filter(None, parts))
 
     def all_words(self) -> set[str]:
-        """Return all words of the texts so far, and their parts, in lower case."""
+        """Return all words that were in the texts given so far, and the parts of compound words, in lower case."""
         odd = [word for word in self._plain if not word.isascii()] + list(self._parts)
         words = {each for word in odd for each in words_of(word.decode())}
         return words.union(b" ".join(self._plain.difference(odd)).decode().lower().split())
@@ -109,7 +115,10 @@ def parts_of(word: str) -> list[str]:
 
 
 def fold_diacritics(text: str) -> str:
-    """Return a text without diacritics: `é` becomes `e`, as in unicode61 with `remove_diacritics 2`."""
+    """Return a text without diacritics: `é` becomes `e`.
+
+    It is done as in SQLite's tokenizer `unicode61` with the option `remove_diacritics 2`.
+    """
     return text if text.isascii() else _NOT_ASCII.sub(_without_marks, text)
 
 
@@ -142,9 +151,10 @@ _TWO_SLIPS = 8  # letters from which on two typing errors are allowed; on bench/
 
 
 def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]:
-    """Return those of the candidates that differ from a word by the fewest typing errors; [] if all differ by too many.
+    """Return those of the candidates that differ from a word by the fewest typing errors.
 
-    One error is allowed, or two if the word has 8 letters or more. A replaced letter counts as `changed` errors.
+    At most one error is allowed, or two if the word has 8 letters or more; the result is [] if no candidate is that
+    similar. A replaced letter counts as `changed` errors.
     """
     limit = 1 if len(word) < _TWO_SLIPS else 2
     result: list[str] = []
@@ -158,10 +168,11 @@ def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]
 
 
 def distance(one: str, other: str, limit: int, changed: int = 1) -> int:
-    """Return the number of typing errors between two words (optimal string alignment).
+    """Return the number of typing errors between two words (their optimal string alignment distance).
 
-    An error is a letter inserted, deleted, replaced, or swapped with the next; a replaced letter counts as `changed`
-    errors. A distance above `limit` is returned as `limit + 1`, which is faster.
+    An error is a letter inserted, deleted, replaced, or swapped with the next one; a replaced letter counts as
+    `changed` errors. If the number is above `limit`, the exact number is not needed, and `limit + 1` is returned at
+    once.
     """
     if abs(len(one) - len(other)) > limit:
         return limit + 1

@@ -1,6 +1,6 @@
-"""Writing XML: elements with text, serialised by the standard library.
+"""Write XML: elements with text, serialised by the standard library.
 
-No text can break out of its element. Characters that XML 1.0 does not allow, not even escaped, are replaced.
+No text can break out of its element. Characters that XML 1.0 does not allow even in an escaped form are replaced.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def clean(text: str) -> str:
 
 
 def element(tag: str, text: str) -> Element:
-    """Return an element that holds a text."""
+    """Return an XML element with a tag and a text."""
     made = Element(tag)
     made.text = clean(text)
     return made
@@ -35,6 +35,6 @@ def to_text(root: Element) -> str:
 
 
 def indented(root: Element) -> str:
-    """Return an element as indented lines of XML. Its texts must not have line ends."""
+    """Return an element as indented lines of XML. The texts in it must not contain line ends."""
     ElementTree.indent(root)
     return to_text(root) + "\n"

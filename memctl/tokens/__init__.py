@@ -1,1 +1,1 @@
-"""Count tokens, with the source of every figure and its error band."""
+"""Count tokens; each count comes with its source and with how wrong it may be (its error band)."""

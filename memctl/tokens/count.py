@@ -1,7 +1,11 @@
-"""Count tokens: o200k exactly, other model families by measured factors; every figure names its source.
+"""Count the tokens of a text for a model, and say for each count where it is from.
 
-The package ctok has Claude's own tokenizers, reconstructed (the extra `claude`, for Python 3.12 on). It is slow (0.3
-MB/s, and half a second to load), so only `memctl tokens` uses it; budgets are counted with the factors.
+A text is counted exactly with o200k, the tokenizer of OpenAI's models. For models of another family this count is
+multiplied by a factor that was measured for the family.
+
+The package ctok has reconstructions of Claude's own tokenizers. It is installed with the extra `claude`, from Python
+3.12 on. It is slow (0.3 MB/s, and half a second to load), so only `memctl tokens` uses it; budgets are counted with the
+factors.
 """
 
 from __future__ import annotations
@@ -30,14 +34,17 @@ TOKENIZER_ERROR = 0.01
 
 
 class Tokenizer(msgspec.Struct, frozen=True):
-    """A tokenizer: its name with its version, and a function that returns the tokens of a text."""
+    """A tokenizer: its name with its version, and a function that returns the number of tokens of a text."""
 
     name: str
     count: Callable[[str], int]
 
 
 def tokenizer_of(model: str) -> Tokenizer | None:
-    """Return ctok's tokenizer for a Claude model; None for other models, or if ctok is not installed."""
+    """Return the tokenizer that the package ctok has for a Claude model.
+
+    The result is None for other models, or if ctok is not installed.
+    """
     if "claude" not in model.lower():
         return None
     try:
@@ -61,7 +68,7 @@ _LONG_WORD = 60  # characters; paths are shorter
 
 
 class Count(msgspec.Struct, frozen=True):
-    """A number of tokens, its source, and its error band as a fraction: 0.05 for ±5 %."""
+    """A number of tokens, where it is from, and its error band: how wrong it may be, as a fraction (0.05 for ±5 %)."""
 
     tokens: int
     source: str
@@ -69,15 +76,17 @@ class Count(msgspec.Struct, frozen=True):
 
 
 class Counter:
-    """Counts the tokens of texts for one model or family, and keeps counts in a cache if it has one.
+    """Counts the tokens of texts for one model or family, and keeps counts in a cache if it is given one.
 
-    `calibration` is what is known of the model from texts whose tokens it reported, and `tokenizer` is the model's own
-    tokenizer; None if there is none. A count is from the first of these sources that the counter has for the text:
+    `calibration` corrects the counts for one model, and is learned from texts whose tokens the model itself reported.
+    `tokenizer` is the model's own tokenizer. Both are None if there is none. A count is from the first of these sources
+    that is available:
 
-    1. the number that the model itself reported for the same text (in `calibration`)
+    1. the number that the model itself reported for this very text, which `calibration` has
     2. the model's own `tokenizer`
-    3. the number of o200k tokens, multiplied by the family's factor and the ratio of `calibration`
-    4. an estimate of the o200k tokens, multiplied likewise
+    3. the number of tokens of o200k (the tokenizer of OpenAI's models), multiplied by the family's factor and by the
+       ratio of `calibration`
+    4. an estimate of the number of o200k tokens, multiplied by both, too
     """
 
     def __init__(
@@ -95,7 +104,10 @@ class Counter:
 
     @property
     def cache_key(self) -> str:
-        """A key for cached counts, which names the family, tokenizer and calibration that the counts depend on."""
+        """A key for cached counts, which names the family, tokenizer and calibration that the counts depend on.
+
+        If one of these changes, the key changes, so that counts from before are no longer used.
+        """
         calibration, own = self._calibration, self._tokenizer
         parts = [self.family.name, *([own.name] if own else [])]
         if calibration is not None:
@@ -103,11 +115,18 @@ class Counter:
         return " ".join(parts)
 
     def factor(self, kind: str) -> float:
-        """Return the factor that turns the o200k tokens of a text of the given kind into tokens of the model."""
+        """Return the factor that turns the number of o200k tokens of a text into the number of the model's tokens.
+
+        o200k is the tokenizer of OpenAI's models. `kind` says what sort of text it is, such as "markdown" or "json"
+        (one of `families.KINDS`).
+        """
         return self.family.factors[kind] * (1 if self._calibration is None else self._calibration.ratio)
 
     def count(self, text: str, kind: str = "markdown") -> Count:
-        """Return the tokens of a text, with the source of the number; `kind` is one of `families.KINDS`."""
+        """Return the number of tokens of a text, with its source and its error band.
+
+        `kind` says what sort of text it is, such as "markdown" or "json" (one of `families.KINDS`).
+        """
         text = encodable(text)
         if self._calibration is not None and (reported := self._calibration.reported.get(digest_of(text))) is not None:
             return Count(reported, f"reported by {self._calibration.model}", 0.0)
@@ -127,18 +146,26 @@ class Counter:
         return Count(math.ceil(tokens * factor), source, round(error, 3))
 
     def tokens(self, text: str, kind: str = "markdown") -> int:
-        """Return the number of tokens of a text. `kind` is one of `families.KINDS`."""
+        """Return the number of tokens of a text.
+
+        `kind` says what sort of text it is, such as "markdown" or "json" (one of `families.KINDS`).
+        """
         return self.count(text, kind).tokens
 
     def tokens_of(self, name: str, text: str) -> int:
         """Return the number of tokens of a file's text.
 
-        The kind of the text follows from the file's `name`, or else from the beginning of the text.
+        Whether it is counted as Markdown, JSON or another kind of text follows from the file's `name`, or else from how
+        the text begins.
         """
         return self.tokens(text, kind_of_text(name, text))
 
     def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
-        """Return whether a text has from `least` to `most` tokens. Cheap bounds are tried before it is counted."""
+        """Return whether a text has from `least` to `most` tokens.
+
+        It is faster than `tokens`, since a rough estimate is often enough. `kind` says what sort of text it is, such as
+        "markdown" or "json" (one of `families.KINDS`).
+        """
         if self._tokenizer is not None or self._calibration is not None:
             return least <= self.tokens(text, kind) <= most
 
@@ -193,14 +220,14 @@ _BAND = 0.9  # of the observations are within the error band
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """A correction of the family's factors for one model, learned from texts whose tokens the model reported.
+    """A correction of token counts for one model, learned from texts whose tokens the model itself reported.
 
-    `ratio` is a mean of reported tokens divided by the tokens that the family's factors give, by which later counts are
-    multiplied. `observations` is the number of texts, and `kinds` has the kinds of these texts.
-
-    Errors are fractions of the reported tokens. `error` is the error band, in which nine of ten observations are.
-    `before` and `after` are the medians of the absolute errors without the ratio and with it. `reported` maps the key
-    of a whole text (`digest_of`) to the tokens that the model reported for the text.
+    - `ratio`: later counts are multiplied by it. It is a mean of the reported number of tokens divided by the number
+      that was counted with the factors of the model's family.
+    - `observations`, `kinds`: the number of the texts, and which kinds they were of, such as "markdown".
+    - `error`: the error band; nine of ten texts had a smaller error. Errors are fractions of the reported number.
+    - `before`, `after`: the median error without the ratio and with it.
+    - `reported`: key of a text (`digest_of`) -> the number of tokens that the model reported for this text.
     """
 
     model: str
@@ -215,20 +242,20 @@ class Calibration(msgspec.Struct, frozen=True):
     def error_of(self, kind: str, family: Family) -> float:
         """Return the error band for texts of a kind, as a fraction: 0.05 for ±5 %.
 
-        If no text of this kind was observed, the band is at least the error band of the `family`.
+        If nothing was learned from texts of this kind, the band is at least as wide as that of the `family`.
         """
         return self.error if kind in self.kinds else max(self.error, family.error)
 
 
 def digest_of(text: str) -> bytes:
-    """Return the key under which the reported tokens of a whole text are kept."""
+    """Return the key of a text, under which the number of tokens that a model reported for it is kept."""
     return digest(text, "observation")
 
 
 def name_of(model: str) -> str:
-    """Return a model's name in lower case, without vendor, date and deployment version, which do not affect counts.
+    """Return a model's name in lower case, without vendor, date and deployment version.
 
-    Example: `us.anthropic.claude-sonnet-4-5-20250929-v1:0` gives `claude-sonnet-4-5`.
+    These do not affect token counts. Example: `us.anthropic.claude-sonnet-4-5-20250929-v1:0` gives `claude-sonnet-4-5`.
     """
     name = model.strip().lower().rpartition("/")[2]
     name = re.sub(r"^(?:[a-z]{2,6}\.)?anthropic\.", "", name)
@@ -236,9 +263,10 @@ def name_of(model: str) -> str:
 
 
 def calibrate(model: str, samples: Sequence[TokenSample], family: Family) -> Calibration | None:
-    """Return the calibration of a model from the observations `samples`, oldest first; None if there are none.
+    """Return the correction of token counts for a model, learned from texts whose tokens the model reported.
 
-    `family` is the model's family. With fewer than ten observations the error band is at least that of the family.
+    `samples` are these texts' figures, oldest first; without any the result is None. `family` is the model's family.
+    Fewer than ten samples say little, so the error band is then at least as wide as that of the family.
     """
     if not samples:
         return None
@@ -270,9 +298,10 @@ def _median(errors: Sequence[float]) -> float:
 
 
 def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) -> Counter:
-    """Return the counter of tokens for a model, with the memory's cache and the clone's calibration of the model.
+    """Return a counter of tokens for a model, with the memory's cache and the clone's calibration of the model.
 
-    `tokenizer` is the model's own tokenizer, None if there is none. Raises MemctlError for an unknown model.
+    The calibration corrects counts by the numbers that the model reported for texts. `tokenizer` is the model's own
+    tokenizer, None if there is none. Raises MemctlError for an unknown model.
     """
     from memctl.store import load
 
@@ -282,9 +311,10 @@ def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) ->
 
 
 def calibration_of(folder: Path, model: str, family: Family) -> Calibration | None:
-    """Return the calibration of a model from the observations in a clone; None if there are none.
+    """Return the correction of token counts for a model, learned from the reported figures that a clone has kept.
 
-    `folder` is the folder of memctl's that all worktrees of the clone share.
+    The result is None if there are none. `folder` is memctl's folder that all worktrees of the clone share. `family` is
+    the model's family.
     """
     name = name_of(model)
     return calibrate(name, token_samples.samples_of(folder, name), family)

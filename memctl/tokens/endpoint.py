@@ -3,8 +3,8 @@
 The endpoint gives the model's own count, but the text leaves this machine, so the endpoint is asked only if the user
 requests it.
 
-The request is `POST BASE/v1/messages/count_tokens` with a model and one message of the user. The answer's
-`input_tokens` counts the whole request, with a frame of 6 to 11 tokens.
+The request is `POST BASE/v1/messages/count_tokens` with a model and one message of the user. The `input_tokens` of the
+answer are those of the whole request: 6 to 11 more than the text has.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ class Endpoint:
         self._cache = cache
 
     def count(self, text: str, *, allow_secret: bool = False) -> Count:
-        """Return the tokens of a request whose one message is this text.
+        """Return the number of tokens of a request to the model with this text as its only message.
 
-        Raises MemctlError if there is no answer, and for a text with a credential unless `allow_secret`.
+        Raises MemctlError if the endpoint gives no answer. A text with a credential raises it, too, and is not sent,
+        unless `allow_secret` is True.
         """
         source = f"Anthropic's count for {self.model}"
         key = digest(text, f"{self._url} {self.model}")

@@ -1,10 +1,11 @@
-"""Model families: which models count alike, and the factors from o200k's counts to theirs.
+"""Model families: which models count tokens alike, and by which factors their counts differ from those of o200k.
 
-The factors were measured for each kind of text against the models' own counts. A model that belongs to no family is
-refused, since a guessed factor may be wrong by half.
+o200k is the tokenizer of OpenAI's models. The factors were measured for each kind of text, such as Markdown or JSON,
+against the models' own counts. A model that belongs to no family is refused, since a guessed factor may be wrong by
+half.
 
-Without a tokenizer, a text is split into words, numbers, punctuation and white space, and each piece gets a weight.
-That is within 3-7 % of o200k (JSON 12 %).
+If o200k can't be used on this machine, its count is estimated: the text is split into words, numbers, punctuation and
+white space, and each piece gets a weight. The estimate differs by 3-7 % from o200k's count (JSON 12 %).
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ KINDS = ("prose", "markdown", "python", "go", "typescript", "json", "log", "chat
 
 
 class Family(msgspec.Struct, frozen=True):
-    """Models that count tokens alike, with the factors from o200k's counts to theirs.
+    """A group of models that count tokens alike.
 
-    `factors` has a factor for each kind of text (`KINDS`), and `error` is the error band as a fraction: 0.05 for ±5 %.
+    `factors` maps a kind of text, such as "markdown", to the factor by which the count of o200k, the tokenizer of
+    OpenAI's models, is multiplied. `error` is the error band as a fraction: 0.05 for ±5 %.
     """
 
     name: str
@@ -83,7 +85,10 @@ _BEGINNING = 6_000  # characters
 
 
 def family_of(model: str) -> Family:
-    """Return the family of a model or family name; raises MemctlError for an unknown one."""
+    """Return the family of a model; raises MemctlError for an unknown name.
+
+    `model` is the name of the model, or of the family itself.
+    """
     name = model.strip().lower()
     if name in FAMILIES:
         return FAMILIES[name]
@@ -98,7 +103,7 @@ def family_of(model: str) -> Family:
 def claude_version(name: str) -> tuple[int, int]:
     """Return the version in a model's name: (4, 5) for claude-sonnet-4-5-20250929.
 
-    The version is (99, 0) for a name without one, which so counts as the newest.
+    For a name without a version it is (99, 0), so that such a model is treated as the newest.
     """
     match = re.search(r"(?<!\d)(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)", name)
     return (int(match[1]), int(match[2] or 0)) if match else (99, 0)
@@ -110,9 +115,10 @@ def is_pack(text: str) -> bool:
 
 
 def kind_of_text(name: str, text: str) -> str:
-    """Return the kind of a text (one of KINDS) by its file's name, or else by how it begins.
+    """Return which kind of text a file is, such as "markdown" or "json" (one of KINDS), as its tokens depend on that.
 
-    A pack of memctl's is "markdown" in every format, since its budget was counted so.
+    The kind follows from the file's `name`, or else from how the text begins. A pack is "markdown" in each of its
+    formats, since its budget was counted so.
     """
     if is_pack(text):
         return "markdown"
@@ -138,14 +144,18 @@ ERROR = {kind: 0.12 if kind == "json" else 0.07 for kind in _FACTORS}
 
 
 def estimate(text: str, kind: str) -> int:
-    """Return an estimate of a text's o200k tokens without a tokenizer; `kind` is one of KINDS."""
+    """Return an estimate of the number of o200k tokens of a text, for machines on which o200k is not available.
+
+    o200k is the tokenizer of OpenAI's models. `kind` says what sort of text it is, such as "markdown" (one of KINDS).
+    """
     return math.ceil(sum(map(_weight, _PIECE.findall(text))) * _FACTORS[kind])
 
 
 def markdown_estimator(model: str) -> Callable[[str], float]:
-    """Return a function that estimates how many tokens a Markdown text has for a model.
+    """Return a function that estimates how many tokens a Markdown text has for a model, without a tokenizer.
 
-    Each backslash in the text adds one token to what `estimate` gives, before the model's factor is applied.
+    Each backslash in the text counts as one more token than `estimate` gives, and the result is multiplied by the
+    factor of the model's family.
     """
     factor = family_of(model).factors["markdown"]
     return lambda text: (estimate(text, "markdown") + text.count("\\")) * factor

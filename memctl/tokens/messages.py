@@ -1,7 +1,9 @@
-"""Take the texts out of requests to a model, in the shapes of Anthropic's and OpenAI's interfaces.
+"""Take the texts out of requests to a model, so that their tokens can be counted.
 
-A model gets the input of a tool call not as JSON but as raw values, one for each parameter, so a quotation mark or a
-line end in a value costs no backslash.
+The requests have the shapes of Anthropic's and OpenAI's interfaces.
+
+In a request, the arguments of a tool call are JSON. But the model is given the plain value of each parameter, so the
+backslashes that JSON needs before quotation marks and for line ends cost no tokens.
 """
 
 from __future__ import annotations
@@ -50,11 +52,12 @@ _LOOKED_AT, _LISTED, _FEWEST = 8_000, 40, 3  # characters, and lines of them
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A text of a request to a model, with where it is from.
+    """A text of a request to a model, with the place in the request that it is from.
 
-    `message` is the number of the text's message, from 1; 0 for texts before the first message. `role` is the message's
-    role. `what` is a constant of `transcript.messages`, such as TEXT or CALL, or "tools"; `kind` is one of
-    `families.KINDS`.
+    `message` is the number of its message, from 1; 0 for a text before the first message. `role` is the role of the
+    message. `what` says whether it is, for instance, a text, a tool call or a tool's result (a constant of
+    `transcript.messages`, such as TEXT or CALL), or "tools" for the descriptions of tools. `kind` says what sort of
+    text it is, such as "markdown" (one of `families.KINDS`).
     """
 
     message: int
@@ -65,12 +68,12 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """The texts of a request, and what in it costs tokens beside them.
+    """The texts of a request to a model, and the tokens that the request has apart from them.
 
-    `model` is the name in the request or in its last answer, "" if there is none. `messages` and `tool_calls` are how
-    many of these the request has. `uncounted` has the number of contents whose tokens are not known, by their type,
-    such as {"document": 1}. `overhead` is the tokens beside those of the texts: of the frames of messages, of tool
-    calls, and of images whose size is known.
+    `model` is the name of the model in the request or in its last answer, "" if there is none. `messages` and
+    `tool_calls` are the numbers of messages and tool calls. `overhead` is the number of tokens that are not of a text:
+    those that every message and tool call has in addition, and those of images whose size is known. `uncounted` counts
+    the content for which the number of tokens is unknown, by its type, such as {"document": 1}.
     """
 
     model: str
@@ -82,7 +85,10 @@ class Conversation(msgspec.Struct, frozen=True):
 
 
 def parse(value: Any) -> Conversation | None:
-    """Return the texts of a request's body or of a list of messages; None if `value` is neither."""
+    """Return the texts of a request to a model, and what else in the request costs tokens.
+
+    `value` is the request's body or a list of messages; the result is None if it is neither.
+    """
     try:
         held = messages_of(value)
     except MemctlError:
@@ -103,9 +109,10 @@ def parse(value: Any) -> Conversation | None:
 
 
 class PartReader:
-    """Collects the texts of messages as `parts`, and counts the content that costs tokens and is not text.
+    """Collects the texts of messages as `parts`, and counts content that is not text but costs tokens.
 
-    `uncounted` has the number of contents whose tokens are not known, by their type. `images` is the tokens of images.
+    `images` is the number of tokens of all images. `uncounted` counts the content for which the number of tokens is
+    unknown, by its type.
     """
 
     def __init__(self) -> None:
@@ -121,25 +128,28 @@ class PartReader:
 
     @property
     def overhead(self) -> int:
-        """The tokens that tool calls, empty results and images cost beside their texts.
+        """The number of tokens that tool calls, empty results and images have in addition to those of the texts.
 
-        The frames of messages are not included.
+        The tokens that every message has in addition are not included.
         """
         several = sum(number > 1 for number in self._calls.values())
         beside = PER_TOOL_CALL * self.tool_calls + PER_PARAMETER * self._parameters + PER_SEVERAL_CALLS * several
         return beside + PER_EMPTY_RESULT * self._empty_results + self.images
 
     def add(self, number: int, role: str, what: str, kind: str, text: str) -> None:
-        """Add a text unless it is empty; the arguments are the fields of `Part`."""
+        """Add a text unless it is empty; the arguments are the fields of the `Part` that is made of it."""
         if text:
             self.parts.append(Part(number, role, what, kind, text))
 
     def read(self, number: int, role: str, content: Any) -> None:
-        """Collect the content of a message, which is a text or a list of blocks."""
+        """Collect the content of a message, which is a text or a list of blocks.
+
+        `number` is the number of the message, from 1, and `role` its role.
+        """
         self.take(number, blocks_of(role, content))
 
     def take(self, number: int, blocks: Iterable[Block]) -> None:
-        """Collect the parsed blocks of a message; `number` is its number, as in `Part.message`."""
+        """Collect the blocks of a message; `number` is the number of the message, from 1."""
         for block in blocks:
             if block.type == OTHER and (tokens := image_tokens(block.arguments)) is not None:
                 self.images += tokens
@@ -159,8 +169,8 @@ class PartReader:
 def call_texts(name: str, arguments: Any) -> tuple[list[tuple[str, str]], int]:
     """Return the texts of a tool call as the model gets them, and the number of the call's parameters.
 
-    The texts are pairs (kind, text), with a kind of `families.KINDS`. `arguments` is an object or the JSON of an
-    object; any other value is one text without parameters.
+    The texts are pairs (kind, text), where the kind is a sort of text such as "json" (one of `families.KINDS`).
+    `arguments` is an object, or a JSON text of one. Any other value gives one text and no parameters.
     """
     fields = decode_json(arguments) if isinstance(arguments, str) else arguments
     if not isinstance(fields, dict):
@@ -178,16 +188,20 @@ def call_texts(name: str, arguments: Any) -> tuple[list[tuple[str, str]], int]:
 
 
 def count_call(name: str, arguments: Any, tokens: Callable[[str, str], int]) -> int:
-    """Return the tokens of a whole tool call. `tokens` is a function that counts a text, given (text, kind)."""
+    """Return the number of tokens of a whole tool call.
+
+    `tokens` is a function that returns the number of tokens of a text; it is called with the text and its kind, such as
+    "json" (one of `families.KINDS`).
+    """
     texts, parameters = call_texts(name, arguments)
     return sum(tokens(text, kind) for kind, text in texts if text) + PER_TOOL_CALL + PER_PARAMETER * parameters
 
 
 def kind_in_messages(text: str, what: str) -> str:
-    """Return the kind of a text in a message. `what` is TEXT, CALL or RESULT.
+    """Return what sort of text is in a message, such as "markdown" (one of `families.KINDS`).
 
-    Prose is of the kind "chat" or, in a tool's result, "log". Results of tools that read and search have the numbers of
-    lines before each line, and are counted by factors of their own.
+    `what` is TEXT, CALL or RESULT. Prose is "log" in the result of a tool, and else "chat". There are two kinds for
+    results with a number before each line: "numbered" for a file that a tool read, "matches" for what a search found.
     """
     if what == RESULT and (kind := _listing(text)):
         return kind
@@ -217,9 +231,10 @@ _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # the segments of a JPEG th
 
 
 def image_tokens(value: Any) -> int | None:
-    """Return the tokens of an image in the shape of Anthropic's or OpenAI's interface.
+    """Return the number of tokens of an image in a request, in the shape of Anthropic's or OpenAI's interface.
 
-    None if `value` is not an image, or if its size is not known, as for an image that is only a URL.
+    The result is None if `value` is not an image, or if the image's size is not known, for instance because the request
+    has only its URL.
     """
     if not isinstance(value, Mapping):
         return None
@@ -250,7 +265,10 @@ def _of_openai(width: int, height: int) -> int:
 
 
 def image_size(encoded: Any) -> tuple[int, int] | None:
-    """Return the width and height in pixels of a PNG, GIF, WebP or JPEG in base64; None for anything else."""
+    """Return the width and height in pixels of an image, which is a base64 text of a PNG, GIF, WebP or JPEG.
+
+    The result is None for any other value.
+    """
     if not isinstance(encoded, str):
         return None
     head = encoded[:_ENCODED]

@@ -1,7 +1,7 @@
-"""The sizes of the windows of Claude's models, where Claude Code compacts them, and the zones of a window.
+"""The sizes of the windows of Claude's models, how full Claude Code lets them become, and their zones.
 
-Commands, an agent's own loop and the hooks all measure with these numbers. A hook after every tool call imports this
-module, so it imports little.
+Commands, the hooks, and programs that run an agent of their own all use these numbers. A hook imports this module after
+every tool call, so the module imports little.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SMALL = lazy_regex(
 
 
 def is_large(model: str) -> bool:
-    """Return whether a model's name asks for its large window, as `claude-sonnet-4-5[1m]` does."""
+    """Return whether a model's name asks for the large window (1,000,000 tokens), as `claude-sonnet-4-5[1m]` does."""
     return _MILLION.search(model) is not None
 
 
@@ -46,13 +46,15 @@ def zone_of(share: float, yellow: float = YELLOW_AT, orange: float = ORANGE_AT, 
 
 
 def claude_window(model: str, seen: int = 0, compacted: int = 0) -> int:
-    """Return the size in tokens of the window that Claude Code uses for a model: small or large.
+    """Return the size in tokens of the window that Claude Code uses for a model: 200,000 (small) or 1,000,000 (large).
 
-    The model's name decides unless the usage shows more; transcripts do not have the suffix `[1m]` that asks for the
-    large window. `seen` is a number of tokens that were in the window: more than the small window holds prove the large
-    one. Fewer prove nothing, since Claude Code compacts only after the request that passes its limit: 12 of 234 real
-    sessions had up to 175,000 tokens in a window of 200,000. `compacted` is the number of tokens at an automatic
-    compaction, 0 if there was none: a number that the small window holds shows the small one.
+    The model's name says which. But the suffix `[1m]`, which asks for the large window, is missing in transcripts, so
+    two observed numbers of tokens can be given, 0 if they are not known:
+
+    - `seen`: tokens that were in the window at some time. If they are more than 200,000, the window is the large one.
+      If they are fewer, that proves nothing: Claude Code compacts only after the request that passes its limit, and 12
+      of 234 real sessions had up to 175,000 tokens in a small window.
+    - `compacted`: tokens at an automatic compaction. If they are at most 200,000, the window is the small one.
     """
     if seen > SMALL:
         return LARGE
@@ -61,9 +63,10 @@ def claude_window(model: str, seen: int = 0, compacted: int = 0) -> int:
 
 
 def compacted_at(window: int, max_output: int = DEFAULT_OUTPUT) -> int:
-    """Return the tokens at which Claude Code compacts a window of `window` tokens by itself.
+    """Return how many tokens are in a window when Claude Code compacts it by itself.
 
-    `max_output` are the tokens that the model may answer with, for which Claude Code keeps room.
+    `window` is the size of the window in tokens. `max_output` is the greatest number of tokens that an answer of the
+    model may have, for which Claude Code keeps room.
     """
     return window - min(max_output, MOST_OUTPUT) - BUFFER
 
@@ -77,8 +80,9 @@ _LEAST = 2 * (MOST_OUTPUT + BUFFER)  # tokens
 def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int | None:
     """Return the window size in tokens that MEMCTL_CONTEXT_WINDOW has in `environ`, None if it is not set.
 
-    Raises MemctlError if the value is not a positive number of at most 12 digits. If `has_host`, a host compacts the
-    window before it is full, and a number that leaves too little room for that is an error, too.
+    Raises MemctlError if the value is not a positive number of at most 12 digits. `has_host` says that a host runs the
+    agent. A host compacts the window before it is full, so then a value of 66,000 or less, which leaves too little room
+    for that, raises MemctlError, too.
     """
     value = environ.get(_SETTING, "").strip()
     if not value:
@@ -91,18 +95,21 @@ def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int 
 
 
 def host_window(window: int, environ: Mapping[str, str]) -> int:
-    """Return the size that Claude Code gives a window: at most CLAUDE_CODE_AUTO_COMPACT_WINDOW, if that is set.
+    """Return the size in tokens that Claude Code gives a window.
 
-    `window` is the window of the model. A value of the variable that is too small to leave room is ignored.
+    `window` is the size of the model's window. If CLAUDE_CODE_AUTO_COMPACT_WINDOW is set in `environ` to a smaller
+    number, the result is this number. A number of 66,000 or less is ignored, since it leaves too little room for an
+    answer.
     """
     most = _number(environ, _HOST_WINDOW)
     return min(window, most) if most > _LEAST else window
 
 
 def host_limit(window: int, environ: Mapping[str, str], max_output: int = DEFAULT_OUTPUT) -> int:
-    """Return the tokens at which Claude Code compacts a window of `window` tokens by itself.
+    """Return how many tokens are in a window when Claude Code compacts it by itself, by the settings in `environ`.
 
-    The settings of Claude Code in `environ` may lower the number. `max_output` is as in `compacted_at`.
+    `window` is the size of the window in tokens, and `max_output` the greatest number of tokens that an answer of the
+    model may have. A variable in `environ` may make Claude Code compact earlier.
     """
     limit, share = compacted_at(window, max_output), _number(environ, _HOST_SHARE)
     return min(limit, (window - min(max_output, MOST_OUTPUT)) * share // 100) if 0 < share <= 100 else limit

@@ -1,12 +1,15 @@
-"""Read observations from a file: texts whose tokens a model reported.
+"""Read from a file how many tokens a model reported for texts, so that memctl can correct its own counts for the model.
 
-A line is JSON in one of these forms: `{"model", "text" | "file" | "messages", "input_tokens", "kind"?}`; a request with
-its answer, `{"request", "response"}`, or with its `usage`, of Anthropic's or OpenAI's interface; a line of a Claude
-Code transcript.
+Such a text with its reported number is an observation. A line of the file is JSON in one of these forms:
 
-In a transcript the context grows from one request to the next: by the answer, and by the texts that the model was given
-after the answer. The transcript has all of these texts, and they cost the difference of the tokens that the model
-reported for the two requests.
+- `{"model", "text" | "file" | "messages", "input_tokens", "kind"?}`
+- a request with its answer, `{"request", "response"}`, or with the answer's `usage`, in the shape of Anthropic's or
+  OpenAI's interface
+- a line of a Claude Code transcript
+
+In a transcript the observations are differences. From one request to the next, the context grows by the model's answer
+and by the texts that the model is given after it. The transcript has these texts, and their tokens are the difference
+of the numbers that the model reported for the two requests.
 """
 
 from __future__ import annotations
@@ -28,9 +31,10 @@ from memctl.transcript.line import Line, context_tokens
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """What was added to a context between two requests: its texts, its tokens, and why it can't be used ("" if it can).
+    """What was added to a context between two requests to a model: its texts in `parts`, and its number of `tokens`.
 
-    `overhead` is the tokens beside those of the texts: of tool calls and of the frames of two messages.
+    `overhead` is how many of the tokens belong to no text: every message and every tool call has some. `fault` says why
+    memctl's counts can't be corrected by this growth, such as an image in it; "" if they can.
     """
 
     model: str
@@ -42,7 +46,10 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 class GrowthReader:
-    """Measures how many tokens a context grows between two answers, from one transcript's lines in order."""
+    """Finds what was added to a context from one answer of the model to the next, from a transcript's lines.
+
+    Call `take` for each line in turn.
+    """
 
     def __init__(self) -> None:
         self._answer = self._model = ""
@@ -50,10 +57,10 @@ class GrowthReader:
         self._parts = PartReader()
 
     def take(self, line: Line) -> Growth | None:
-        """Take the next line; if it begins an answer, return how the context grew since the answer before.
+        """Take the transcript's next line; if an answer begins with it, return what was added since the answer before.
 
-        The result is None for any other line, for a sub-agent's lines, which are ignored, and if the tokens of the
-        context at either answer are not known, as at the first one and after a compaction.
+        The result is None for any other line and for lines of sub-agents. It is also None if the size of the context is
+        not known for both answers, as for the first answer of a transcript and the first one after a compaction.
         """
         if line.is_sidechain:
             return None
@@ -89,10 +96,10 @@ ReadFile = Callable[[str], str]
 
 
 class TokenReport(msgspec.Struct, frozen=True):
-    """A text in `parts`, and the number of tokens that the model `reported` for it.
+    """The texts of a request to a model (`parts`), and the number of tokens that the model `reported` for the request.
 
-    `overhead` is how many of the reported tokens are not the text's, but those of the request around it. `is_one_text`
-    says that the request had nothing but one text.
+    `overhead` is how many of the reported tokens are not of the texts. `is_one_text` says that the request had nothing
+    but one text, so that the number belongs to this very text.
     """
 
     model: str
@@ -103,16 +110,16 @@ class TokenReport(msgspec.Struct, frozen=True):
 
 
 class RejectedLine(msgspec.Struct, frozen=True):
-    """A line of a file that gives no observation, and why."""
+    """A line of a file of reports that could not be used, by its number, and the reason."""
 
     line: int
     reason: str
 
 
 class Observations(msgspec.Struct):
-    """The observations in a file of reports: `by_model` has them by the name of their model.
+    """What a file of reports says: texts with the number of tokens that a model reported for them (observations).
 
-    `asides` are the lines of the file that give no observation.
+    `by_model` maps the name of a model to its observations. `asides` are the lines of the file that could not be used.
     """
 
     by_model: dict[str, list[TokenSample]]
@@ -124,9 +131,11 @@ class _Unfit(Exception):
 
 
 def observe(text: str, read_file: ReadFile) -> Observations:
-    """Return the observations in the text of a file of reports, and the lines that give no observation.
+    """Return what a file of reports says of texts and of the number of tokens that a model reported for each.
 
-    A line may name a file with the counted text; `read_file` returns the text of the file with a given name.
+    `text` is the text of the file. Each line is JSON, such as `{"model": …, "text": …, "input_tokens": …}`, or a line
+    of a Claude Code transcript. Instead of the counted text, a line may have the name of a file that contains the
+    text; `read_file` returns the text of the file with a given name.
     """
     observed = Observations(defaultdict(list), [])
     reader, growths = LineReader(), GrowthReader()

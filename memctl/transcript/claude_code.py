@@ -1,7 +1,7 @@
-"""Read Claude Code's transcripts: JSON Lines, with sub-agents and compactions in them.
+"""Read Claude Code's transcripts: JSON Lines, which also tell of sub-agents and compactions.
 
-A long transcript is read in parts, each from the offset where the last one ended, so that memory is needed for one part
-only.
+A long transcript is read part by part. Each part begins at the offset where the part before it ended, so only one part
+at a time is in the computer's memory.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _CLARIFIES = "The user wants to clarify these questions."  # the host's words fo
 
 
 class LineReader:
-    """Parses the lines of one transcript in order, each once, since a resumed session may repeat lines.
+    """Parses the lines of one transcript in their order, and skips repeated lines.
 
-    `number` counts the lines so far, `broken` those that can't be read. To find repeated lines, the reader keeps a hash
-    of the id of each line, and no text.
+    A transcript has a line again if the session was resumed. To find repeated lines, the reader keeps a hash of the id
+    of each line. `number` counts the lines so far, and `broken` those of them that can't be read.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class LineReader:
         self._seen: set[int] = set()  # hashes of uuids
 
     def read(self, raw: str | bytes) -> Line | None:
-        """Return the next line parsed; None for one that is blank, broken or repeated."""
+        """Parse the next line of the transcript and return it; None if the line is blank, broken or repeated."""
         self.number += 1
         if not raw or raw.isspace():
             return None
@@ -57,24 +57,28 @@ class LineReader:
         return Line(fields, self.number)
 
     def lines(self, rows: Iterable[str | bytes]) -> Iterator[Line]:
-        """Yield the lines of a transcript parsed, without blank, broken and repeated ones."""
+        """Parse the lines of a transcript and yield them, without blank, broken and repeated lines."""
         for raw in rows:
             if (line := self.read(raw)) is not None:
                 yield line
 
 
 class PromptQueue:
-    """Keeps the prompts that a user types while the agent works, each with its line, until the agent gets them."""
+    """Keeps the prompts that a user types while the agent works, until the transcript says that the agent gets them.
+
+    With each prompt it keeps the transcript's line that says that the prompt was queued.
+    """
 
     def __init__(self) -> None:
         self._waiting: list[tuple[str, Line]] = []
 
     def take(self, line: Line) -> tuple[str, Line] | None:
-        """Take the next line; return a queued prompt that the working agent gets here, and the line that queued it.
+        """Take the transcript's next line; return a queued prompt if the agent gets it with this line, else None.
 
-        The result is None for any other line. The host writes a line when a prompt is queued, and when a prompt leaves
-        the queue: to the working agent (`remove`), to a prompt's line of its own (`dequeue`), or back to the user
-        (`popAll`).
+        The prompt is returned with the line that queued it. A line of the transcript says when a prompt enters the
+        queue, and when it leaves the queue. There are three ways to leave it: the agent gets the prompt while it works
+        (`remove`), the agent gets it afterwards, in a line with an ordinary prompt (`dequeue`), or the user takes it
+        back (`popAll`). Only `remove` gives a result here, since a dequeued prompt is read from its own line.
         """
         if line.fields.get("type") != "queue-operation":
             return None
@@ -92,7 +96,10 @@ class PromptQueue:
 
 
 class SessionReader:
-    """Builds a session from the lines of a Claude Code transcript: call `take` for each line, then `session`."""
+    """Builds a session from the lines of a Claude Code transcript.
+
+    Call `take` for each line in turn, and then `session`.
+    """
 
     def __init__(self) -> None:
         self._events: list[Event] = []
@@ -134,7 +141,10 @@ class SessionReader:
         self._answers[line.answer or f"line {line.number}"] = Usage.of(line.context, written)
 
     def session(self, broken: int) -> Session:
-        """Return the session of the lines so far. `broken` is the number of lines that could not be read."""
+        """Return the session that consists of the lines taken so far.
+
+        `broken` is the number of lines that could not be read, for the session's field of this name.
+        """
         return Session(
             "Claude Code",
             tuple(self._events),
@@ -180,9 +190,9 @@ def _events(line: Line, around: dict[str, Any]) -> Iterator[Event]:
 
 
 def words_of_refusal(result: str) -> str:
-    """Return what a user said when they refused a tool call, from the call's result.
+    """Return what the user said when they refused a tool call, from the call's result.
 
-    The text is "" if the user said nothing, or if the result is not that of a refused call.
+    The return value is "" if the user said nothing, or if `result` is not that of a refused call.
     """
     match = _REASON.search(result) if result.startswith(_REFUSED) else None
     words = result[match.end() :].strip() if match else ""
@@ -193,7 +203,11 @@ _MOST_SUB_AGENTS = 500
 
 
 def projects(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the folder of all projects' transcripts, below CLAUDE_CONFIG_DIR or `.claude` in the home folder."""
+    """Return the folder in which Claude Code keeps the transcripts of all projects.
+
+    It is `projects` in the folder that the variable CLAUDE_CONFIG_DIR in `environ` names, or else in `.claude` in the
+    home folder.
+    """
     return Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
 
 
@@ -208,8 +222,8 @@ def slug(folder: Path) -> str:
 def newest_transcript(folder: Path, own: Path) -> Path:
     """Return the newest transcript of a session that ran in `folder`, or else in the nearest folder above it.
 
-    `own` is the folder of all projects' transcripts. Only plain files count, since a link may lead anywhere. Raises
-    MemctlError if there is no transcript.
+    `own` is the folder in which Claude Code keeps the transcripts of all projects. Links are ignored, since a link may
+    lead anywhere. Raises MemctlError if there is no transcript.
     """
     for above in (folder, *folder.parents):
         result = [
@@ -225,10 +239,10 @@ def newest_transcript(folder: Path, own: Path) -> Path:
 
 
 def earlier_transcripts(transcript: str, most_files: int = 12, most_bytes: int = 32_000_000) -> list[Path]:
-    """Return the paths of the transcripts of earlier sessions of a project, newest first, plain files only.
+    """Return the paths of the transcripts of a project's earlier sessions, newest first.
 
-    `transcript` is the path of a transcript of this project. There are at most `most_files` paths, of files with
-    together at most `most_bytes` bytes.
+    `transcript` is the path of a transcript; the results are older transcripts in its folder, at most `most_files`. All
+    these files have at most `most_bytes` bytes in total. Links are ignored, since a link may lead anywhere.
     """
     try:
         before = Path(transcript).stat().st_mtime_ns
@@ -250,7 +264,8 @@ def earlier_transcripts(transcript: str, most_files: int = 12, most_bytes: int =
 def sub_agent_transcripts(transcript: str) -> list[str]:
     """Return the paths of the transcripts of a session's sub-agents, at most 500.
 
-    `transcript` is the path of the session's transcript; those of its sub-agents are in a folder beside it.
+    `transcript` is the path of the session's own transcript. The transcripts of its sub-agents are in a folder beside
+    it.
     """
     if not transcript.endswith(".jsonl"):
         return []
@@ -271,13 +286,14 @@ _OF_USER = re.compile(rb'"type": ?"user"')
 
 
 class TranscriptPart(msgspec.Struct, frozen=True):
-    """A part of a session's transcripts: its events as a session, the offsets where it ends, and its compactions.
+    """A part of a session's transcripts: its events as a session, where it ends, and its compactions.
 
-    - `offsets`: the offset in bytes up to which each transcript was read, by its path.
+    - `offsets`: path of a transcript -> offset in bytes up to which it has been read.
     - `boundaries`: the lines that mark compactions, as JSON objects.
-    - `left`: how many tokens a compaction left, by the uuid of the compaction's line, if the line itself does not say
-      it. The number is the tokens of the main agent's next request.
-    - `waiting`: the uuid of a compaction's line whose next request is not read yet, "" for none.
+    - `left`: uuid of a compaction's line -> number of tokens that remained in the context after the compaction. Only
+      compactions are in it whose line does not say the number; it is taken from the main agent's next request.
+    - `waiting`: the uuid of a compaction's line whose number is not known yet, because the next request is in a later
+      part; "" for none.
     """
 
     session: Session
@@ -290,11 +306,12 @@ class TranscriptPart(msgspec.Struct, frozen=True):
 def read_parts(
     transcript: str, offsets: Mapping[str, int], waiting: str = "", *, is_over: bool = False
 ) -> Iterator[TranscriptPart]:
-    """Yield the unread parts of a session's transcripts: those of the main agent, then those of its sub-agents.
+    """Yield the parts of a session's transcripts that have not been read yet: the main agent's, then its sub-agents'.
 
-    `transcript` is the path of the main agent's transcript. `offsets` and `waiting` are fields of the TranscriptPart
-    that was read last; {} and "" to read from the beginning. An answer whose tool call has no result yet is left for
-    the next reading, since the call may still fail. With `is_over` (the session has ended) such an answer is included.
+    `transcript` is the path of the main agent's transcript. `offsets` and `waiting` are the fields of this name of the
+    TranscriptPart that was read last; give {} and "" to read from the beginning. Reading stops before an answer with a
+    tool call that has no result yet, since the call may still fail; the answer is read in the next call of this
+    function. With `is_over`, which says that the session has ended, such an answer is included.
     """
     reading = _PartBuilder(dict(offsets), waiting)
     for path in (transcript, *sub_agent_transcripts(transcript)):

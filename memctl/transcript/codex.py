@@ -1,6 +1,7 @@
-"""Read Codex's transcripts ("rollouts"): JSON Lines with items of OpenAI's responses, and events.
+"""Read Codex's transcripts ("rollouts").
 
-The format is that of Codex 0.169.0.
+They are JSON Lines. A line is an item in the form of OpenAI's responses, or an event of the program. The format is that
+of Codex 0.169.0.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _NO_PATCH = "apply_patch verification failed"
 
 
 def is_rollout(fields: Mapping[str, Any]) -> bool:
-    """Return whether a file is a Codex transcript; `fields` is the JSON object in the file's first line."""
+    """Return whether a file is a Codex transcript, from `fields`, the JSON object in the file's first line."""
     return fields.get("type") == "session_meta"
 
 

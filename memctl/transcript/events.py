@@ -19,13 +19,21 @@ GIT = "Git"  # the form of a session of which only Git tells
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One event of a session: a prompt, an answer, a tool call, its result, a compaction, or a compaction's summary.
+    """One event of a session, such as a prompt or a tool call.
 
-    DIGEST is the kind of a compaction's summary. PROMPT, ANSWER, DIGEST and RESULT have a `text`. A CALL has the
-    `tool`, its `arguments` and an id `call`, which its RESULT has too; "" if the call will have no result. `moment` is
-    canonical UTC, "" if unknown. `agent` names a sub-agent, "" for the main one. `cwd` is the folder that the agent
-    worked in. `details` is what the host keeps of a result beside the text for the model. `line` is the number of the
-    line in what was read, from 1; 0 where lines are not counted.
+    `kind` is a constant of this module:
+
+    - PROMPT, ANSWER: what the user or the model said, in `text`.
+    - CALL: a tool call, with the `tool` and its `arguments`. `call` is the id of the call, "" if it will have no
+      result.
+    - RESULT: the result of a tool call, in `text`. `call` is the id of that call. `is_error` says that the call failed.
+      `details` is what the host's transcript says of the result in addition.
+    - COMPACTION: the context was compacted.
+    - DIGEST: the summary that a compaction made, in `text`.
+
+    All kinds have four more fields. `moment` is a canonical time, "" if unknown. `agent` is the name of a sub-agent, ""
+    for the main agent. `cwd` is the folder in which the agent worked. `line` is the number of the transcript's line,
+    from 1; 0 if lines were not counted.
     """
 
     kind: str
@@ -42,14 +50,17 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """The tokens that a model reported for its requests, summed: `read` are input tokens, `written` output tokens."""
+    """The numbers of tokens that a model reported for one or more requests: `read` for input, `written` for output."""
 
     read: int = 0
     written: int = 0
 
     @classmethod
     def of(cls, read: Any, written: Any) -> Usage:
-        """Return the usage of one request; a value of `read` or `written` that is not an integer counts as 0."""
+        """Return the usage of one request, with `read` input tokens and `written` output tokens.
+
+        A value that is not an integer, as in a damaged transcript, counts as 0.
+        """
         return cls(*(number if isinstance(number, int) else 0 for number in (read, written)))
 
     @classmethod
@@ -62,9 +73,9 @@ class Usage(msgspec.Struct, frozen=True):
 class Session(msgspec.Struct, frozen=True):
     """The content of a transcript: its events, and facts about the session.
 
-    `form` names the program or format of the transcript, such as "Claude Code". `answers` is the number of requests to
-    the model, `broken` the number of lines that can't be read. `started` and `ended` are canonical times, "" if the
-    transcript has none.
+    `form` is the name of the program that wrote the transcript, such as "Claude Code", or of the format. `answers` is
+    the number of requests to the model, and `broken` the number of lines that can't be read. `started` and `ended` are
+    canonical times, "" if the transcript has none.
     """
 
     form: str
@@ -89,10 +100,10 @@ class Session(msgspec.Struct, frozen=True):
 
 
 class PendingCalls:
-    """Keeps the ids of the tool calls that have no result yet, while it takes a session's events in their order.
+    """Finds the tool calls that have no result yet, from a session's events, which it is given one by one.
 
-    If an agent speaks, or makes a call after it got a result, its earlier calls no longer wait: their results are not
-    text, or are missing in the transcript. A call without an id never waits.
+    If an agent says something, or makes a call after it got a result, no result will come for its earlier calls any
+    more, for instance because the transcript lacks it. So they are no longer pending. Calls without an id are ignored.
     """
 
     def __init__(self) -> None:
@@ -100,7 +111,11 @@ class PendingCalls:
         self._answered: set[str] = set()  # the agents that got a result last
 
     def take(self, event: Event) -> None:
-        """Take the next event. A call begins to wait; its result, or the next step of the same agent, ends the wait."""
+        """Take the next event of the session.
+
+        A call becomes pending. It ends being pending with its result, or when the agent that made it goes on without a
+        result.
+        """
         if event.kind == PROMPT:  # the user may speak while calls run
             return
         calls = self._calls.setdefault(event.agent, set())
@@ -116,12 +131,12 @@ class PendingCalls:
 
     @property
     def ids(self) -> frozenset[str]:
-        """The ids of the calls that wait for a result now."""
+        """The ids of the calls that are pending after the events so far."""
         return frozenset().union(*self._calls.values())
 
 
 def pending_calls(events: Iterable[Event]) -> frozenset[str]:
-    """Return the ids of the tool calls among events that have no result yet."""
+    """Return the ids of those tool calls in `events` that have no result yet."""
     calls = PendingCalls()
     for event in events:
         calls.take(event)
@@ -129,9 +144,10 @@ def pending_calls(events: Iterable[Event]) -> frozenset[str]:
 
 
 def session_of(form: str, events: Sequence[Event], **facts: Any) -> Session:
-    """Return a session with `events`, which begins and ends at the earliest and the latest time of an event.
+    """Return a session that consists of `events`.
 
-    `form` and `facts` are the other fields of `Session`, such as `model`.
+    It begins at the earliest time of an event and ends at the latest. `form` and `facts` become the other fields of
+    `Session`, such as `model`.
     """
     times = [event.moment for event in events if event.moment]
     return Session(form, tuple(events), started=min(times, default=""), ended=max(times, default=""), **facts)
@@ -146,10 +162,11 @@ def time_in(fields: Mapping[str, Any]) -> str:
 
 
 def join_sessions(sessions: list[Session]) -> Session:
-    """Return one session from several sessions with its parts, such as one for each transcript of its agents.
+    """Return one session made of several, such as those from the transcripts of a main agent and of its sub-agents.
 
-    `sessions` are at least one; id, model and branch are those of the first. The events are ordered by their times if
-    all of them have a time. Numbers of tokens, answers and broken lines are summed.
+    There must be at least one. Id, model and branch are those of the first. The events are sorted by time if all of
+    them have a time, and otherwise stay in the order of the sessions. Numbers of tokens, answers and broken lines are
+    summed.
     """
     first = sessions[0]
     if len(sessions) == 1:
@@ -171,7 +188,7 @@ def join_sessions(sessions: list[Session]) -> Session:
 def event_of(block: Block, origin: Mapping[str, Any] = {}) -> Event | None:
     """Return the event for a block of a message; None for a block that is no event, such as an image.
 
-    The line ends in the event's text are LF. `origin` has further fields of the event, such as its `moment`.
+    Line ends in the event's text become LF. `origin` has values for further fields of the event, such as `moment`.
     """
     if block.type == messages.CALL:
         return Event(CALL, tool=block.name, arguments=arguments_of(block), call=block.call_id, **origin)

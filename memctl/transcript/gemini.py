@@ -1,8 +1,8 @@
 """Read Gemini CLI's transcripts ("chats"): JSON Lines, or one JSON document in older versions.
 
-The format is that of Gemini CLI 0.61.0. A line is a message, or it sets fields of the chat. A message that has grown is
-written again with the same `id`. After a compression or a resumption a line sets the field `messages`; these messages
-repeat earlier lines in another form, and only the summary of a compression is new.
+The format is that of Gemini CLI 0.61.0. Each line either is a message or sets fields of the whole chat. A message that
+has grown is written again with its `id`, and replaces the earlier one. After a compression or a resumption a line sets
+the field `messages`. It repeats messages of earlier lines in another form, so only the summary in it is read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FRAME = re.compile(r"</?untrusted_context>\n?|^Process Group PGID: \d+$", re.MU
 def is_chat(fields: Mapping[str, Any]) -> bool:
     """Return whether a file is a Gemini CLI transcript.
 
-    `fields` is the JSON object in the file's first line, or the object that is the whole file.
+    `fields` is the JSON object in the file's first line or, in the older format, the object that is the whole file.
     """
     return "sessionId" in fields and "projectHash" in fields
 
@@ -71,7 +71,7 @@ def read(lines: Iterable[Line]) -> Session:
 
 
 def summary_place(messages: list[Any]) -> int:
-    """Return the index among `messages` of the answer that Gemini CLI makes up after the summary of a compression.
+    """Return the index in `messages` of the fixed answer that Gemini CLI writes after the summary of a compression.
 
     The summary is the message before this answer. The result is 0 if the messages do not begin with a summary.
     """

@@ -1,8 +1,9 @@
-"""Read the lines of a transcript from a file, and give access to the fields of a line of Claude Code's.
+"""Read the lines of a transcript from a file, and give access to the fields in a line of Claude Code's transcripts.
 
-The path comes from outside, and the file may be huge or no transcript at all. So it is read in blocks, from either end,
-and only if it is a plain file: a pipe would hang, and a link may lead anywhere. Where reading fails, the lines end.
-Hooks read files after every tool call, so this module imports nothing that takes time.
+The path comes from outside, and the file may be huge or no transcript at all. So it is read in blocks, from its
+beginning or from its end, and only if it is a plain file: a pipe would hang, and a link may lead anywhere. An error
+while reading raises nothing, but counts as the end of the file. Hooks read transcripts after every tool call, so this
+module imports nothing that takes time.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ _HOST_TAG = lazy_regex(r"<(/?)(system-reminder|local-command-[a-z]+|command-[a-z
 class Line:
     """A line of a Claude Code transcript: its JSON object, and properties for the fields that readers use.
 
-    `number` is its number in the file, from 1. `is_sidechain` says that it is a sub-agent's, which has its own window.
-    `role` is "user" or "assistant" for a line with a message, "" for any other line and for answers that the host made
-    up. A field whose type is not as expected is read as missing.
+    `number` is the number of the line in the file, from 1; 0 if lines were not counted. `is_sidechain` says that the
+    line is about a sub-agent. `role` is "user" or "assistant" if the line has a message; it is "" for any other line,
+    and for an answer that the host wrote in place of the model. A field whose type is not as expected is treated as
+    missing.
     """
 
     __slots__ = ("fields", "is_sidechain", "message", "number", "role")
@@ -52,7 +54,7 @@ class Line:
 
     @property
     def agent(self) -> str:
-        """The name of the sub-agent whose line it is, "" for the main agent's."""
+        """The name of the sub-agent that the line is about, "" if it is about the main agent."""
         return (text_in(self.fields, "agentId") or "sub-agent") if self.is_sidechain else ""
 
     @property
@@ -62,28 +64,34 @@ class Line:
 
     @property
     def is_summary(self) -> bool:
-        """Whether the line is the prompt with the summary that a compaction made."""
+        """Whether the line is the prompt with which a session goes on after a compaction, and which has the summary."""
         return bool(self.fields.get("isCompactSummary"))
 
     @property
     def compaction(self) -> dict[str, Any]:
-        """The host's data on a compaction, {} for any other line.
+        """The host's data on a compaction; {} if the line does not mark a compaction.
 
-        The keys are `trigger`, `preTokens` and `postTokens`, each if it is known.
+        The keys are `trigger`, `preTokens` and `postTokens`, each only if the host knows the value.
         """
         metadata = self.fields.get("compactMetadata")
         return metadata if isinstance(metadata, dict) else {}
 
     @property
     def compacted_by_itself(self) -> int:
-        """The tokens in the context before an automatic compaction; 0 if unknown, and for any other line."""
+        """The number of tokens that were in the context before an automatic compaction.
+
+        It is 0 if the line does not mark an automatic compaction, or if it does not say the number.
+        """
         before = self.compaction.get("preTokens")
         is_automatic = self.is_boundary and self.compaction.get("trigger") == "auto"
         return before if is_automatic and isinstance(before, int) and before > 0 else 0
 
     @property
     def answer(self) -> str:
-        """The id of the answer that the line belongs to, "" for none. Each block of an answer has a line of its own."""
+        """The id of the answer to which the line belongs; "" if it belongs to none.
+
+        An answer consists of blocks, such as texts and tool calls, and each block has a line of its own.
+        """
         return text_in(self.message, "id") if self.role == "assistant" else ""
 
     @property
@@ -93,7 +101,10 @@ class Line:
 
     @property
     def context(self) -> int:
-        """The input tokens of the request that the line answers; 0 for a line that is no answer or has no usage."""
+        """The number of input tokens of the request to the model that the line answers.
+
+        It is 0 if the line is not an answer of the model, or does not say the number.
+        """
         return context_tokens(self.message.get("usage")) if self.role == "assistant" else 0
 
 
@@ -104,7 +115,10 @@ def text_in(fields: Mapping[str, Any], key: str) -> str:
 
 
 def context_tokens(usage: Any) -> int:
-    """Return the input tokens in the `usage` of an OpenAI or Anthropic answer, cached ones included; 0 for none."""
+    """Return the number of input tokens in `usage`, the usage data of an OpenAI or Anthropic answer.
+
+    Cached tokens are included. The result is 0 if `usage` does not say the number.
+    """
     if not isinstance(usage, dict):
         return 0
     if isinstance(usage.get("prompt_tokens"), int):
@@ -113,9 +127,10 @@ def context_tokens(usage: Any) -> int:
 
 
 def without_host_tags(text: str) -> str:
-    """Return a prompt without the elements that the host added, each from its tag to the next end tag of that name.
+    """Return a prompt without the XML elements that the host added to it, such as reminders.
 
-    It takes linear time, also for a hundred thousand tags without an end, which the output of a command may have.
+    An element reaches from its tag to the next end tag of its name. The time is linear in the length of the prompt,
+    also if a hundred thousand tags have no end tag, as may be in the output of a command.
     """
     tags = list(_HOST_TAG.finditer(text))
     following: dict[str, re.Match[str]] = {}
@@ -139,7 +154,10 @@ _TAIL_BLOCK = 64 * 1024
 
 
 def open_plain(path: str) -> int | None:
-    """Return a file descriptor for a transcript; None unless `path` is absolute and names a plain file."""
+    """Open a transcript for reading, and return its file descriptor.
+
+    The result is None if `path` is not absolute, or does not name a plain file that can be opened.
+    """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     if not os.path.isabs(path):
         return None
@@ -154,10 +172,10 @@ def open_plain(path: str) -> int | None:
 
 
 def lines_after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the complete lines of a file after an offset, as pairs of the offset of the line's end and the line.
+    """Yield each complete line of a file that begins at or after an offset, as the offset of its end and the line.
 
-    Offsets are in bytes. A line that is too long is yielded as b"". If the file is shorter than the offset, it was
-    replaced, and is read from its beginning.
+    Offsets are in bytes. A line that is too long is yielded as b"". If the file is shorter than the offset, it has been
+    replaced by another file, and is read from its beginning.
     """
     descriptor = open_plain(path)
     if descriptor is None:
@@ -167,9 +185,9 @@ def lines_after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
 
 
 def whole_lines(stream: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the complete lines of a stream after an offset, as pairs of the offset of the line's end and the line.
+    """Yield each complete line of a stream that begins at or after an offset, as the offset of its end and the line.
 
-    Offsets are in bytes. A line that is too long is yielded as b"". A last line without a line end is still being
+    Offsets are in bytes. A line that is too long is yielded as b"". If the last line has no line end, it is still being
     written, and is left out.
     """
     stream.seek(offset)
@@ -191,7 +209,7 @@ def whole_lines(stream: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
 
 
 def main_lines_backwards(path: str, most: int, marks: tuple[bytes, ...]) -> Iterator[Line]:
-    """Yield the main agent's lines that contain one of `marks`, last line first.
+    """Yield the main agent's lines that contain one of the byte strings in `marks`, the last line first.
 
     `path` is the path of a Claude Code transcript, of which only the last `most` bytes are read.
     """

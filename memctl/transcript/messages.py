@@ -28,11 +28,12 @@ Path = tuple[str | int, ...]
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A piece of a message: its `type` (TEXT, CALL, RESULT or OTHER), the role of its message, and its text.
+    """A piece of a message: its `type`, the role of its message, and its text.
 
-    A CALL has the `name` of the tool and its `arguments` as they came. `call_id` is the id that a RESULT has in common
-    with its call, and `is_error` is whether the result says that the call failed. OTHER, such as an image, has no text,
-    the type of its content as `name` and the content itself as `arguments`.
+    - TEXT: a text.
+    - CALL: a tool call, with the `name` of the tool, its `arguments` as they came, and the id of the call in `call_id`.
+    - RESULT: the result of a tool call, with the call's id in `call_id`. `is_error` says that the call failed.
+    - OTHER: anything else, such as an image. `name` is the type of this content, and `arguments` the content itself.
     """
 
     type: str
@@ -47,8 +48,9 @@ class Block(msgspec.Struct, frozen=True):
 class Element(msgspec.Struct, frozen=True):
     """A part of a message that can be removed or replaced as one: its path in the message, its type and its blocks.
 
-    The path is ("content", 2) for the third part of a message's content, and () for an item that is one element. The
-    type is that of a block, or THINKING. `given` is the part as it came.
+    The path is ("content", 2) for the third part of a message's content, and () for the whole message if it is one
+    element, as an item of OpenAI's responses is. The type is that of a block, or THINKING. `given` is the part as it
+    came.
     """
 
     path: Path
@@ -65,9 +67,10 @@ class Element(msgspec.Struct, frozen=True):
 
 
 def body_key(value: Any) -> str | None:
-    """Return the key of the messages in a request's body, `messages` or `input`; None for a bare list of messages.
+    """Return the key under which a request's body has its messages: `messages` or `input`.
 
-    Raises MemctlError if `value` is neither.
+    The result is None if `value` is itself a list of messages. Raises MemctlError if it is neither such a list nor a
+    body.
     """
     if _are_messages(value):
         return None
@@ -83,8 +86,8 @@ def body_key(value: Any) -> str | None:
 def messages_of(body: Any) -> list[dict[str, Any]]:
     """Return the messages in `body`, unchanged: a list of messages, or the body of a request to a model's API.
 
-    The body has its messages as `messages` or `input`. An `input` that is a text becomes one message of the user.
-    Raises MemctlError if `body` is neither.
+    The messages of a request's body are those under `messages` or `input`. If the `input` is a text, it becomes one
+    message of the user. Raises MemctlError if `body` is neither a list of messages nor a request's body.
     """
     key = body_key(body)
     held = body if key is None else body[key]
@@ -112,9 +115,10 @@ def elements_at(index: int, message: Mapping[str, Any]) -> list[Element]:
 
 
 def elements(message: Mapping[str, Any], where: str = "message") -> Iterator[Element]:
-    """Yield the elements of a message, or of an item of OpenAI's responses; an unknown part is of the type OTHER.
+    """Yield the elements of a message, or of an item of OpenAI's responses: its parts that can be removed one by one.
 
-    Raises MemctlError for a value that is not JSON, such as an object of a client's library. `where` names the message.
+    A part that is not known is of the type OTHER. Raises MemctlError for a value that is not JSON, such as an object of
+    a client's library; `where` names the message in the error.
     """
     content, calls, role = message.get("content"), message.get("tool_calls"), message.get("role")
     check_json(content, where)
@@ -152,9 +156,9 @@ def _element(path: Path, value: Any, around: Block, where: str) -> Element:
 def blocks_of(role: str, content: Any, around: Block | None = None, where: str = "content") -> Iterator[Block]:
     """Yield the blocks of a message's content, which is a text or a list of parts.
 
-    `role` is the message's role. If the content is that of a tool's result, `around` is a block of the type RESULT, and
-    each text becomes a block with its type, call id and error flag. Without `around` a text becomes a block of the type
-    TEXT. `where` names the content in errors.
+    `role` is the message's role. If the content is the result of a tool call, `around` is a block of the type RESULT
+    with the call's id; the blocks of texts then get its type, call id and error flag. Without `around` a text becomes a
+    block of the type TEXT. `where` names the content in errors.
     """
     around = around or Block(TEXT, role)
     if isinstance(content, str):
@@ -251,7 +255,10 @@ def encode_json(value: Any, where: str = "") -> str:
 
 
 def decode_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text; None if it is not JSON. Bytes that are not UTF-8 become U+FFFD."""
+    """Return the value of a JSON text, or None if the text is not valid JSON.
+
+    In bytes, whatever is not valid UTF-8 is read as U+FFFD.
+    """
     try:
         return msgspec.json.decode(text)
     except UnicodeError:
@@ -262,7 +269,10 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def json_lines(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the number (from 1) and the value of each line of JSON Lines; the value is None if it is not JSON."""
+    """Yield the number (from 1) and the value of each line of JSON Lines that is not blank.
+
+    The value of a line that is not valid JSON is None.
+    """
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield number, decode_json(line)

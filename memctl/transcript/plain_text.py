@@ -77,9 +77,10 @@ _NO_OUTPUT = re.compile(r"(?!\s*⎿|\s{4})")
 
 
 def read(text: str) -> Session:
-    """Return the session in a text that names speakers at the beginnings of lines, or has a terminal's prompt marks.
+    """Return the session in a plain text, such as a copied chat or a copied terminal.
 
-    If the text has neither names nor marks, the session has only the tool calls that the text shows.
+    Who speaks follows from names at the beginnings of lines, or from a terminal's prompt marks. If the text has
+    neither, the session has only the tool calls that the text shows.
     """
     turns = [*_turns(text)]
     if not turns:

@@ -72,10 +72,10 @@ def _of_lines(data: bytes) -> Session:
 
 
 def tool_calls(path: str) -> list[Event]:
-    """Return the events of the tool calls that have a result, and of these results, in a transcript.
+    """Return the events of the finished tool calls in a transcript: each call that has a result, and its result.
 
     `path` is the path of a Codex or Gemini CLI transcript; the list is empty for any other file. The results tell which
-    calls failed, which Git does not show. Only the last 16 MiB of a longer transcript are read.
+    calls failed, which can't be seen in Git. Only the last 16 MiB of a longer transcript are read.
     """
     first = decode_json(next((row for _, row in lines_after(path, 0)), b""))
     read_host = _reader_of(first) if isinstance(first, dict) else None
@@ -95,9 +95,9 @@ def _reader_of(first: Mapping[str, Any]) -> Callable[[Iterable[Line]], Session] 
 
 
 def of_messages(given: Any, body: Any = None) -> Session:
-    """Return the session of a list of messages, or of one text, in Anthropic's or OpenAI's shape.
+    """Return the session in a list of messages, in Anthropic's or OpenAI's shape, or in one text, which is a prompt.
 
-    `body` is the request's body that has the messages, and may name the model; None for a bare list.
+    `body` is the request's body that the messages are from, which may name the model; None if there is no body.
     """
     events: list[Event] = []
     answers = broken = 0

@@ -22,11 +22,11 @@ _THINKING = ("thinking", "redacted_thinking")
 
 
 class Compaction(msgspec.Struct, frozen=True):
-    """A compaction of a context: its place in the transcript, its trigger, and the tokens around it.
+    """A compaction of a context: its place in the transcript, its trigger, and the tokens before and after it.
 
-    `at` is the number of requests before the compaction, and `line` the number of its line. `trigger` is the host's
-    word, such as "auto" or "manual", "" if it is not known. `before` and `after` are the tokens in the context before
-    and after the compaction, 0 if they are not known.
+    `at` is the number of requests to the model before the compaction, and `line` the number of the transcript's line
+    that marks it. `trigger` is the host's word for what started it, such as "auto" or "manual", "" if it is not known.
+    `before` and `after` are the tokens in the context before and after the compaction, 0 if they are not known.
     """
 
     at: int
@@ -39,18 +39,19 @@ class Compaction(msgspec.Struct, frozen=True):
 class Window(msgspec.Struct, frozen=True):
     """The messages of a context window, and the requests and compactions of the session so far.
 
-    - `lines`: for each message, the numbers of the transcript's lines with its blocks.
-    - `reported`: the tokens of the last request as the host reported them, 0 if it did not.
-    - `beginning`: the text that the first request had.
-    - `left_out`: how many calls without a result and results without a call are left out.
-    - `broken`: how many lines can't be read.
+    - `messages`: the messages in the form in which they can be sent to the model.
+    - `lines`: for each message, the numbers of the transcript's lines that it was made from.
+    - `reported`: the number of tokens that the host reported for the last request, 0 if it reported none.
+    - `beginning`: the text at the beginning of the session, which its first request sent to the model.
+    - `left_out`: the number of calls without a result and of results without a call, which can't be sent.
+    - `broken`: the number of lines that can't be read.
 
     Four fields have one entry for each request to the model:
 
-    - `requests`: the request's tokens.
-    - `times`: when its answer was written, "" if unknown.
-    - `asked`: when the message before the answer was written, "" if unknown.
-    - `results`: how many tool results came after the answer, and how many of these failed.
+    - `requests`: the number of tokens of the request.
+    - `times`: the time when the answer was written, "" if unknown.
+    - `asked`: the time of the line before the answer, "" if unknown.
+    - `results`: how many tool results came after the answer, and how many of these were errors.
     """
 
     messages: list[dict[str, Any]]
@@ -68,7 +69,10 @@ class Window(msgspec.Struct, frozen=True):
 
     @property
     def since(self) -> int:
-        """The number of the line with the last compaction, after which the window begins; 0 if there was none."""
+        """The number of the transcript's line with the last compaction; 0 if there was none.
+
+        The window begins after this line.
+        """
         return self.compactions[-1].line if self.compactions else 0
 
 
@@ -96,9 +100,10 @@ class _Group(msgspec.Struct):
 
 
 class WindowReader:
-    """Builds the context window of a transcript: call `read` for each line, and `window` at any time.
+    """Builds the context window of a transcript from its lines.
 
-    With `whole` the window has all messages of the session, as if the host had never compacted.
+    Call `read` for each line in turn. `window` can be called at any time. With `whole` the window has all messages of
+    the session, as if the host had never compacted.
     """
 
     def __init__(self, whole: bool = False) -> None:

@@ -1,10 +1,10 @@
-"""A library that manages a context window; each part of it can be used alone (rules.md#window-manager).
+"""A library that manages a model's context window; each part of it can be used alone (rules.md#window-manager).
 
 Each folder here is one part, and `tests/test_architecture.py` lists which part may import which. `orchestrator` has the
-manager, which calls the parts; an agent's loop calls the manager's five methods `on_…`. `config` has the settings,
-`subsystems` makes the parts from the settings, and `audit` logs every decision of the manager.
+manager, which calls the parts; an agent's loop calls the manager's five methods, such as `on_turn_start`. `config` has
+the settings, `subsystems` makes the parts from the settings, and `audit` logs every decision of the manager.
 
-Commands and hooks import only the names that `__init__.pyi` lists; no other module outside imports from here.
+Outside of this package, only commands and hooks import from it, and only the names that `__init__.pyi` lists.
 """
 
 from __future__ import annotations

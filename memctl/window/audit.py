@@ -28,15 +28,17 @@ _PATIENCE = 10.0  # seconds; to append takes a few milliseconds
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One decision of a window's manager: its time, turn and window, what it was, why, and figures before and after it.
+    """A decision of a window's manager: when it was made, what was decided and why, and figures before and after it.
 
     `event` is the subject, such as `step`, `tool_result`, `budget` or `status`, and `decision` is what was decided on
-    it: for `step` the step's name, such as `eviction`. `before` and `after` map the names of figures to their values,
+    this subject. For `step` it is the name of the step of the cascade that ran, such as `eviction`. `window_id` is the
+    number of the window among those of the task, from 1. `before` and `after` map the names of figures to their values,
     such as `{"tokens": 91_000}`. `details` has values that only some subjects have.
 
-    A decision on a step has four more fields. `wanted` is the number of tokens that were to be freed when the step
-    began, and `target` the number that were to be left. `blocks` has a mapping for each block that the step changed:
-    id, type, tool, turn, tokens before and after, and score. `policy` is the eviction policy that gave these scores.
+    A decision on a step has four more fields. `wanted` is the number of tokens that the step had to free. `target` is
+    the number of tokens that the whole conversation was to have at the end. `blocks` has a mapping for each block (a
+    piece of the conversation) that the step changed: id, type, tool, turn, tokens before and after, and score. `policy`
+    is the eviction policy that gave these scores.
     """
 
     timestamp: str
@@ -55,7 +57,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AuditSink:
-    """Passes each decision that is recorded to the function `take`, which may store it.
+    """Records the decisions of a window's manager: each is given to the function `take`, which may store it.
 
     `now` returns the timestamp of a new decision as a text, such as `2025-11-04T09:00:00Z`.
     """
@@ -67,14 +69,15 @@ class AuditSink:
         self._why_missed = ""
 
     def record(self, event: str, decision: str, **more: Any) -> Decision:
-        """Make a Decision on the subject `event`, write it to the log, and return it as it was written.
+        """Write a decision of the window's manager to the audit log, and return it as it was written.
 
-        `more` are further fields of Decision, such as `reason="orange zone"`. Credentials in texts are redacted, and
-        long texts are cut. Raises MemctlError for a field with a wrong type, and if the log can't be written.
+        `event` is the subject, such as "step", and `decision` what was decided on it. `more` are further fields of
+        Decision, such as `reason="orange zone"`. Credentials in texts are redacted, and long texts are cut. Raises
+        MemctlError for a field with a wrong type, and if the log can't be written.
         """
-        given = {"timestamp": self._now(), "event": event, "decision": decision, **more}
+        fields = {"timestamp": self._now(), "event": event, "decision": decision, **more}
         try:
-            made = msgspec.convert(_clean(msgspec.to_builtins(given, enc_hook=str, str_keys=True)), Decision)
+            made = msgspec.convert(_clean(msgspec.to_builtins(fields, enc_hook=str, str_keys=True)), Decision)
         except (msgspec.ValidationError, RecursionError) as error:
             why = describe(error) if isinstance(error, msgspec.ValidationError) else "its values are nested too deep"
             raise MemctlError(f"this is not a decision: {why}", exit_code=USAGE) from None
@@ -82,9 +85,10 @@ class AuditSink:
         return made
 
     def attempt(self, event: str, decision: str, **more: Any) -> None:
-        """Write a decision as `record` does, but raise no error if that fails: a full disk does not end an agent's run.
+        """Write a decision of the window's manager to the audit log, but raise no error if that fails.
 
-        The attribute `missed` counts the decisions that could not be written. The next call writes this count first.
+        So a full disk does not end an agent's run. The arguments are those of `record`. The attribute `missed` counts
+        the decisions that could not be written. The next successful call writes this count to the log first.
         """
         try:
             if self.missed:
@@ -97,11 +101,11 @@ class AuditSink:
 
 
 class AuditLog(AuditSink):
-    """Appends decisions to a file, to which several processes may write.
+    """Records the decisions of a window's manager in a file, to which several processes may write.
 
-    `now` returns the timestamp of a new decision as a text, such as `2025-11-04T09:00:00Z`. A file that would exceed
-    `most_bytes` is renamed to `NAME.1`, and older files to `NAME.2` and so on; `most_files` files are kept, the current
-    one included. A single decision that exceeds `most_bytes` is refused.
+    `now` returns the timestamp of a new decision as a text, such as `2025-11-04T09:00:00Z`. A file that would become
+    larger than `most_bytes` is renamed to `NAME.1`, an older `NAME.1` to `NAME.2` and so on; `most_files` files are
+    kept, the current one included. A single decision larger than `most_bytes` is refused with a MemctlError.
     """
 
     def __init__(
@@ -125,9 +129,9 @@ class AuditLog(AuditSink):
             raise MemctlError(f"{self.file} can't be written: {error.strerror}") from None
 
     def read(self) -> Iterator[Decision]:
-        """Yield the decisions in the log, oldest first; a line that can't be read is skipped.
+        """Yield the manager's decisions in the audit log, oldest first, with those in older files (`NAME.1` and so on).
 
-        Raises MemctlError for a file that can't be read.
+        A line that can't be read is skipped. Raises MemctlError for a file that can't be read.
         """
         for file in self._files()[::-1]:
             try:
@@ -147,8 +151,8 @@ class AuditLog(AuditSink):
         return [self.file, *(self.file.with_name(f"{self.file.name}.{n}") for n in range(1, self._most_files))]
 
     def _rotate(self) -> None:
-        found = self._files()
-        for newer, older in zip(found[-2::-1], found[:0:-1], strict=True):
+        paths = self._files()
+        for newer, older in zip(paths[-2::-1], paths[:0:-1], strict=True):
             if newer.exists():
                 newer.replace(older)
         self.file.unlink(missing_ok=True)  # where only one is kept, nothing is put aside
@@ -158,11 +162,11 @@ Audit = AuditSink | str | PathLike[str] | Callable[[Decision], None] | logging.L
 
 
 def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
-    """Return a sink for decisions: a given sink, or one that writes to a file, a function or a logger.
+    """Return an AuditSink, which stores what a window's manager decides, such as to evict a block.
 
-    A path becomes an AuditLog; a logger of the standard library gets each decision as JSON, at level INFO. `now`
-    returns the timestamp of a new decision, such as `2025-11-04T09:00:00Z`; a sink that is given keeps its own. Raises
-    MemctlError for any other value.
+    `given` says where: the path of a file gets a line of JSON for each decision, a function is called with each, and a
+    logger of the standard library gets each as JSON, at level INFO. An AuditSink is returned as it is. `now` returns
+    the timestamp of a new decision, such as `2025-11-04T09:00:00Z`. Raises MemctlError for any other value of `given`.
     """
     if isinstance(given, AuditSink):
         return given
@@ -194,7 +198,11 @@ def _clean(value: Any, name: str = "") -> Any:
 
 
 class Tally(msgspec.Struct):
-    """Counts for one kind of step: how often it ran and was refused, and the tokens it was to free and did free."""
+    """Counts for one step of the cascade, such as eviction, over a whole audit log.
+
+    `times` is how often the step ran, and `refused` how often it left the conversation unchanged. `wanted` is the
+    number of tokens that these runs were asked to free, and `freed` the number that they freed.
+    """
 
     times: int = 0
     refused: int = 0
@@ -203,11 +211,11 @@ class Tally(msgspec.Struct):
 
 
 class Worth(msgspec.Struct):
-    """The blocks of one kind that one policy evicted, summed up to judge the policy's weights.
+    """How well an eviction policy chose among blocks of one kind, summed up to judge the policy's weights.
 
     `blocks` is how many blocks were evicted, `tokens` is how many tokens that freed, and `score` is the mean score of
-    these blocks. `again` is how many of them the agent asked for again, and `score_again` is the mean score of the
-    blocks asked for again. A mean is None if no score is known.
+    these blocks (0: evict first, 1: keep). `again` is how many of them the agent asked for again, and `score_again` is
+    the mean score of the blocks asked for again. A mean is None if no score is known.
     """
 
     blocks: int = 0
@@ -218,12 +226,17 @@ class Worth(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """The sums of an audit log: the numbers of its decisions and turns, and counts by event, step and policy.
+    """The sums of an audit log, which has a line for each decision of a window's manager.
 
-    `events` counts decisions by event and decision, such as `step: eviction`. `reasons` counts by reason how often
-    tokens were freed. `results` counts the results of tools under `whole`, `summed up` and `again` (asked for again).
-    `steps` has a Tally for each step by its name. `worth` has a Worth for each policy and kind of block, such as
-    `hybrid tool_result Read`. `model` counts requests to a model (`asked`) and its texts (`used`, `refused`).
+    - `decisions` is the number of decisions in the log, and `turns` the number of turns in which they were made.
+    - `events` counts decisions by their subject and by what was decided on it; a key is such as `step: eviction`.
+    - `steps` says for each step of the cascade, by its name, how often it ran and how many tokens it freed.
+    - `worth` says how often evicted content was asked for again, for each policy and kind of block; a key is such as
+      `hybrid tool_result Read`.
+    - `reasons` says for each reason, such as `orange zone`, how often the manager freed tokens for this reason.
+    - `model` counts the requests to a model (`asked`) and the model's texts that were used (`used`) or not (`refused`).
+    - `results` counts tools' results that came in whole (`whole`), results that came in shortened (`summed up`), and
+      results that the agent had to ask for once more (`again`).
     """
 
     decisions: int
@@ -237,61 +250,60 @@ class Summary(msgspec.Struct):
 
 
 def summary(decisions: Iterable[Decision]) -> Summary:
-    """Return the sums of `decisions`, with how often the agent asked again for evicted content.
+    """Return the sums of an audit log, which has the `decisions` of a window's manager.
 
-    The weights of eviction policies are tuned by these numbers.
+    They include how often the agent asked again for evicted content, which shows whether the weights of an eviction
+    policy are good.
     """
-    found = Summary(
+    sums = Summary(
         0, 0, {}, {}, {}, {}, {"asked": 0, "used": 0, "refused": 0}, {"whole": 0, "summed up": 0, "again": 0}
     )
     scores: dict[str, list[float]] = {}
     again: dict[str, list[float]] = {}
     turns = set()
-    for one in decisions:
-        found.decisions += 1
-        turns.add((one.window_id, one.turn))
-        _add(found.events, f"{one.event}: {one.decision}")
-        if one.event == "step":
-            _sum_step(one, found, scores)
-        elif one.event == "management":
-            _add(found.reasons, one.reason)
-        elif one.event == "tool_result":
-            _add(found.results, "whole" if one.decision == "taken whole" else "summed up")
-            if isinstance(gone := one.details.get("again"), dict):
-                _add(found.results, "again")
-                worth = _worth(found, again, gone.get("policy") or gone.get("by"), one.details, gone.get("score"))
+    for decision in decisions:
+        sums.decisions += 1
+        turns.add((decision.window_id, decision.turn))
+        _add(sums.events, f"{decision.event}: {decision.decision}")
+        if decision.event == "step":
+            _sum_step(decision, sums, scores)
+        elif decision.event == "management":
+            _add(sums.reasons, decision.reason)
+        elif decision.event == "tool_result":
+            _add(sums.results, "whole" if decision.decision == "taken whole" else "summed up")
+            if isinstance(gone := decision.details.get("again"), dict):
+                _add(sums.results, "again")
+                worth = _worth(sums, again, gone.get("policy") or gone.get("by"), decision.details, gone.get("score"))
                 worth.again += 1
-    found.turns = len(turns)
-    for key, worth in found.worth.items():
+    sums.turns = len(turns)
+    for key, worth in sums.worth.items():
         worth.score, worth.score_again = _mean(scores.get(key)), _mean(again.get(key))
-    return found
+    return sums
 
 
-def _sum_step(one: Decision, found: Summary, scores: dict[str, list[float]]) -> None:
+def _sum_step(step: Decision, sums: Summary, scores: dict[str, list[float]]) -> None:
     before, after = (
-        tokens if isinstance(tokens := state.get("tokens"), int) else 0 for state in (one.before, one.after)
+        tokens if isinstance(tokens := state.get("tokens"), int) else 0 for state in (step.before, step.after)
     )
-    tally = found.steps.setdefault(one.decision, Tally())
+    tally = sums.steps.setdefault(step.decision, Tally())
     tally.times += 1
-    tally.refused += bool(one.details.get("refused"))
-    tally.wanted += one.wanted or 0
+    tally.refused += bool(step.details.get("refused"))
+    tally.wanted += step.wanted or 0
     tally.freed += max(before - after, 0)
-    for name, number in (one.details.get("model") or {}).items():
-        _add(found.model, name, int(number))
-    for block in one.blocks:
-        worth = _worth(found, scores, one.policy or one.decision, block, block.get("score"))
+    for name, number in (step.details.get("model") or {}).items():
+        _add(sums.model, name, int(number))
+    for block in step.blocks:
+        worth = _worth(sums, scores, step.policy or step.decision, block, block.get("score"))
         worth.blocks += 1
         worth.tokens += int(block.get("before") or 0) - int(block.get("after") or 0)
 
 
-def _worth(
-    found: Summary, scores: dict[str, list[float]], by: object, block: Mapping[str, Any], score: object
-) -> Worth:
+def _worth(sums: Summary, scores: dict[str, list[float]], by: object, block: Mapping[str, Any], score: object) -> Worth:
     """Return what is known of a kind of block under a policy; its score is noted."""
     key = " ".join(str(part) for part in (by, block.get("type", "tool_result"), block.get("tool")) if part)
     if isinstance(score, int | float):
         scores.setdefault(key, []).append(score)
-    return found.worth.setdefault(key, Worth())
+    return sums.worth.setdefault(key, Worth())
 
 
 def _add(counts: dict[str, int], name: str, number: int = 1) -> None:

@@ -1,8 +1,9 @@
 """The settings of a window, from a YAML file or from `window:` in `.memory/config.yaml`.
 
-All keys are optional; the defaults are those of rules.md#window-manager. An unknown key is an error whose hint is the
-nearest known key: a misspelt weight would else keep its default unnoticed. A file in the project (of notes, decisions,
-or the state of the task) is written only if a setting names it.
+All keys are optional; the defaults are those of rules.md#window-manager. An unknown key is an error, because the
+setting that a misspelt key was meant for would otherwise keep its default unnoticed; the error's hint names the nearest
+known key. A file in the project (for notes, the manager's decisions, or the state of the task) is written only if a
+setting names it.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ def _inside(path: str) -> None:
 
 
 class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of the pressure monitor: where zones begin (`thresholds`), and how growth is measured.
+    """The settings of the pressure monitor: where zones begin (`thresholds`), and how the window's growth is measured.
 
-    `velocity_window` is the number of last turns over which the velocity (tokens a turn) is averaged. `usual_growth` is
-    how many tokens a turn usually adds, which the forecast of turns until red takes into account; 0 if not known.
+    `velocity_window` is how many of the last turns are averaged to get the velocity (tokens a turn). `usual_growth` is
+    how many tokens a turn usually adds, which the forecast of the turns until the red zone takes into account; 0 if it
+    is not known.
     """
 
     thresholds: Thresholds = Thresholds()
@@ -56,10 +58,11 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of eviction: the policy with its numbers, and what must stay.
 
-    `weights` are the weights of the policy `hybrid`, and `type_ttl` has the life of blocks by their type, in turns. No
-    step, whether it evicts or compresses, changes blocks of `protected_types`, the results of the tools
-    `exclude_tools`, and the last `keep_last` results. If fewer than `clear_at_least` tokens would be freed, the
-    messages are left as they are, because each change of earlier messages costs the host's prompt cache.
+    `weights` are the weights of the policy `hybrid`. `type_ttl` has the life of blocks, in turns, by their type;
+    afterwards a block may be evicted. Three kinds of blocks are never evicted or compressed: those of the types
+    `protected_types`, the results of the tools `exclude_tools`, and the last `keep_last` results. If fewer than
+    `clear_at_least` tokens would be freed, the messages stay as they are, because a change of earlier messages makes
+    the model's prompt cache useless.
     """
 
     policy: EvictionPolicy = EvictionPolicy.HYBRID
@@ -72,13 +75,13 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of compression: which step runs from which utilisation on, and what instructions a model gets.
+    """The settings of compression: at which utilisation each step may run, and what instructions a model gets.
 
-    Tools' results of up to `summarization_threshold_tokens` are not summed up. `cascade` maps the utilisation (above 0,
-    up to 1) from which on a step runs to the step's name. The conversation is never compacted below
-    `compaction_utilization_threshold`, even if `cascade` has a lower number. `notes_file` is the path of the file with
-    the agent's notes, "" for none. `system_prompt` replaces the instructions that a model gets by default, and the
-    rules in `preserve` are added to its instructions.
+    Tools' results of up to `summarization_threshold_tokens` are not summed up. `cascade` has the names of steps by the
+    utilisation (above 0, up to 1) from which each may run, such as `{0.75: "tool_result_summarization"}`. The
+    conversation is never compacted below `compaction_utilization_threshold`, even if `cascade` has a lower number for
+    this step. `notes_file` is the path of the file with the agent's notes, "" for none. `system_prompt` replaces the
+    instructions that a model gets by default, and the rules in `preserve` are added to its instructions.
     """
 
     summarization_threshold_tokens: Tokens = 500
@@ -99,7 +102,7 @@ _DEFAULT = profile(DEFAULT).allocations
 
 
 class Shares(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The fraction of the window that each component gets."""
+    """The fraction of the window that each component of a request gets; the fractions sum to 1."""
 
     system_prompt: Fraction = _DEFAULT[BudgetComponent.SYSTEM_PROMPT]
     tool_definitions: Fraction = _DEFAULT[BudgetComponent.TOOL_DEFINITIONS]
@@ -109,14 +112,15 @@ class Shares(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     output_reserved: Fraction = _DEFAULT[BudgetComponent.OUTPUT_RESERVED]
 
     def by_component(self) -> Allocations:
-        """Return the fractions by component, which is the form that TokenBudgetManager takes."""
+        """Return the fraction of the window that each component gets, in the form that TokenBudgetManager takes."""
         return {BudgetComponent(name): share for name, share in msgspec.structs.asdict(self).items()}
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of the budget: the name of a profile of fractions, or `allocations`, which replace the profile's.
+    """The settings of the budget, which divides a window among the components of a request.
 
-    `soft_limit_pct` is the fraction of a component's limit from which on the component warns.
+    `profile` is the name of a ready division. `allocations` has a fraction for each component; if it is set, it
+    replaces the profile. A component warns once it uses the fraction `soft_limit_pct` of its limit.
     """
 
     profile: str = DEFAULT
@@ -130,16 +134,19 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise ValueError(error.with_hint) from None
 
     def by_component(self) -> Allocations:
-        """Return the fractions of the window by component: `allocations` if they are set, else those of the profile."""
+        """Return the fraction of the window that each component gets.
+
+        They are the `allocations` if these are set, else the fractions of the profile.
+        """
         return profile(self.profile).allocations if self.allocations == Shares() else self.allocations.by_component()
 
 
 class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of saving the state of a task, from which the next window goes on.
+    """The settings for saving the state of a task, with which the next window continues the task.
 
-    The state is stored as JSON in `state_file` and as Markdown in `progress_file`, "" for no file. With a memory the
-    state is stored in the memory's checkpoints instead, and these two settings have no effect. The state is saved once
-    the window's utilisation (0 to 1) reaches `auto_save_threshold`.
+    The state is stored as JSON in `state_file` and as Markdown in `progress_file`; "" stands for no file. In a project
+    with a memory, the state is stored in the memory's checkpoints instead, and these two settings have no effect. The
+    state is saved when the window's utilisation (0 to 1) reaches `auto_save_threshold`.
     """
 
     state_file: str = ""
@@ -154,7 +161,10 @@ class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class HealthMonitoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of alarms on a window's health: the names of the metrics that may alarm, and their limits."""
+    """The settings of alarms about a window's health.
+
+    `metrics` are the names of the metrics that may raise an alarm, and `alerts` are the limits from which they do.
+    """
 
     metrics: tuple[str, ...] = tuple(METRICS)
     alerts: AlertThresholds = AlertThresholds()
@@ -169,7 +179,8 @@ class WindowConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """All settings of a window.
 
     `max_context_tokens` is the number of tokens at which the host compacts the conversation by itself. `audit_file` is
-    the path of the log of decisions, "" for none. Each other field has the settings of one subsystem.
+    the path of the log of the manager's decisions, "" for no log. Each other field has the settings of one part of the
+    manager.
     """
 
     max_context_tokens: Tokens = DEFAULT_WINDOW
@@ -187,17 +198,17 @@ class WindowConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def parse(text: str, name: str) -> WindowConfig:
-    """Return the settings in the YAML text of a file; `name` is the file's name.
+    """Return a window's settings from a YAML file; `text` is its content, and `name` its name for error messages.
 
-    Raises MemctlError that names the file and the line or the key.
+    Raises a MemctlError that names the file, and the line or the key.
     """
     return from_values(read_yaml(text, name), name)
 
 
 def from_values(values: Mapping[Any, Any], name: str) -> WindowConfig:
-    """Return the settings in a mapping, such as `window:` of `.memory/config.yaml`; `name` is what errors call it.
+    """Return a window's settings from a mapping, such as `window:` of `.memory/config.yaml`.
 
-    Raises MemctlError that names the key.
+    `name` is what errors call the place of the mapping. Raises a MemctlError that names the wrong key.
     """
     _refuse_unknown(values, WindowConfig, name, "")
     try:

@@ -1,8 +1,7 @@
 """A window's health: six metrics measured each turn, alarms, and trends (rules.md#window-health).
 
-Some metrics alarm only if they exceed their limit for three turns, or three compressions, in a row. A rate is measured
-over one turn or a few, since the mean of a whole run would hide a change. A metric that was not measured is None, and
-does not count as healthy.
+Some metrics raise an alarm only if they exceed their limit for three turns, or three compressions, in a row. A metric
+that was not measured in a turn is None, and does not count as healthy.
 """
 
 from __future__ import annotations
@@ -35,7 +34,10 @@ Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class AlertLevel(Enum):
-    """How serious an alert is; INFO marks a metric outside its healthy range that does not alarm yet."""
+    """How serious an alert is.
+
+    INFO means that a metric is outside its healthy range, but not beyond the limit from which it raises an alarm.
+    """
 
     INFO = "info"
     WARNING = "warning"
@@ -43,11 +45,11 @@ class AlertLevel(Enum):
 
 
 class AlertThresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limits beyond which the metrics of a window's health alarm.
+    """The limits from which the metrics of a window's health raise alarms.
 
-    `eviction_rate_warning` is in blocks a turn, and `compression_ratio_min` is original tokens divided by compressed
-    tokens; the other limits are fractions (0 to 1). Fidelity and compression ratio alarm below their limits, other
-    metrics above.
+    `eviction_rate_warning` is in blocks a turn. `compression_ratio_min` is the number of original tokens divided by
+    that of compressed tokens. The other limits are fractions (0 to 1). Fidelity and compression ratio raise an alarm
+    below their limits, the other metrics above.
     """
 
     utilization_critical: Fraction = 0.90
@@ -60,9 +62,11 @@ class AlertThresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class HealthSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A window's health after one turn; None marks a metric that was not measured.
 
-    `utilization`, `fidelity_score` and `tool_result_bloat` are fractions from 0 to 1. `eviction_rate` is the number of
-    blocks evicted in the turn, and `burn_rate` is the mean number of tokens that a turn added. `compression_ratio` is
-    original tokens divided by compressed tokens: below 1 if a compression made the text longer.
+    `window_id` is the number of the window among those of the task, from 1. `utilization` (how full the window is),
+    `fidelity_score` (how much a compression kept) and `tool_result_bloat` (the share of tools' results) are fractions
+    from 0 to 1. `eviction_rate` is the number of blocks evicted in the turn, and `burn_rate` the mean number of tokens
+    that a turn adds. `compression_ratio` is original tokens divided by compressed tokens: below 1 if a compression made
+    the text longer.
     """
 
     timestamp: str = ""
@@ -76,15 +80,15 @@ class HealthSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     tool_result_bloat: float | None = None
 
     def value(self, metric: str) -> float | None:
-        """Return a metric's value by its name in METRICS, None if it was not measured."""
-        found: float | None = getattr(self, metric)
-        return found
+        """Return the value of the metric with the name `metric`, such as "utilization"; None if it was not measured."""
+        measured: float | None = getattr(self, metric)
+        return measured
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """An alarm: its level, its metric with value and limit, a message, and the action to take.
+    """An alarm: its level, the metric with its value and limit, a message, and the action to take.
 
-    `kind` is `capacity`, `degradation` or `anomaly`.
+    `kind` says what the alarm indicates: `capacity`, `degradation`, or `anomaly`, which may be a fault in the agent.
     """
 
     level: AlertLevel
@@ -97,17 +101,18 @@ class Alert(msgspec.Struct, frozen=True):
 
 
 class HealthMetric(msgspec.Struct, frozen=True):
-    """The definition of a metric of a window's health: what it measures, its healthy range, and when it alarms.
+    """The definition of a metric of a window's health: what it measures, what is healthy, and when it raises an alarm.
 
-    The healthy range is from `least` to `most`, None for an open end. `action` says what to do about an alarm. `ahead`
-    says what to do about a value that left the healthy range and does not alarm yet; "" stands for `action`. `kind` is
-    what an alarm indicates: `capacity`, `degradation`, or `anomaly`, which may be a fault in the agent.
+    The healthy range is from `least` to `most`; None means that it has no end on this side. `kind` says what an alarm
+    indicates: `capacity`, `degradation`, or `anomaly`, which may be a fault in the agent. `action` says what to do
+    about an alarm. `ahead` says what to do as soon as a value is outside the healthy range; if it is "", `action`
+    applies then, too.
 
-    `limit` is the name of the field of AlertThresholds that has the metric's limit. The metric alarms if its values of
-    the last `turns` turns are all above the limit, or all below it if `is_above` is False. A turn without a value
-    prevents the alarm; if `of_measured` is True, only the last turn does, and earlier ones without a value are skipped.
-    With "" for `limit` the metric alarms at a spike, which is a value above 3 times the average before it. `says` is
-    the message of the alarm, with places for `{value}` and `{limit}`.
+    `limit` is the name of the field of AlertThresholds with the metric's limit. An alarm is raised if the values of the
+    last `turns` turns are all above the limit, or with `is_above` False all below it. It is not raised if one of these
+    turns has no value. With `of_measured`, turns without a value are skipped instead, but the last turn must have one.
+    If `limit` is "", a spike raises the alarm: a value above 3 times the average of earlier values. `says` is the
+    message of the alarm, with places for `{value}` and `{limit}`.
     """
 
     name: str
@@ -125,16 +130,17 @@ class HealthMetric(msgspec.Struct, frozen=True):
     of_measured: bool = False
 
     def alert(self, level: AlertLevel, says: str, value: float, limit: float) -> Alert:
-        """Return an alarm of this metric, whose `value` is beyond the `limit`.
+        """Return an alarm about this metric, whose `value` is beyond the `limit`.
 
-        `says` is the message, with places for `{value}` and `{limit}`.
+        `says` is the alarm's message, in which `{value}` and `{limit}` are replaced by the numbers.
         """
         return Alert(level, self.name, says.format(value=value, limit=limit), value, limit, self.kind, self.action)
 
     def judge(self, history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
-        """Return the alarm that this metric raises at the last snapshot of `history`; None if it raises none.
+        """Return the alarm that this metric raises at the end of `history`; None if it raises none.
 
-        `history` has the snapshots of one window, oldest first and at least one.
+        `history` has the window's health after each turn, for one turn at least, oldest first. `limits` has the limits
+        of all metrics.
         """
         if not self.limit:
             return self._spike(history)
@@ -153,7 +159,7 @@ class HealthMetric(msgspec.Struct, frozen=True):
         Means are compared so that a loop which regularly reads a large file raises no alarm.
         """
         value = history[-1].value(self.name)
-        before = [found for one in history[:-1] if (found := one.value(self.name)) is not None][BURN_TURNS:]
+        before = [past for snapshot in history[:-1] if (past := snapshot.value(self.name)) is not None][BURN_TURNS:]
         usual = sum(before) / len(before) if len(before) >= FEWEST else 0.0
         if value is None or usual <= 0 or value <= SPIKE * usual:
             return None
@@ -212,28 +218,28 @@ METRICS = {
 def alerts(
     history: Sequence[HealthSnapshot], limits: AlertThresholds | None = None, metrics: Sequence[str] = tuple(METRICS)
 ) -> list[Alert]:
-    """Return the alarms at the last snapshot of `history`, the most serious first.
+    """Return the alarms that the metrics raise at the end of `history`, the most serious first.
 
-    `history` has snapshots, oldest first. `limits` are the limits of the metrics, None for the defaults. `metrics` are
-    the names of the metrics that may alarm, by default all.
+    `history` has a window's health after each turn, oldest first. `limits` are the limits of the metrics, None for the
+    defaults. `metrics` are the names of the metrics that may raise an alarm; by default all may.
     """
     if not history:
         return []
     limits = limits or AlertThresholds()
-    found = (METRICS[name].judge(history, limits) for name in METRICS if name in metrics)
-    return sorted((one for one in found if one is not None), key=lambda alert: alert.level is not AlertLevel.CRITICAL)
+    raised = [alert for name in METRICS if name in metrics and (alert := METRICS[name].judge(history, limits))]
+    return sorted(raised, key=lambda alert: alert.level is not AlertLevel.CRITICAL)
 
 
 def watch(snapshot: HealthSnapshot) -> list[Alert]:
-    """Return an alert of level INFO for each metric of a snapshot that is outside of its healthy range."""
+    """Return an alert of level INFO for each metric in a health snapshot that is outside of its healthy range."""
     return [alert for name in METRICS if (alert := METRICS[name].watch(snapshot.value(name)))]
 
 
 class Trend(msgspec.Struct, frozen=True):
-    """The course of a metric over some turns: its direction, its slope per turn, and its mean.
+    """How a metric developed over some turns: its direction, its slope (the change per turn), and its mean.
 
-    `direction` is RISING, FALLING, STABLE or INSUFFICIENT (too few values to tell). `samples` is the number of values;
-    without values the mean is None.
+    `direction` is "rising", "falling", "stable", or "insufficient_data" if there are too few values to tell. `samples`
+    is the number of values; without values the mean is None.
     """
 
     direction: str
@@ -243,10 +249,11 @@ class Trend(msgspec.Struct, frozen=True):
 
 
 def trend(points: Sequence[tuple[float, float]]) -> Trend:
-    """Return the course of a metric from its points (turn, value), by a straight line of least squares.
+    """Return how a metric developed, from points that are pairs of a turn and the metric's value.
 
-    The line takes all values into account, so that one odd value at an end is no trend. The course rises or falls if
-    the line's slope differs from 0 by more than two standard errors; fewer than five points are INSUFFICIENT.
+    A straight line is fitted to the points by least squares; it uses all of them, so that one odd value at an end is no
+    trend. The direction is rising or falling if the line's slope differs from 0 by more than two standard errors, and
+    stable otherwise. With fewer than five points it is "insufficient_data".
     """
     count = len(points)
     mean_y = sum(y for _, y in points) / count if count else None
@@ -265,9 +272,10 @@ def trend(points: Sequence[tuple[float, float]]) -> Trend:
 class ContextHealthMonitor:
     """Collects a snapshot of a window's health after each turn, and raises alarms.
 
-    `now` returns the time for a snapshot. `on_alert` is called when an alarm begins, and not again while it lasts.
-    `thresholds` are the limits of alarms, and `metrics` the names of the metrics that may alarm, keys of METRICS. The
-    last `max_history` snapshots are kept. `questions` are the questions that `evaluate_fidelity` asks.
+    Such a health snapshot has the values of all metrics; the last `max_history` of them are kept. `now` returns the
+    time for a health snapshot. `on_alert` is called when an alarm begins, and not again as long as it lasts.
+    `thresholds` are the limits of alarms, and `metrics` the names of the metrics that may raise one. `questions`
+    are the questions that `evaluate_fidelity` asks about a compressed context.
     """
 
     def __init__(
@@ -296,27 +304,32 @@ class ContextHealthMonitor:
 
     @property
     def history(self) -> tuple[HealthSnapshot, ...]:
-        """The snapshots that are kept, oldest first."""
+        """The health snapshots that are kept, oldest first."""
         return tuple(self._history)
 
     def record_eviction(self, count: int = 1) -> None:
-        """Count evicted blocks for this turn; 0 records that an eviction ran and found none."""
+        """Add to the number of blocks evicted in this turn.
+
+        Without a call in a turn the turn's eviction rate is unknown; a call with 0 records that no block could be
+        evicted.
+        """
         argument_checks.numbers(count=count)
         self._evicted = (self._evicted or 0) + count
 
     def record_compression(self, original_tokens: int, compressed_tokens: int) -> None:
         """Record the tokens before and after a compression in this turn.
 
-        The turn's compression ratio is the sum of the original tokens divided by the sum of the compressed tokens.
+        If there are several in a turn, its compression ratio is the sum of the original tokens divided by the sum of
+        the compressed tokens.
         """
         argument_checks.numbers(original_tokens=original_tokens, compressed_tokens=compressed_tokens)
         before, after = self._compressed or (0, 0)
         self._compressed = (before + original_tokens, after + compressed_tokens)
 
     def record_fidelity(self, score: float | None) -> None:
-        """Record the fidelity of a compression in this turn, from 0 to 1; None is not recorded.
+        """Record how much a compression in this turn kept, from 0 to 1; None records nothing.
 
-        Of several compressions in a turn the lowest fidelity counts.
+        If there are several compressions in a turn, the lowest score counts.
         """
         if score is not None:
             argument_checks.numbers(score=score)
@@ -330,9 +343,9 @@ class ContextHealthMonitor:
         """
         from memctl.window import fidelity
 
-        found = fidelity.evaluate(original, compressed, self.questions, judge)
-        self.record_fidelity(found.score)
-        return found
+        result = fidelity.evaluate(original, compressed, self.questions, judge)
+        self.record_fidelity(result.score)
+        return result
 
     def collect(
         self,
@@ -341,10 +354,11 @@ class ContextHealthMonitor:
         *,
         window_id: int = 1,
     ) -> HealthSnapshot:
-        """Return the snapshot of the turn that ends, and begin the next turn.
+        """Make the health snapshot of the turn that ends, add it to the history, and return it.
 
-        `pressure` gives the utilisation; `budget` gives the burn rate and the share of tool results. If one of them is
-        None, so are its metrics. `window_id` is the number of the window, from 1.
+        `on_alert` is called for alarms that begin. What is recorded afterwards counts for the next turn. `pressure`
+        gives the utilisation; `budget` gives the burn rate and the share of tool results. Metrics whose source is None
+        are not measured. `window_id` is the number of the window among those of the task, from 1.
         """
         self._turn += 1
         results = budget.budgets[BudgetComponent.TOOL_RESULTS].used if budget else 0
@@ -364,30 +378,28 @@ class ContextHealthMonitor:
         return snapshot
 
     def observe(self, snapshot: HealthSnapshot) -> list[Alert]:
-        """Add a snapshot to the history, and return the alarms that hold now, the most serious first.
+        """Add a health snapshot to the history, and return the alarms that it raises, the most serious first.
 
-        `on_alert` is called for each alarm that did not hold at the snapshot before.
+        `on_alert` is called for each alarm that the health snapshot before did not raise.
         """
         self._history.append(snapshot)
-        found = self.check_alerts()
-        begun = [alert for alert in found if alert.metric not in self._alarming]
-        self._alarming = {alert.metric for alert in found}
+        alarms = self.check_alerts()
+        begun = [alert for alert in alarms if alert.metric not in self._alarming]
+        self._alarming = {alert.metric for alert in alarms}
         if self.on_alert:
             for alert in begun:
                 self.on_alert(alert)
-        return found
+        return alarms
 
     def check_alerts(self) -> list[Alert]:
-        """Return the alarms that hold at the last snapshot, the most serious first."""
+        """Return the alarms that the last health snapshot raises, the most serious first."""
         return alerts(self.history, self.thresholds, self.metrics)
 
     def trend_report(self) -> dict[str, Trend]:
-        """Return the course of each metric in the last ten snapshots, by the metric's name.
+        """Return how each metric developed in the last ten health snapshots, by the metric's name.
 
-        The course is INSUFFICIENT if fewer than five of these snapshots have a value of the metric.
+        The direction is "insufficient_data" for a metric that has a value in fewer than five of them.
         """
         recent = self.history[-RECENT:]
-        return {
-            name: trend([(turn, value) for turn, one in enumerate(recent) if (value := one.value(name)) is not None])
-            for name in METRICS
-        }
+        rows = {name: [(turn, snapshot.value(name)) for turn, snapshot in enumerate(recent)] for name in METRICS}
+        return {name: trend([(turn, value) for turn, value in row if value is not None]) for name, row in rows.items()}

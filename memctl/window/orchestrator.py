@@ -9,9 +9,10 @@ For example (rules.md#window-manager):
     shown = manager.on_tool_result(name, output)     # after each call of a tool
     manager.on_task_end(messages)                    # when the task is done
 
-The caller may pass any of the six subsystems; the manager makes the others from the configuration. The manager returns
-changed copies of the messages. After an attempt that freed less than 10 %, it waits until the conversation has grown
-before it tries again.
+The fifth method is `on_overflow`, for a request that the host refused as too long. The manager consists of six parts,
+such as a pressure monitor and a compression engine; the caller may pass any of them, and the manager makes the others
+from its configuration. The caller's messages are not changed: the manager returns changed copies. After an attempt that
+freed less than 10 %, the manager waits until the conversation has grown before it tries again.
 """
 
 from __future__ import annotations
@@ -51,16 +52,18 @@ if TYPE_CHECKING:
 class ContextWindowManager:
     """Keeps an agent's conversation within its window.
 
-    `counter` counts tokens as the model does, or is the model's name. `config.max_context_tokens` are the tokens that
-    can be filled before the host compacts. `state_manager` stores the state of the task; without one no state is
-    stored. `audit` gets every decision: it is an AuditSink, the path of a file, a function or a logger, None for no
-    log. `unused` has a line for each setting that has no effect.
+    `counter` counts tokens as the model does, or is the model's name. `config.max_context_tokens` is the number of
+    tokens that can be filled before the host compacts the window by itself. `state_manager` stores the state of the
+    task; without it no state is stored. `audit` gets every decision of the manager: it is an AuditSink, the path of a
+    file, a function or a logger, or None for no log. The attribute `unused` has a line for each setting that has no
+    effect.
 
-    The six subsystems are `pressure_monitor`, `eviction_engine`, `compression_engine`, `budget_manager`,
-    `state_manager` and `health_monitor`. `now` returns the time, for the audit and for snapshots. `task_goal` and
-    `task_success_criteria` are saved with the state of the task; a model that sums something up is told the goal.
-    `on_status_change` is called with the window's status before and after a change. `on_overflow_detected` is called
-    when the conversation can't go on in its window, with the task's state that was saved for the next window.
+    The six parts of a manager are `pressure_monitor`, `eviction_engine`, `compression_engine`, `budget_manager`,
+    `state_manager` and `health_monitor`. `now` returns the present time, for the audit and for health snapshots.
+    `task_goal` and `task_success_criteria` are saved with the state of the task, and the goal is part of each request
+    to a model that sums something up. `on_status_change` is called with the window's status before and after a change.
+    `on_overflow_detected` is called when the conversation can't go on in its window; its argument is the state of the
+    task that was saved for the next window.
     """
 
     def __init__(
@@ -126,16 +129,18 @@ class ContextWindowManager:
     ) -> ContextWindowManager:
         """Return a manager made from settings: the path of a YAML file, or a mapping.
 
-        None stands for the settings of `memory`, or without a memory for the defaults. `counter` is a token counter or
-        the name of a model; None stands for the model of the memory, or for Claude models. With a memory the state of
-        the task is stored in its checkpoints, and decisions in a log in its Git directory. `more` are other arguments
-        of the class, and: `provider` (a language model), `dispatcher` (starts sub-agents), `folder` (of the files that
-        settings name) and `now` (a function that returns the time). Raises MemctlError for wrong settings.
+        None for `given` stands for the settings of `memory`, or without a memory for the defaults. `counter` is a token
+        counter or the name of a model; None stands for the model of the memory, or without a memory for Claude models.
+        With a memory, the state of the task is stored in its checkpoints, and the manager's decisions in a log in its
+        Git directory.
+
+        `more` are other arguments of the class, and these: `provider` (a language model), `dispatcher` (a function that
+        starts sub-agents), and `folder` (where files that settings name are). Raises MemctlError for wrong settings.
         """
         counter = subsystems.counter_of(counter, memory)
-        found = subsystems.parts(given, counter, memory, **more)
-        unused = found.pop("unused")
-        manager = cls(counter, **found)
+        arguments = subsystems.parts(given, counter, memory, **more)
+        unused = arguments.pop("unused")
+        manager = cls(counter, **arguments)
         manager.unused = unused
         for line in unused:
             manager._log("settings", "not used", reason=line)
@@ -143,15 +148,15 @@ class ContextWindowManager:
 
     @property
     def windows_created(self) -> int:
-        """The number of this window among the windows of the task, from 1; windows of earlier runs are counted."""
+        """The number of this window among the windows of the task, from 1; windows of earlier runs count, too."""
         return self._succession.window
 
     def on_turn_start(self, messages: Any, model_reported_tokens: int | None = None) -> TurnStart:
         """Free tokens if the window is too full for the next request, and return a TurnStart with the messages to send.
 
         Call it before each request. `messages` is a list of messages or the body of a request; it is not changed.
-        `model_reported_tokens` is the size of `messages` by the model's own count: the usage that the model reported
-        last, and the tokens that were added since. It replaces the client's count.
+        `model_reported_tokens` is for hosts that know the model's own count: the usage that the model reported with its
+        last answer, plus the tokens that were added since then. It replaces memctl's own count of `messages`.
         """
         self.turn_count += 1
         conversation = self._parse(messages)
@@ -185,17 +190,17 @@ class ContextWindowManager:
     ) -> None:
         """Set how far the task is: the steps that are done, the current step, and the other planned steps.
 
-        A step that was done before stays done. Planned steps that `planned` does not name are dropped; with None all
-        planned steps stay. The progress becomes part of the next saved state, and of the text with which the next
-        window begins.
+        A step that was set as done before stays done. If `planned` is None, all planned steps stay; otherwise planned
+        steps that it does not name are dropped. The progress becomes part of the next saved state, and of the text with
+        which the next window begins.
         """
         self._succession.set_progress(done, current, planned)
 
     def on_turn_end(self, response_tokens: int) -> HealthSnapshot:
         """Count the tokens of an answer, and return a snapshot of the window's health at the end of the turn.
 
-        Call it after each request; `response_tokens` is the size of the answer. Alarms of the health monitor that begin
-        at this snapshot are raised.
+        Call it after each request; `response_tokens` is the size of the answer. If the snapshot begins an alarm, the
+        health monitor's `on_alert` is called.
         """
         self.budget_manager.track(BudgetComponent.MESSAGE_HISTORY, response_tokens)
         current = {part: budget.used for part, budget in self.budget_manager.budgets.items()}
@@ -208,12 +213,11 @@ class ContextWindowManager:
         return snapshot
 
     def on_tool_result(self, tool_name: str, result: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """Return the text to put into the window for a tool's result.
+        """Return the text to put into the window for a tool's result: the whole result, or a summary.
 
         Call it after each call of a tool; `arguments` are the arguments of this call, by name. The whole result is
-        returned if the window can hold it. If it does not fit beside older results, the older results are taken out at
-        the start of the next turn. A result that the window can't hold is summed up, and the text then says how to get
-        the rest.
+        returned if the window can hold it. If older results are in the way, they are taken out at the start of the next
+        turn. A result that the window can't hold is summed up; the summary says how to get the rest.
         """
         expect_result(tool_name, result, arguments)
         tokens, budget = self.counter.tokens(result, "log"), self.budget_manager
@@ -248,7 +252,7 @@ class ContextWindowManager:
         return shown
 
     def on_overflow(self, messages: Any) -> TurnStart:
-        """Save the state and return a TurnStart whose `bootstrap` is the text with which a new window begins.
+        """Save the state of the task, and return a TurnStart whose `bootstrap` is the text for a new window.
 
         Call it when the host refuses a request as too long. Raises MemctlError if the task alone fills a window.
         """
@@ -259,9 +263,9 @@ class ContextWindowManager:
         return self._leave(conversation, TurnStart(Action.NONE, messages, reading, utilization, utilization))
 
     def on_task_end(self, messages: Any) -> TaskEnd:
-        """Save and archive the state of a finished task, and return the task's summary and the window's health.
+        """Save the state of a finished task, mark it as finished, and return a summary and the window's health.
 
-        Call it when the task is done. `messages` is the conversation, in a shape that `on_turn_start` takes.
+        Call it when the task is done. `messages` is the conversation, as a list of messages or the body of a request.
         """
         from memctl.task import resume
 
@@ -279,24 +283,25 @@ class ContextWindowManager:
         return TaskEnd(resume.write(saved.state).text, saved.id, snapshot, trends, why_not)
 
     def candidates(self, free: int | None = None) -> tuple[str, ...]:
-        """Return the ids of the blocks that would be evicted first to free `free` tokens.
+        """Return the ids of the blocks that would be evicted first to free `free` tokens; nothing is evicted.
 
-        If `free` is None, enough is freed to leave 60 % of the window in use. The blocks belong to the conversation of
-        the last request; the result is () before the first request.
+        None for `free` stands for as many tokens as must be freed so that 60 % of the window are in use. The blocks are
+        those of the last request's conversation; before the first request the result is ().
         """
         conversation = self._conversation
         if conversation is None:
             return ()
         size = token_budget.window(conversation, self.pressure_monitor.utilization())
         wanted = free if free is not None else max(conversation.tokens - int(TARGET * size), 1)
-        found = self.eviction_engine.evict(conversation.blocks, wanted, conversation.current_turn)
-        return tuple(block.block_id for block in found.blocks_evicted)
+        result = self.eviction_engine.evict(conversation.blocks, wanted, conversation.current_turn)
+        return tuple(block.block_id for block in result.blocks_evicted)
 
     def get_status_report(self) -> dict[str, Any]:
-        """Return the state of all subsystems as a mapping that can be written as JSON.
+        """Return the state of the whole manager as a mapping that can be written as JSON.
 
-        Its keys are `window_status`, `turn`, `windows_created`, `utilization` (0 to 1), `budget_report`, `alerts`,
-        `decisions_missed` (how many the audit could not write) and `unused` (settings without effect).
+        Its keys are `window_status`, `turn`, `windows_created` (the number of this window, from 1), `utilization` (0 to
+        1), `budget_report`, `alerts`, `decisions_missed` (how many of its decisions could not be logged) and `unused`
+        (settings without effect).
         """
         return {
             "window_status": self.status.value,
@@ -374,7 +379,7 @@ class ContextWindowManager:
             blocks=[change.described for change in step.changes],
             details={"refused": bool(step.refused), **({"model": calls} if step.llm_calls else {})},
         )  # fmt: skip
-        results = {one.block_id: one for one in step.changes if one.content_type is ContentType.TOOL_RESULT}
+        results = {change.block_id: change for change in step.changes if change.content_type is ContentType.TOOL_RESULT}
         calls_by_id = {block.call_id: block for block in before.blocks if block.is_call} if results else {}
         for block in before.blocks:
             if block.block_id in results and (call := calls_by_id.get(block.call_id)):

@@ -1,9 +1,11 @@
 """The decisions of a window's manager: which steps run before a request, and how much of a new result goes in.
 
-Below the orange zone nothing is freed, unless the window fills so fast that the red zone is less than two turns away:
-then old results are taken out at once (rules.md#window-pressure). A new result goes in whole if the window can hold it
-together with the blocks that can never be taken out; older results are taken out for it before the next request. A
-result that was shortened goes in whole if its call is repeated and the window can hold it at all.
+Below the orange zone nothing is freed. There is one exception: in the yellow zone, old results are taken out at once if
+the window fills so fast that the red zone is less than two turns away (rules.md#window-pressure).
+
+A new result goes into the window whole, if the window can hold it beside the blocks that can never be taken out; older
+results are taken out for it before the next request. A larger result is shortened. If the agent then repeats the call,
+the result goes in whole, if the window can hold it at all.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.result import Step
 from memctl.window.health import HealthSnapshot, Trend
-from memctl.window.messages.content import ContentType
+from memctl.window.messages.content import COMMAND_ARGUMENTS, PATH_ARGUMENTS, ContentType
 from memctl.window.messages.conversation import Conversation
 from memctl.window.pressure.monitor import PressureReading, PressureZone, Thresholds
 from memctl.window.steps import ALL, EVICTION, RESULTS, SUB_AGENT
@@ -29,16 +31,14 @@ from memctl.window.steps import ALL, EVICTION, RESULTS, SUB_AGENT
 EMERGENCY = 0.95  # of what can be filled; rules.md#window-manager
 SOON = 2  # turns until red, below which old results go although the zone is yellow
 _RESERVE = 0.03  # of the window: what placeholders and the last calls take; what does not fit then is shortened late
-_FILES = ("file_path", "path", "filename", "notebook_path")
-_COMMANDS = ("command", "cmd")
 _LOOKS = re.compile(r"read|view|cat|open|file", re.IGNORECASE)
 
 
 class Plan(msgspec.Struct, frozen=True):
     """A plan to free tokens before a request: `steps` run until the conversation has at most `target` tokens.
 
-    `steps` are names of steps, and `reason` says why they run. `most` is the largest size of a request in tokens; in an
-    emergency even results that the model has not read are shortened to get below it.
+    `steps` are names of steps of the cascade, and `reason` says why they run. `most` is the largest number of tokens
+    that a request may have; in an emergency even results that the model has not read yet are shortened to keep to it.
     """
 
     target: int
@@ -56,16 +56,16 @@ def make_plan(
     engine: CompressionEngine,
     clear_at_least: int = 0,
 ) -> Plan | None:
-    """Return the plan for a conversation at a pressure reading, None if nothing is to be freed.
+    """Return a plan to free tokens before the next request; None if nothing is to be freed.
 
-    `reading` has the tokens of the whole request, `thresholds` the zones, and `budgets` the room that is kept for the
-    answer; `engine` says which steps a zone allows.
+    `reading` has the tokens of the whole request, `thresholds` has the zones, and `budgets` the room that is kept for
+    the answer; `engine` says which steps a zone allows.
 
-    The plan's target is usually 60 % of the window, and at least `clear_at_least` tokens below the present size. It is
-    higher if the results that the model has not read yet take more than 15 % of the window: then it is the tokens of
-    these results and 60 % of the rest of the window. Otherwise 39,000 unread tokens in a window of 64,000 would leave
-    no room for anything else. In the yellow zone, the turns until red are forecast from the reading's velocity (tokens
-    a turn), because the velocity shows a sudden rise at once.
+    The plan's target is usually 60 % of the window, and always at least `clear_at_least` tokens below the
+    conversation's present size. If the results that the model has not read yet take more than 15 % of the window, the
+    target is higher: the tokens of these results, plus 60 % of the rest of the window. Otherwise 39,000 unread tokens
+    in a window of 64,000 would leave no room for anything else. In the yellow zone it matters how many turns away the
+    red zone is; this is computed from the velocity (tokens a turn), which shows a sudden rise at once.
     """
     utilization = reading.current_tokens / reading.max_tokens
     managed = token_budget.managed_window(conversation, utilization, budgets)
@@ -97,10 +97,11 @@ def make_plan(
 
 
 class Room(msgspec.Struct):
-    """The room for results until the next request, in tokens.
+    """The room for tools' results in a window until the next request, in tokens.
 
-    `window` is the size of the window without the room for the answer, `frame` the size of the blocks that can never
-    be taken out of it, and `taken` the size of the results that came since the last request.
+    `window` is the size of the window, after the tokens kept for the answer are subtracted. `frame` is the size of all
+    blocks that can never be taken out of the window. `taken` is the size of the results that came since the last
+    request.
     """
 
     window: int
@@ -109,24 +110,25 @@ class Room(msgspec.Struct):
 
     @classmethod
     def beside(cls, conversation: Conversation, window: int) -> Room:
-        """Return the room beside the blocks of a conversation that can never be taken out.
+        """Return the room in a window for results, beside the blocks of a conversation that can never be taken out.
 
-        `window` is the size of the window in tokens, without the room for the answer. Results that the model has read
-        can be taken out, so they count as free room.
+        `window` is the size of the window in tokens, after the tokens kept for the answer are subtracted. Results that
+        the model has read can be taken out, so their place counts as free.
         """
         return cls(window, conversation.overhead + sum(b.token_count for b in conversation.blocks if b.is_fixed))
 
     def holds(self, tokens: int, *, is_again: bool = False) -> bool:
-        """Return whether a result of `tokens` tokens fits into the room that is left.
+        """Return whether a new result of `tokens` tokens fits into the window, beside other new results.
 
-        A reserve of 3 % of the window stays free, except for the result of a repeated call (`is_again`).
+        New are the results that came since the last request. 3 % of the window are kept as a reserve, unless the result
+        comes from a repeated call (`is_again`).
         """
         reserve = 0 if is_again else int(_RESERVE * self.window)
         return tokens <= self.free - self.taken - reserve
 
     @property
     def free(self) -> int:
-        """The tokens that are left for results beside the blocks that can never be taken out.
+        """The number of tokens for results, beside the blocks that can never be taken out of the window.
 
         Results that came since the last request (`taken`) are not subtracted.
         """
@@ -134,7 +136,7 @@ class Room(msgspec.Struct):
 
 
 def key_of(tool: str, arguments: Mapping[str, Any] | None) -> str:
-    """Return a text that is equal for two calls of a tool with equal arguments."""
+    """Return a key for a tool's call: two calls have equal keys if they call the same tool with equal arguments."""
     try:
         return f"{tool} {msgspec.json.encode(arguments or {}, order='sorted', enc_hook=str).decode()}"
     except (TypeError, ValueError, RecursionError, UnicodeError):
@@ -142,11 +144,11 @@ def key_of(tool: str, arguments: Mapping[str, Any] | None) -> str:
 
 
 def range_hint(tool: str, arguments: Mapping[str, Any] | None, output: str, tokens: int, room: int) -> str:
-    """Return a sentence that tells the agent how to get the rest of a shortened result.
+    """Return a sentence that tells the agent how to get the rest of a tool's result that was shortened.
 
-    It names a call for a range of lines, such as `Read with path='a.py', offset=1, limit=200`, and says whether the
-    same call, repeated, gives the whole result. `tokens` is the size of the whole `output`, and `room` is how many
-    tokens of results the window can hold.
+    The sentence names a call for a range of lines, such as `Read with path='a.py', offset=1, limit=200`. It also says
+    whether a repetition of the same call gives the whole result. `output` is the whole result and `tokens` its size;
+    `room` is how many tokens of results the window can hold.
     """
     lines = output.count("\n") + 1
     most = max(int(lines * min(room / max(tokens, 1), 1) * 0.8), 1)
@@ -158,18 +160,18 @@ def range_hint(tool: str, arguments: Mapping[str, Any] | None, output: str, toke
 
 def _range(tool: str, arguments: Mapping[str, Any], lines: int) -> str:
     """Return a call that gives the first lines of what a call gave."""
-    command = next((str(arguments[name]) for name in _COMMANDS if arguments.get(name)), "")
+    command = next((str(arguments[name]) for name in COMMAND_ARGUMENTS if arguments.get(name)), "")
     if command:
         shown = command if len(command) <= 80 else "…"
         return f"{tool}: {shown} | sed -n '1,{lines}p'"
-    path = next((name for name in _FILES if arguments.get(name)), "")
+    path = next((name for name in PATH_ARGUMENTS if arguments.get(name)), "")
     if path and _LOOKS.search(tool):
         return f"{tool} with {path}={arguments[path]!r}, offset=1, limit={lines}"
     return f"{tool} for less of it, such as {lines:,} of the {'entries' if lines > 1 else 'parts'}"
 
 
 class WindowStatus(Enum):
-    """The state of a window, one for each pressure zone (rules.md#window-manager)."""
+    """What the manager is doing about a window; there is a status for each pressure zone (rules.md#window-manager)."""
 
     HEALTHY = "healthy"  # green: nothing to do
     PREPARING = "preparing"  # yellow: what could go is known
@@ -188,8 +190,9 @@ STATUS_OF = {
 class Action(Enum):
     """What the manager did at the start of a turn.
 
-    NONE and EVALUATE leave the messages as they are; EVALUATE is for the yellow zone. MANAGE freed tokens, and
-    EMERGENCY_COMPACTION freed them in an emergency. CROSS_WINDOW_SAVE saved the state, because a new window must begin.
+    NONE and EVALUATE leave the messages as they are; EVALUATE says that the window is in the yellow zone. MANAGE freed
+    tokens, and EMERGENCY_COMPACTION freed them in an emergency. CROSS_WINDOW_SAVE saved the state of the task, because
+    the conversation can only go on in a new window.
     """
 
     NONE = "none"
@@ -200,12 +203,16 @@ class Action(Enum):
 
 
 class TurnStart(msgspec.Struct, frozen=True):
-    """The result of `on_turn_start` or `on_overflow`: the `messages` to send, in the shape in which they were given.
+    """The result of `on_turn_start` or `on_overflow`: the `messages` to send, and what was done to them.
 
-    `reading` is the pressure before any step. `utilization_before` and `utilization_after` are fractions of what can be
-    filled. `steps` are the steps of the cascade that ran to free tokens, and `evicted_blocks` is how many blocks they
-    evicted. With the action CROSS_WINDOW_SAVE the window can't be kept: begin a new one with the text `bootstrap`.
-    `checkpoint` is the id of the saved state, "" for none. `reason` says why the action was taken, or why no step ran.
+    The messages have the shape in which they were given. `reading` is the pressure before anything was freed.
+    `utilization_before` and `utilization_after` say how full the window was before and after tokens were freed, as a
+    fraction of the tokens that can be filled. `steps` are the steps of the cascade that ran to free tokens, and
+    `evicted_blocks` is how many blocks they evicted. `checkpoint` is the id of the saved state of the task, "" for
+    none. `reason` says why the action was taken, or why no step ran.
+
+    With the action CROSS_WINDOW_SAVE the conversation can't go on in this window: begin a new one with the text
+    `bootstrap`.
     """
 
     action: Action
@@ -221,10 +228,10 @@ class TurnStart(msgspec.Struct, frozen=True):
 
 
 class ToolResult(msgspec.Struct, frozen=True):
-    """A tool's result for the window: the text for the model, its tokens, and the tokens of the whole result.
+    """What goes into the window for a tool's result: a text, its tokens, and the tokens of the whole result.
 
-    `allowed` is False if even the shortest text exceeds the budget; the agent's loop decides whether to add it. A text
-    that is not the whole result says how to get the rest. `note` is a warning, or the reason why the result was
+    A text that is not the whole result says how to get the rest. `allowed` is False if even the shortest text exceeds
+    the budget; the agent's loop then decides whether to add it. `note` is a warning, or the reason why the result was
     shortened or not allowed; "" for none.
     """
 
@@ -236,9 +243,11 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class TaskEnd(msgspec.Struct, frozen=True):
-    """The result of `on_task_end`: a summary, the id of the checkpoint, the last health snapshot, and trends by metric.
+    """What an agent's loop gets when a task ends: a summary of the task, and how healthy the window was.
 
-    `checkpoint` is "" if the state was not saved; `reason` then says why not.
+    `checkpoint` is the id under which the task's state was saved; it is "" if the state was not saved, and `reason`
+    then says why. `snapshot` has the window's health metrics at the end, such as the share of it that is used. `trends`
+    says for each metric, by name, whether it rose or fell during the task.
     """
 
     summary: str

@@ -1,4 +1,4 @@
-"""The state of a window from its transcript or messages, for `memctl window status` and `memctl window health`."""
+"""The state of a context window, read from a transcript or messages, for `memctl window status` and `window health`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ _FRAME = (BudgetComponent.SYSTEM_PROMPT, BudgetComponent.TOOL_DEFINITIONS)
 
 
 class SeenConversation(msgspec.Struct, frozen=True):
-    """A conversation that was read from a file, with its token curve, its model and its counter.
+    """A conversation that was read from a file, with what is known about it.
 
-    `model` is the name in the file, "" if it has none.
+    `transcript` is the transcript, if the file is one, else None. `curve` has the tokens of each request. `model` is
+    the name of the model in the file, "" if it has none, and `counter` counts the tokens of this model.
     """
 
     conversation: Conversation
@@ -48,14 +49,15 @@ class SeenConversation(msgspec.Struct, frozen=True):
 
     @property
     def is_transcript(self) -> bool:
-        """Whether the file is an agent's transcript, and not messages or a request."""
+        """Whether the file is an agent's transcript, and not a list of messages or a request."""
         return self.transcript is not None
 
 
 class ComponentUse(msgspec.Struct, frozen=True):
-    """The tokens that a component of the window uses (`used`), and its budget in tokens (`limit`).
+    """How many tokens a component of the window uses (`used`), and how many it may use (`limit`).
 
-    System prompt and tool definitions are counted together for a transcript, which does not tell them apart.
+    The system prompt and the definitions of tools are one component here if the conversation is from a transcript,
+    because a transcript does not say how many tokens each of the two has.
     """
 
     components: tuple[BudgetComponent, ...]
@@ -64,15 +66,16 @@ class ComponentUse(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The names of the components, joined by " + "."""
+        """The name of the component; for several that are counted as one, their names joined by " + "."""
         return " + ".join(component.value for component in self.components)
 
 
 class Large(msgspec.Struct, frozen=True):
-    """A large result of a tool.
+    """One of the largest results of tools in a window.
 
-    `tool` is the tool's name, `about` the main argument of its call, `tokens` the size of the result, `turn` the turn
-    in which it came, and `line` its line in the transcript, 0 if unknown.
+    `tool` is the tool's name, `about` the main argument of its call (such as the command or the path), `tokens` the
+    size of the result, `turn` the number of the turn in which it came, and `line` its line in the transcript, 0 if
+    unknown.
     """
 
     tool: str
@@ -83,9 +86,9 @@ class Large(msgspec.Struct, frozen=True):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """The state of a window: its last pressure reading, the use of each component, and the largest results.
+    """The state of a window: how full it is, what each component uses, and the largest results.
 
-    `history` has a health snapshot for each request.
+    `reading` is the pressure at the last request, and `history` has a health snapshot for each request.
     """
 
     reading: PressureReading
@@ -95,10 +98,11 @@ class Status(msgspec.Struct, frozen=True):
 
 
 def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter]) -> SeenConversation:
-    """Read a transcript, messages or a request from lines; `name` is what errors call the file.
+    """Return the conversation in a file: a transcript, a list of messages or a request.
 
-    `counter_for` returns the counter for a model's name, "" if the file names none. Raises MemctlError if the lines are
-    not a conversation.
+    `lines` are the lines of the file, and `name` is its name for error messages. `counter_for` is given the name of the
+    model, "" if the file names none, and returns the counter of tokens for it. Raises MemctlError if the file has no
+    conversation.
     """
     loaded = reading.load(lines, name)
     counter = counter_for(loaded.model)
@@ -111,10 +115,10 @@ def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter])
 
 
 def usual_growth(file: str) -> float:
-    """Return the tokens that a request usually adds: the median of the user's earlier Claude Code sessions.
+    """Return the number of tokens that a request usually adds: the median over the user's earlier Claude Code sessions.
 
-    `file` is the path of a transcript; the earlier sessions are the sessions of its project that ended before it. If
-    fewer than five of them are long enough to measure, the result is 850.
+    `file` is the path of a session's transcript; sessions of the same project that ended before it count. If fewer than
+    five of them are long enough to measure, the result is 850.
     """
     sessions = []
     for path in claude_code.earlier_transcripts(file):
@@ -124,11 +128,11 @@ def usual_growth(file: str) -> float:
 
 
 def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: float = 0) -> Status:
-    """Return the state of the window in which a conversation is.
+    """Return the state of the window that holds the conversation `seen`.
 
     `limit` has the size of the window, and `config` the settings for its zones and its budget. `usual` is the number of
-    tokens that a request usually adds, 0 if it is not known; the setting `usual_growth` replaces it. Raises MemctlError
-    if the window is too small for its budget.
+    tokens that a request usually adds, 0 if it is not known; it is used if the setting `usual_growth` is not set.
+    Raises MemctlError if the window is too small for its budget.
     """
     pressure = config.pressure
     monitor = ContextPressureMonitor(
@@ -197,15 +201,15 @@ def _frame(seen: SeenConversation) -> int:
     return max(min(curve.points[0] - seen.counter.tokens(curve.beginning, "chat"), *curve.points), 0)
 
 
-def _largest(found: Sequence[ContentBlock]) -> list[Large]:
+def _largest(blocks: Sequence[ContentBlock]) -> list[Large]:
     """Return the largest results that are in the window, with what their calls were about."""
-    called = {block.call_id: block for block in found if block.is_call}
-    results = [block for block in found if block.content_type is ContentType.TOOL_RESULT]
+    calls = {block.call_id: block for block in blocks if block.is_call}
+    results = [block for block in blocks if block.content_type is ContentType.TOOL_RESULT]
     largest = sorted(results, key=lambda block: -block.token_count)[:LARGEST]
     return [
         Large(
-            tool=block.tool_name or (called[block.call_id].tool_name if block.call_id in called else ""),
-            about=_about(called.get(block.call_id)),
+            tool=block.tool_name,
+            about=_about(calls.get(block.call_id)),
             tokens=block.token_count,
             turn=block.turn_created,
             line=int(block.metadata.get("line") or 0),

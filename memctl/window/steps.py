@@ -1,7 +1,7 @@
-"""The names of compression steps and eviction policies, as settings and options have them.
+"""The names of the cascade's steps and of the eviction policies, as settings and options have them.
 
-Commands import this module for their help texts, so it imports no other module of `window/`. The numbers are from
-rules.md#window-compression.
+Commands import this module for their help texts, so for speed it imports no other module of `window/`. The numbers are
+from rules.md#window-compression.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STEPS: dict[float, StepName] = {
 
 
 class EvictionPolicy(Enum):
-    """The six eviction policies (rules.md#window-eviction)."""
+    """The six policies by which blocks are chosen for eviction (rules.md#window-eviction)."""
 
     FIFO = "fifo"
     LRU = "lru"
@@ -47,10 +47,11 @@ POLICIES = tuple(policy.value for policy in EvictionPolicy)
 
 
 def steps_at(utilization: float, steps: Mapping[float, str], compaction_from: float = COMPACTION_FROM) -> list[str]:
-    """Return the names of the steps that a utilisation (0 to 1) allows, the cheapest first.
+    """Return the names of the steps that may run at a utilisation of the window (0 to 1), the cheapest first.
 
-    `steps` maps the utilisation from which on a step is allowed to the step's name. A compaction is allowed only from
-    `compaction_from` on. With STEPS, 0.86 allows `tool_result_summarization` and `progressive`.
+    `steps` has the names of steps by the utilisation from which each may run. A compaction also needs a utilisation of
+    at least `compaction_from`. For example, with the default steps, 0.86 allows `tool_result_summarization` and
+    `progressive`.
     """
-    found = [steps[least] for least in sorted(steps) if least <= utilization]
-    return [step for step in found if step != COMPACTION or utilization >= compaction_from]
+    names = [steps[least] for least in sorted(steps) if least <= utilization]
+    return [step for step in names if step != COMPACTION or utilization >= compaction_from]

@@ -1,1 +1,1 @@
-"""Writing: operations that return a Change, and the one path on which a Change is written and committed."""
+"""Writing: operations that return a Change, and the only way by which a Change is written to disk and committed."""

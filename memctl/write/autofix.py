@@ -1,35 +1,49 @@
-"""`check --fix`: fixes of the findings that have one right answer."""
+"""`check --fix`: corrections of the findings that have one right answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from memctl.record.change import Change
+from memctl.record.change import Change, Write
 from memctl.record.kinds import OTHER_END
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.store.memory import Memory
 from memctl.write.edit import rewrite
 
+RENAMED = ("MEM201", "MEM203")  # findings about missing code, which may have been renamed
 
-def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]]) -> Change:
+
+def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]], memory: Memory | None = None) -> Change:
     """Return the Change that fixes those of `findings` that have one right answer; it is empty if there are none.
 
-    It adds missing ends of links, and sets the status of superseded records. A finding is a pair: the code of a rule,
-    such as "MEM107", and the path of a record.
+    It adds missing ends of links, sets the status of superseded records and, with `memory`, writes the new paths of
+    renamed files into references. A finding is a pair: the code of a rule, such as "MEM107", and the path of a record
+    or page.
     """
-    by_path = {record.path: record for record in snapshot.records}
+    findings = list(dict.fromkeys(findings))
+    records = {record.path: record for record in snapshot.records}
     values: dict[str, dict[str, Any]] = {}
-    for code, path in dict.fromkeys(findings):
-        record = by_path.get(path)
-        if record is None:
+    for code, path in findings:
+        if (record := records.get(path)) is None:
             continue
         if code == "MEM402":
             values.setdefault(path, {})["status"] = "superseded"
         elif code == "MEM107":
             _add_ends(snapshot, record, values)
-    ids = tuple(sorted(by_path[path].id for path in values))
-    writes = tuple(rewrite(snapshot, by_path[path], values[path]) for path in sorted(values))
+    page_writes: dict[str, Write] = {}
+    if memory is not None and any(code in RENAMED for code, _ in findings):
+        from memctl.write import moved_references  # seldom needed
+
+        moved = moved_references.MovedReferences(memory, snapshot)
+        for code, path in findings:
+            if code == "MEM203" and path in records and (references := moved.of_record(records[path])):
+                values.setdefault(path, {})["code_refs"] = references
+        broken = [page for page in snapshot.outline.pages if ("MEM201", page.path) in findings]
+        page_writes = {page.id: write for page in broken if (write := moved.in_page(page)) is not None}
+    writes = (*(rewrite(snapshot, records[path], values[path]) for path in sorted(values)), *page_writes.values())
+    ids = (*sorted(records[path].id for path in values), *page_writes)
     return Change(op="fix", title=", ".join(ids[:3]) + (" …" if len(ids) > 3 else ""), ids=ids, writes=writes)
 
 

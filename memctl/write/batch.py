@@ -1,6 +1,6 @@
-"""The commits of a batch (`store.batches`), and keeping the worktree in step with the batch.
+"""The commits of a batch, and how the worktree's files are kept equal to those of the batch.
 
-Callers of these functions hold the lock.
+`store.batches` says what a batch is. Callers of these functions hold the lock for writes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHOWN = 3  # files that a remark names
 def base(memory: Memory) -> str:
     """Return the id of the commit on which the batch of the next change is based.
 
-    This is the base of the open batch; without one it is HEAD's commit, on which the next change starts a batch.
+    If a batch is open, this is the commit before its first change. Otherwise it is HEAD's commit.
     """
     branch, head = memory.repository.branch()
     batch = batches.open_batch(memory, branch)
@@ -38,7 +38,8 @@ def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepare
     """Commit files as the next change of the open batch, or as the first change of a new batch; return the commit's id.
 
     `contents` are bytes by path relative to the worktree's top, None for a deletion. `text` is the commit's message.
-    `prepared` has the Git commands started for the commit. Raises CommitPending.
+    `prepared` holds Git commands that were started for the commit. Raises CommitPending if the commit can't be made
+    now.
     """
     repository = memory.repository
     branch, head = repository.branch()
@@ -65,8 +66,8 @@ def _start(memory: Memory, head: str, tip: str) -> str:
 def close(memory: Memory, batch: Batch, squash: str) -> None:
     """Close a batch whose changes are on the branch by now, so that the next change starts a new batch.
 
-    `squash` is the id of the commit that brought them there, "" if the user committed them. Raises MemctlError if
-    another process has moved the batch's ref.
+    `squash` is the id of the commit that brought the changes to the branch, "" if the user committed them. Raises
+    MemctlError if another process has moved the batch's ref.
     """
     repository = memory.repository
     if squash:
@@ -92,10 +93,10 @@ def compose(memory: Memory, batch: Batch) -> str:
 
 
 def restore_files(memory: Memory, batch: Batch) -> None:
-    """Write the files of a batch that Git has set back to HEAD, as by `git stash` or `reset --hard`.
+    """Write those files of a batch again that Git has set back to HEAD, as by `git stash` or `reset --hard`.
 
-    If a commit since the batch's base has changed such a file, its change is merged with the batch's. If the two
-    conflict, the file is left alone, and a remark says so.
+    If a commit made since the batch began has changed such a file, both changes are merged. If they conflict, the file
+    is left alone, and a remark for the user says so.
     """
     repository = memory.repository
     clean = sorted(set(batches.paths(memory, batch)) - set(pending_state.differing_from_head(memory, ignored=True)))
@@ -145,7 +146,7 @@ def _merge(before: str | None, now: str | None, batched: str | None) -> str | No
 def unstage(memory: Memory) -> None:
     """Remove the open batch's files from the commit that the user is making, as by `git commit -a`.
 
-    A squash commits them later. They stay in the commit if it has no other files.
+    The squash of the batch commits them later. But if the user's commit has no other files, they stay in it.
     """
     repository, batch = memory.repository, batches.current(memory)
     if batch is None or git.committing_process() or repository.under_way():
@@ -159,10 +160,10 @@ def unstage(memory: Memory) -> None:
 
 
 def leave_branch(memory: Memory, branch: str) -> None:
-    """Close the worktree's batch of `branch`, which HEAD has left.
+    """Pass on or close the worktree's batch of `branch`, after the user has switched to another branch.
 
-    If HEAD's branch starts at the batch's base, it is a new branch or `branch` renamed, and gets the batch. Otherwise
-    the batch is squashed on `branch`, and its files are removed from the worktree.
+    If the other branch starts at the commit before the batch, it is a branch just made, or `branch` under another name,
+    and gets the batch. Otherwise the batch is squashed on `branch`, and its files are removed from the worktree.
     """
     here, head = memory.repository.branch()
     batch = batches.open_batch(memory, branch)

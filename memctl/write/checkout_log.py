@@ -1,7 +1,7 @@
 """The log of a move of the worktree to another commit: written before the move, so that a later write can finish it.
 
-The new commit is in Git before the move begins. If a checkout is killed half-way and there is no log, memctl takes the
-files that were written for the user's edits.
+The new commit is in Git before the move begins. Without the log, after a checkout that was killed half-way, memctl
+would take the files that were already written for edits by the user.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _SHOWN = 10  # files that a message names
 class Move(msgspec.Struct, frozen=True):
     """A planned move of `branch` and the worktree from the commit `old` to the commit `new`.
 
-    `why` is the purpose that error messages name. `ownerships` are pairs of an ownership and the new marker of its
-    section, for sections that the move renumbers. `report` are lines to print once the move is done. `pushed` is how
-    many commits were pushed to a remote before the move.
+    - `why` is the purpose of the move, for error messages.
+    - `ownerships` are pairs of an ownership and the new marker of its section, for sections that the move renumbers.
+    - `report` are lines for the user, printed once the move is done.
+    - `pushed` is how many commits were pushed to a remote before the move.
     """
 
     branch: str
@@ -41,24 +42,24 @@ class Move(msgspec.Struct, frozen=True):
 
 
 def begin(memory: Memory, move: Move) -> None:
-    """Log a move before its first step."""
+    """Write down that the worktree is about to move to another commit, so that a later write can finish it."""
     journal.put(_file(memory), move, lasting=True)
 
 
 def drop(memory: Memory) -> None:
-    """Delete the log of a move of the worktree that is finished, or that was given up before it changed anything."""
+    """Delete the log of a move of the worktree, which is finished or was given up before it changed anything."""
     _file(memory).unlink(missing_ok=True)
 
 
 def read(memory: Memory) -> Move | None:
-    """Return the logged move that is not finished, or None."""
+    """Return the logged move of the worktree that is not finished yet; None if there is none."""
     return journal.get(_file(memory), Move)
 
 
 def finish(memory: Memory) -> None:
-    """Finish an interrupted move and report it in `memory.remarks`; raises MemctlError if files of the user's block it.
+    """Finish an interrupted move of the worktree, if there is one, and report it in `memory.remarks`.
 
-    The caller holds the lock.
+    The caller holds the lock for writes. Raises MemctlError if files with changes of the user's are in the way.
     """
     move, repository = read(memory), memory.repository
     if move is None:
@@ -81,7 +82,7 @@ def finish(memory: Memory) -> None:
 
 
 def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
-    """Raise MemctlError if changed files of the user's block a move of the worktree; nothing is changed.
+    """Raise MemctlError if files in conflict or with uncommitted changes block a move of the worktree.
 
     `what` is the beginning of the error's message.
     """

@@ -1,4 +1,4 @@
-"""Commits of what is written: pending changes, in their order and with their messages, and edits made by hand."""
+"""Commits of what is on the disk: pending changes, in their order and with their messages, and edits made by hand."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ _TRIES = 4  # of a commit: once, and 3 times on a branch that somebody else has 
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of writing the Change `change`: its commit, or the reason why it waits for one.
+    """The result of writing the Change `change`: the id of its commit, or the reason why it has none yet.
 
-    `commit` is the commit's id. Without one `pending` is the reason, and `hint` says what to do; `all_pending` says
-    that no other change can be committed either. `by_hand` are files of the commit that `change` does not write: edits
-    made without memctl, or the files of a squashed batch. `documents` were rendered and are in the commit. `warning`
-    names a failure after which the change still counts. `advice` has a line for each written record or page in which
-    `memctl check` would find a new fault, such as a missing rationale.
+    - `commit` is the commit's id. If it is "", `pending` is the reason, and `hint` says what to do. `all_pending` says
+      that no other change can be committed now either.
+    - `by_hand` are files in the commit that `change` does not write: edits made without memctl, or the files of a
+      squashed batch.
+    - `documents` are the rendered documents in the commit.
+    - `warning` names something that failed without harm to the change.
+    - `advice` has a line for each written record or page in which `memctl check` would find a new fault, such as a
+      missing rationale.
     """
 
     change: Change
@@ -50,12 +53,12 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of all files of the commit, relative to `.memory/`."""
+        """The paths of all files of the commit but rendered documents, relative to `.memory/`."""
         return self.change.paths + self.by_hand
 
     @property
     def description(self) -> str:
-        """Where the change is: a line for a person who interrupted memctl after the files were written."""
+        """A line for a person who pressed Ctrl-C too late: it says which change was written, and in which commit."""
         change = f"{self.change.op} {self.change.title}"
         if self.commit:
             return f"it was written already, in commit {self.commit[:10]}: {change}"
@@ -72,13 +75,14 @@ def commit_all(
 ) -> list[Outcome]:
     """Commit all pending changes, then everything else in the memory that differs from HEAD: edits by hand.
 
-    Returns the outcomes, with the reason for each edit that is not committed. An edit is not committed
+    Returns an outcome for each commit, and for each edit that is not committed an outcome with the reason. An edit is
+    not committed
 
     - if it changes the text of an accepted decision, unless `allow_accepted`
     - if it has what looks like a credential, unless `allow_secret`
-    - with `strict`, if it is of a record or page, and `memctl check` would find a new fault in that
-    - if it is of a file that belongs to an undone change
-    - if it deletes a file whose id another file has that can't be committed
+    - if `strict` is True, and `memctl check` would find a new fault in the edited record or page
+    - if it is of a file that belongs to a change that was undone outside of memctl
+    - if it deletes a file, and a file that can't be committed has the same id: somebody has only renamed the file
 
     With `dry_run` nothing is committed.
     """
@@ -123,10 +127,10 @@ def commit_all(
 def commit_waiting(
     memory: Memory, waiting: Sequence[PendingEntry], newest: PendingEntry, variables: Variables | None = None
 ) -> Outcome:
-    """Commit the pending changes `waiting`, the newest last, and return the outcome of `newest`, one of these changes.
+    """Commit the pending changes `waiting`, of which `newest` is the last, and return the outcome of `newest`.
 
-    A change that somebody asked not to commit (`--no-commit`) is committed only if it shares a file with another.
-    `variables` are Git's settings, if the caller has started to read them.
+    A change for which no commit was asked for (`--no-commit`) is committed only if it shares a file with another
+    change. `variables` are Git's settings, if the caller has started to read them.
     """
     outcome = Outcome(newest.change)
     refused: Outcome | None = None
@@ -146,8 +150,8 @@ def commit_waiting(
 def commit_remaining(memory: Memory) -> Iterator[Outcome]:
     """Commit pending changes, one commit at each iteration, and yield the outcomes.
 
-    A change that somebody asked not to commit (`--no-commit`) is left out, unless it shares a file with another. The
-    caller may stop at any outcome; it holds the lock, and has finished interrupted writes.
+    The caller may stop at any outcome. It holds the lock for writes, and has finished interrupted writes. A change for
+    which no commit was asked for (`--no-commit`) is left out, unless it shares a file with another change.
     """
     for group in _groups(journal.entries(memory.pending)):
         if any(entry.stage != HELD for entry in group) and (made := _commit_group(memory, group)):
@@ -155,7 +159,7 @@ def commit_remaining(memory: Memory) -> Iterator[Outcome]:
 
 
 def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
-    """Return a change with the memory's actor and session where it has none, and with a `reason` if given."""
+    """Return a change with the memory's actor and session, unless it has its own, and with a `reason` if given."""
     return msgspec.structs.replace(
         change,
         actor=change.actor or memory.actor,
@@ -219,7 +223,8 @@ def _commit_group(
             name = commit_paths(memory, paths, changes, least=own, is_fresh=is_fresh, prepared=prepared)
         except commits.CommitPending as error:
             for_all = isinstance(error, commits.AllPending)
-            return _postpone(group, Outcome(change, pending=error.why, hint=error.hint, all_pending=for_all))
+            hint = "; ".join(filter(None, (error.hint, _way_on(memory, change))))
+            return _postpone(group, Outcome(change, pending=error.why, hint=hint, all_pending=for_all))
         except git.GitFailed as error:  # the files are written; a second try must not write them again
             return Outcome(change, pending=error.message, hint="`memctl commit` tries again")
         for entry in group:
@@ -252,6 +257,14 @@ def _with_documents(
     return outcome and msgspec.structs.replace(outcome, warning=warning)
 
 
+def _way_on(memory: Memory, change: Change) -> str:
+    """Return how a rebase or bisection goes on although a change of tracked files waits for its commit."""
+    is_in_the_way = bool(change.deletes) or any(write.old is not None for write in change.writes)
+    if not (is_in_the_way and memory.repository.is_moving()):
+        return ""
+    return f"if Git refuses to go on before, `git stash push {memory.prefix}`, and `git stash pop` afterwards"
+
+
 def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
     """Note in the entries of a group why they have no commit: the reason of the outcome `refused`."""
     for entry in group:
@@ -279,11 +292,14 @@ def commit_paths(
 ) -> str:
     """Commit some paths as they are on disk to the branch or its batch, and return the commit's id.
 
-    `paths` has the paths, below `.memory/`, as keys in order. `changes` are the changes that wrote the paths; the
-    commit's message is made of them. At least one of the paths `least` (none: of all paths) must have an uncommitted
-    change; otherwise no commit is made, and the result is "". The other paths are those of rendered documents, which
-    need no commit of their own. `is_fresh` says that all paths differ from HEAD, so that Git is not asked. `prepared`
-    has the Git commands started for the commit. Raises CommitPending.
+    - `paths` has the paths, below `.memory/`, as keys in order.
+    - `changes` are the changes that wrote the paths; the commit's message is made of them.
+    - `least` are the paths for which the commit is made (none: all paths). If none of these has an uncommitted change,
+      no commit is made, and "" is returned. The other paths are rendered documents, which get no commit of their own.
+    - `is_fresh` says that all paths are known to differ from HEAD, so that Git is not asked.
+    - `prepared` holds Git commands that were started for the commit.
+
+    Raises CommitPending if the commit can't be made now.
     """
     if not batches.is_wanted(memory):
         return _commit_on_branch(
@@ -340,11 +356,13 @@ def _commit_on_branch(
 
 
 def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
-    """Bring the worktree in step with its batch before a write; return the outcome of a squash, None without a squash.
+    """Adapt the worktree and its batch to what Git did meanwhile, before a write.
 
     Files that Git set back to HEAD get the batch's contents again. The batch is squashed if HEAD has moved since it
-    began, or if the settings now ask for a commit of the branch for each change. `allowed` are the keyword arguments of
-    `manual_edits.objection`, such as `strict=True`. The caller has finished interrupted writes.
+    began, or if the settings now ask for a commit of the branch for each change. `allowed` is as in `squash`. Returns
+    the outcome of the squash, None without a squash.
+
+    The caller has finished interrupted writes.
     """
     if _is_unsafe(memory):
         return None
@@ -370,10 +388,12 @@ def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
 def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome | None:
     """Commit the open batch on the branch, in one commit, and return the outcome; None if no batch is open.
 
-    If somebody has committed all files of the batch, the batch is closed without a commit, and the result is None. With
-    `dry_run` nothing is committed. `allowed` are the keyword arguments of `manual_edits.objection`, such as
-    `strict=True`, which decides about files edited since the batch's changes. The caller has finished interrupted
-    writes.
+    If the user has committed all files of the batch already, the batch is closed without a commit, and None is
+    returned. With `dry_run` nothing is committed.
+
+    Files of the batch may have been edited by hand. The function `manual_edits.objection` decides whether such an edit
+    prevents the squash; `allowed` are keyword arguments for it, such as `strict=True`. The caller has finished
+    interrupted writes.
     """
     open_batch = batches.current(memory)
     if open_batch is None:
@@ -414,8 +434,9 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
 def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
     """Squash the worktree's batch, as at a session's end, and return the outcome; None if nothing was squashed.
 
-    With `only_if_moved` the batch is squashed only if HEAD has moved since the batch began. With it, and inside the Git
-    hook of a commit that the user is making, the batch is not squashed: its files are removed from that commit.
+    With `only_if_moved` the batch is squashed only if HEAD has moved since the batch began. If this runs in the Git
+    hook of a commit that the user is making, the batch's files are then also removed from that commit, and stay for the
+    squash.
     """
     if not batches.branch_here(memory):
         return None

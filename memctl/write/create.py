@@ -31,8 +31,8 @@ class Draft(msgspec.Struct, kw_only=True):
     """The values for a new record: its type, front matter values, content fields, and a body.
 
     `values` are the front matter values by key, such as {"severity": "high"}. `content` are the content fields by name,
-    such as {"rationale": "…"}. They are set in the `body`, a Markdown text; without a body the record's text consists
-    of the content fields alone.
+    such as {"rationale": "…"}. `body` is a Markdown text in which the content fields are set; without it the record's
+    text consists of the content fields alone.
     """
 
     kind: Kind
@@ -41,7 +41,7 @@ class Draft(msgspec.Struct, kw_only=True):
     body: str = ""
 
     def take(self, values: Mapping[str, Any]) -> None:
-        """Set front matter values and content fields of this draft, by name; None and () leave a field unchanged."""
+        """Set front matter values and content fields of this draft, by name; values of None or () change nothing."""
         fields = {field.name for field in self.kind.fields}
         for name, value in values.items():
             if value is not None and value != ():
@@ -66,8 +66,8 @@ def add(memory: Memory, draft: Draft, options: WriteOptions) -> Outcome:
 def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft: Draft) -> Change:
     """Return the Change that adds a record with the next id of `sequence`.
 
-    A `snapshot` is needed if the draft refers to other records or a section. Raises MemctlError naming every invalid
-    value.
+    `snapshot` is the memory, in which the records and the section that the draft refers to are looked up; it may be
+    None if the draft refers to none. Raises MemctlError with every invalid value.
     """
     values = complete_values(memory, draft)
     if snapshot is not None:
@@ -107,7 +107,7 @@ def _states_of_task(snapshot: Snapshot, values: Mapping[str, Any]) -> Iterable[s
 
 
 def complete_values(memory: Memory, draft: Draft) -> dict[str, Any]:
-    """Return the front matter values of a draft with the missing ones set, and times in canonical form."""
+    """Return the front matter values of a draft, with defaults for missing ones and with times in canonical form."""
     now = memory.now
     values = {name: value for name, value in draft.values.items() if value is not None and value != []}
     values.setdefault("timestamp", now)
@@ -130,10 +130,10 @@ def complete_values(memory: Memory, draft: Draft) -> dict[str, Any]:
 
 
 def record_and_file(memory: Memory, values: dict[str, Any], draft: Draft) -> tuple[Record, Write]:
-    """Return the record with the front matter `values`, and the Write of its file, whose body is that of `draft`.
+    """Return the record with the front matter `values`, and the Write that creates its file with the body of `draft`.
 
     `values` must be complete, with `id` and `title`, from which the file's path is made. Raises MemctlError for a key
-    that front matter can't have, and InvalidRecord.
+    that front matter can't have, and InvalidRecord for an invalid value.
     """
     path = ids.path_of(values["id"], values["title"])
     ordered = {name: values[name] for name in ORDER if name in values}
@@ -147,9 +147,10 @@ def record_and_file(memory: Memory, values: dict[str, Any], draft: Draft) -> tup
 
 
 def body_of(draft: Draft, order: Iterable[str]) -> str:
-    """Return the body of a draft: its own text with its content fields set in it, or only its fields if it has no text.
+    """Return the body for a draft's record: the draft's text with its content fields set in it.
 
-    `order` are the headings of a template. They decide the order of the fields if the draft has no text.
+    If the draft has no text, the body consists of the content fields. They are then in the order of the headings
+    `order`, which are those of a template.
     """
     body = frontmatter.clean_newlines(draft.body).strip("\n")
     body = body + "\n" if body else ""
@@ -169,7 +170,7 @@ def body_of(draft: Draft, order: Iterable[str]) -> str:
 
 
 def template(memory: Memory, kind: Kind) -> list[str]:
-    """Return the headings in the template of a record type, the project's own if it has one."""
+    """Return the headings in the template of a record type; the project's own template is used if it has one."""
     own = _own_template(memory, kind)
     if own is None:
         return [field.heading for field in kind.fields]
@@ -177,7 +178,7 @@ def template(memory: Memory, kind: Kind) -> list[str]:
 
 
 def template_text(memory: Memory, kind: Kind) -> str:
-    """Return the template for bodies of a record type, the project's own if it has one."""
+    """Return the template for bodies of a record type; the project's own template is used if it has one."""
     own = _own_template(memory, kind)
     return kind.template if own is None else own
 

@@ -15,10 +15,10 @@ from memctl.text.credentials import Span, describe, find, is_in, lines
 
 
 def refuse(change: Change, before: Callable[[Write], str | None] = lambda write: write.old) -> None:
-    """Raise CredentialFound, naming field, line and rule, if a change adds what looks like a credential.
+    """Raise CredentialFound if a change adds what looks like a credential; the error names field, line and rule.
 
-    The commit's message is checked, too. Lines that a file had before are not refused: `before` returns the old text of
-    a write, and is called only if something was found.
+    The commit's message is checked, too. Lines that a file had before the change are allowed: `before` returns the old
+    text for a write, and is called only if something was found.
     """
     for field, text, span in _credentials_in(change, before):
         raise CredentialFound(

@@ -1,7 +1,7 @@
-"""Keeping `.memory/docs/` in step: finding which documents a change affects, and writing those that differ.
+"""Keeping `.memory/docs/` up to date: finding which documents a change affects, and writing those that differ.
 
-Documents are derived: when a change is committed, they are rendered from what is then on the disk, and are part of the
-change's commit. A document edited by hand is left alone; `check` names it, and `render --force` overwrites it.
+When a change is committed, the documents it affects are rendered from the files on the disk, and go into the same
+commit. A document edited by hand is left alone; `check` names it, and `render --force` overwrites it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ TRUST_HINT = f"if you trust who wrote them: `{trust.COMMAND}`, or MEMCTL_TRUST=1
 class RenderedDocuments(msgspec.Struct, frozen=True):
     """The documents that have to be written: their texts by path below `.memory/`, None for a document to delete.
 
-    `settled` are the paths of the documents that are up to date once these are written. `warning` is a line for the
-    user, "" for none.
+    `settled` are the paths of all documents that were looked at and are up to date once these are written. `warning` is
+    a line for the user, "" for none.
     """
 
     texts: dict[str, str | None] = {}
@@ -51,9 +51,10 @@ class RenderedDocuments(msgspec.Struct, frozen=True):
 
 
 def belong_here(memory: Memory, config: Config) -> bool:
-    """Return whether documents belong on HEAD's branch.
+    """Return whether documents are kept in Git on HEAD's branch, as the setting `docs` says.
 
-    With `docs: default-branch` they belong on the default branch alone, or on its commit that a build has checked out.
+    With `docs: default-branch` they are kept on the default branch alone. If no branch is checked out, as in a CI
+    build, HEAD must be the default branch's commit at the remote origin.
     """
     if config.docs != DEFAULT_BRANCH:
         return bool(config.docs)
@@ -79,9 +80,9 @@ def affected_by(
 ) -> RenderedDocuments:
     """Render the documents that some changes affect, and return those that differ from the disk; nothing is written.
 
-    `written` are the paths of the changes' files, which are already on the disk. `instead` are texts by path: the
-    documents show them in place of what the disk has (None: as if the file did not exist). With `docs: default-branch`
-    all documents are affected: a merge on the hosting site may have left any of them outdated.
+    `written` are the paths of the changes' files, which are already on the disk. `instead` are texts by path that the
+    documents show in place of what the disk has; None means that the file counts as missing. With `docs:
+    default-branch` all documents are rendered: a merge on the hosting site may have left any of them outdated.
     """
     snapshot = load.disk(memory, written=written, instead=instead, whole=True)
     making = renderer(memory, snapshot)
@@ -101,9 +102,10 @@ def affected_by(
 def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
     """Return which documents of a snapshot are stale, missing, edited by hand or should not exist.
 
-    With `force` those edited by hand count as stale. With `docs: false` only documents that exist can be stale. If
-    documents belong on another branch, none is stale. Raises MemctlError if the project's own templates would be needed
-    and are not trusted here.
+    With `force` documents edited by hand count as stale, so that they will be overwritten. With the setting `docs:
+    false`, which keeps documents out of Git, only documents that exist can be stale. If documents are kept on another
+    branch alone, none is stale. Raises MemctlError if the project has templates of its own and this clone is not
+    trusted, since its templates are then not run.
     """
     if why := unused_templates(memory, snapshot):
         raise MemctlError(f"the documents can't be compared: {why}", TRUST_HINT)
@@ -124,9 +126,10 @@ def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Compa
 
 
 def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
-    """Render the documents of what is staged, and stage them if `stage`; return their paths.
+    """Render the documents from the files in Git's index, and stage them if `stage`; return their paths.
 
-    Git's hooks call it before a commit. A document on the disk that differs from the staged one is left alone.
+    Git's hooks call it before a commit. It also writes the documents to the disk, except for those that differ there
+    from the staged version, since somebody has edited them.
     """
     from memctl.git import index  # writes of records stage nothing
 
@@ -150,7 +153,7 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
 
 
 def attributes() -> str:
-    """Return the text of a memory's `.gitattributes`, which marks rendered files and sets the files' merge drivers."""
+    """Return the text of a memory's `.gitattributes`, which marks rendered files and says how to merge files."""
     first, documents, *others = (files.templates() / "gitattributes").read_text(encoding="utf-8").splitlines()
     records = [f"{_merged_files(kind)} merge=memctl-record" for kind in KINDS.values()]
     return "\n".join([first, documents, *records, *others, ""])
@@ -161,7 +164,7 @@ def _merged_files(kind: Kind) -> str:
 
 
 def unused_templates(memory: Memory, snapshot: Snapshot) -> str:
-    """Return the reason why the project's own templates are not used; "" if they are, or if the project has none."""
+    """Return the reason why the project's own templates are not used; "" if they are used or if there are none."""
     if memory.is_trusted or not any(path.endswith(".j2") for path in snapshot.names("templates")):
         return ""
     return "this clone is not trusted, and the project's own templates are not used"
@@ -179,7 +182,7 @@ def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
 
 
 def counter(memory: Memory) -> Counter:
-    """Return the token counter for the sizes that documents show."""
+    """Return the token counter for the document of the source files, which shows the files' sizes in tokens."""
     from memctl.tokens.count import Counter  # only the page of the files counts
     from memctl.tokens.families import family_of
 
@@ -189,12 +192,12 @@ def counter(memory: Memory) -> Counter:
 def render_differing(
     memory: Memory, making: Renderer, comparison: Comparison, *, facts: bool = False
 ) -> tuple[dict[str, str | None], Comparison]:
-    """Return the texts of the documents that the comparison `comparison` calls stale, and an updated comparison.
+    """Return the texts of all documents that have to be written, and the updated comparison.
 
-    The texts are by path, None for a document to delete. `comparison` has all texts but that of the document of source
-    files, which this function renders with the renderer `making` if the document is stale. With `facts` it renders the
-    document in any case, since its figures may be old, unless a person has edited it. If the document's template fails,
-    the returned comparison lists the document as broken.
+    The texts are by path, None for a document to delete. `comparison` says which documents differ, and has their new
+    texts, except for the document of the source files. If that document is stale, it is rendered here, with the
+    renderer `making`. With `facts` it is rendered even if it is not stale, since the file sizes in it may be old,
+    unless a person has edited it. If its template fails, the returned comparison lists it as broken.
     """
     texts: dict[str, str | None] = {**comparison.stale, **dict.fromkeys(comparison.orphans)}
     path = f"{FOLDER}/{SOURCES}"
@@ -245,9 +248,10 @@ def unreadable_remarks(memory: Memory, snapshot: Snapshot, comparison: Compariso
 
 
 def up_to_date(names: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
-    """Return the paths of the documents called `names` that are up to date once all stale documents are written.
+    """Return the paths of those of the documents `names` that are up to date once all stale documents are written.
 
-    `names` are file names. `comparison` says how the documents on the disk differ from newly rendered ones.
+    `names` are file names, such as "INDEX.md". Documents that were edited by hand, or that can't be rendered, are left
+    out. `comparison` says which these are.
     """
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
     return tuple(
@@ -280,14 +284,20 @@ def _places(changes: Sequence[Change]) -> set[str] | None:
 
 
 def remove_ignore_rule(memory: Memory) -> None:
-    """Delete the ignore rule by which `docs: false` keeps documents out of Git, if the settings no longer say so."""
+    """Delete the file by which `docs: false` makes Git ignore the documents.
+
+    The caller knows that `docs` has another value.
+    """
     rule = memory.folder / UNTRACKED
     if rule.is_file() and rule.read_bytes() == IGNORE_ALL.encode():
         rule.unlink()
 
 
 def write_documents(memory: Memory, texts: Mapping[str, str | None]) -> None:
-    """Write documents without waiting for the disk, since they can be rendered again; None deletes one."""
+    """Write documents without flushing them to the disk, since they can be rendered again.
+
+    `texts` are by path below `.memory/`; None deletes the document.
+    """
     for path, text in texts.items():
         file = files.locate(memory.folder, path)
         if text is None:
@@ -301,11 +311,13 @@ def refresh(
 ) -> tuple[tuple[str, ...], str]:
     """Write the documents that some changes affect to the disk; return the paths to commit with them, and a warning.
 
-    `instead` are texts by path that the documents show in place of the texts on the disk: documents in a commit must
-    show the committed texts (`committed_texts`). A broken template or a folder that can't be written only gives a
-    warning, since documents can be rendered later.
+    `instead` are texts by path that the documents show in place of the texts on the disk, because documents in a commit
+    must show the committed texts (`committed_texts`). A broken template, or a folder that can't be written, leads only
+    to the warning, since documents can be rendered later. The warning is "" if all went well.
     """
     written = [path for change in changes for path in change.paths]
+    if memory.repository.is_moving():  # a changed document would stop the rebase; the later commit renders it
+        return (), ""
     if all(path.startswith(NEVER_SHOWN) for path in written):
         return (), _known_unreadable(memory)
     if memory.config.docs == DEFAULT_BRANCH and not belong_here(memory, memory.config):
@@ -333,8 +345,8 @@ def refresh(
 def committed_texts(memory: Memory, committed: Collection[str]) -> dict[str, str | None]:
     """Return the committed texts of files whose edits on the disk stay uncommitted, by path below `.memory/`.
 
-    A text is that of HEAD or of the open batch, None for a new file. `committed` are the paths below `.memory/` that
-    are about to be committed. These files are left out, and so are those that no document shows.
+    They are the texts in HEAD or in the open batch, None for a new file. The files `committed`, paths below `.memory/`,
+    are about to be committed and are left out, and so are files that no document shows.
     """
     memory.asked = status = memory.ask()
     start = len(memory.prefix) + 1

@@ -35,7 +35,8 @@ _ELSEWHERE = {
 class Edits(msgspec.Struct, frozen=True):
     """Changes of a record's fields, as pairs of a field's name and a value, such as ("severity", "high").
 
-    `set` replaces the field's value, `add` adds the value to the field's list, and `remove` removes it from the list.
+    The pairs in `set` replace the value of a field. Those in `add` add a value to a field that is a list, and those in
+    `remove` remove a value from such a field.
     """
 
     set: Sequence[tuple[str, str]] = ()
@@ -44,10 +45,11 @@ class Edits(msgspec.Struct, frozen=True):
 
 
 def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_accepted: bool = False) -> Change:
-    """Return the Change that edits fields of a record: front matter keys or content fields, as in `show --json`.
+    """Return the Change that edits fields of a record: front matter keys or content fields.
 
-    `reference` is the record's id, as a person typed it. Times among the new values may be relative to `now`. Raises
-    MemctlError for an unknown field or value, and unless `allow_accepted` for the text of an accepted decision.
+    The fields have the names that `memctl show --json` prints. `reference` is the record's id, as a person typed it.
+    Among the new values, times may be relative to `now`, such as "7d". Raises MemctlError for an unknown field or an
+    invalid value. Without `allow_accepted` it is also raised if title or text of an accepted decision would change.
     """
     record = snapshot.resolve(reference)
     text = snapshot.read(record.path)
@@ -83,10 +85,10 @@ def _default_importance(record: Record, severity: str) -> dict[str, int]:
 
 
 def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False) -> Change:
-    """Return the Change that replaces the whole text of a record, as an editor leaves it.
+    """Return the Change that replaces the whole text of a record, as a person saved it in an editor.
 
-    Raises MemctlError if the text is not a valid record or changes a value in a way that is not allowed, and unless
-    `allow_accepted` if it changes title or text of an accepted decision.
+    Raises MemctlError if the text is not a valid record, or changes a value that can't be changed, such as the id.
+    Without `allow_accepted` it is also raised if title or text of an accepted decision would change.
     """
     old = snapshot.read(record.path)
     text = frontmatter.clean_newlines(text)
@@ -132,11 +134,11 @@ def rewrite(
 
 
 def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -> Change:
-    """Return the Change that resolves issue records, or marks state records as done.
+    """Return the Change that gives issues the status of resolved ones, or states the status of those that are done.
 
-    `references` are the records' ids, as a person typed them. `resolution` says what came of them: it goes into the
-    records and into the commit's message. Raises MemctlError for a record of another type, and for a state with a
-    resolution.
+    `references` are the records' ids, as a person typed them. `resolution` says how an issue was resolved: it goes into
+    the record and into the commit's message. Raises MemctlError for a record of another type, and for a state if a
+    resolution is given, since states have none.
     """
     records = [snapshot.resolve(reference) for reference in references]
     writes = []
@@ -191,7 +193,7 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
 
 
 def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
-    """Return the Change that archives records: they keep their paths, and only `--archived` lists them.
+    """Return the Change that archives records: they keep their paths, and only `memctl list --archived` shows them.
 
     `references` are the records' ids, as a person typed them, and `now` is the time at which they are archived.
     """
@@ -232,10 +234,10 @@ def _change_of_all(op: str, records: Sequence[Record], writes: Sequence[Write], 
 
 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
-    """Raise MemctlError if one of `records` is a handoff that hands over sections and is not answered yet.
+    """Raise MemctlError if one of `records` is a handoff of sections that its receiver has not answered yet.
 
-    The caller is about to archive or delete the records. After that nobody could answer the handoff, so its sections
-    would be the taker's for good.
+    The sections are the receiver's as soon as they are offered. If the caller archived or deleted the records, nobody
+    could answer the handoff any more, and the sections would never go back.
     """
     for record in records:
         if record.memory_type == "handoff" and record.is_open:
@@ -323,9 +325,9 @@ def _change_list(current: Sequence[str], action: str, items: Sequence[str]) -> l
 
 
 def scalar(record: Record, name: str, value: str, now: str) -> Any:
-    """Return the front matter value of the key `name` for the `value` that a person typed; None for "".
+    """Return the front matter value for the text `value` that a person typed for the key `name`; None for "".
 
-    Times may be relative to `now`. Raises MemctlError for a value that the key can't have.
+    Times may be relative to `now`, such as "7d". Raises MemctlError for a value that the key can't have.
     """
     if name == "status":
         if record.memory_type == "handoff" and value != record.status:

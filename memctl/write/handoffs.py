@@ -31,8 +31,8 @@ class HandoffAnswer(msgspec.Struct, frozen=True):
     """The result of answering a handoff.
 
     `done` has the outcomes of writing the answer and of changing the ownership. `handoff` and `snapshot` are the
-    handoff and the memory that has it, as they were before the answer. `stays` has a line for each section that does
-    not go back to the giver, since its ownership was passed on meanwhile.
+    handoff and the memory in which it was found, before the answer. `stays` has a line for each section that should go
+    back to the giver, but does not, since meanwhile its owner gave it to somebody else.
     """
 
     done: StepResult
@@ -42,10 +42,10 @@ class HandoffAnswer(msgspec.Struct, frozen=True):
 
 
 def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool = True) -> tuple[Snapshot, Handoff]:
-    """Return the handoff that a person's `reference` names, and the memory that has it.
+    """Return the handoff that a person's `reference` names, and the memory in which it was found.
 
-    That memory is `snapshot` or, with `everywhere` and a whole id, the memory of any branch. Raises MemctlError if
-    there is no such handoff.
+    The memory `snapshot` is searched first. With `everywhere`, and if `reference` is a whole id, all branches are
+    searched after that. Raises MemctlError if there is no such handoff.
     """
     wanted = reference.strip().upper()
     if everywhere and ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
@@ -70,10 +70,10 @@ def answer(
 ) -> HandoffAnswer:
     """Accept a handoff (except the sections in `declined`), decline it, or withdraw it, as the new `status` says.
 
-    `reference` is the handoff's id, as a person typed it, and `note` a text for the answer. The taker accepts and
-    declines, the giver withdraws; anybody else needs `force`, with a reason. A handoff on another branch is copied to
-    this one with its answer. With `remote` ownership changes there, too. Raises MemctlError if the handoff is answered
-    already.
+    `reference` is the handoff's id, as a person typed it, and `note` a text for the answer. Only the receiver may
+    accept and decline, and only the giver may withdraw; anybody else needs `force`, with a reason. A handoff that is on
+    another branch is copied to this one with its answer. If `remote` is the name of a remote, the ownership changes at
+    the remote, too. Raises MemctlError if the handoff is answered already.
     """
     ownership_transaction.recover(memory, transaction.write, ask_remote=bool(remote))
     where, item = find(memory, load.disk(memory), reference)
@@ -107,9 +107,9 @@ def answer(
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """The result of `settle`: a line for each change of ownership or work.
+    """The result of `settle`: `lines` has one line for each change of ownership, or of an agent's present work.
 
-    `lost` describes entries of this clone's coordination state that the remote's state replaced.
+    `lost` describes entries of this clone's coordination state that were replaced by the remote's.
     """
 
     lines: list[str]
@@ -119,8 +119,8 @@ class Settlement(msgspec.Struct, frozen=True):
 def settle(memory: Memory, remote: str = "") -> Settlement:
     """Correct the owners of sections by the answers in the worktree's handoffs, and return what has changed.
 
-    The owners are corrected in this clone's coordination state and, if `remote` is given, in that of the remote. Raises
-    MemctlError.
+    Handoffs say to whom their sections belong, and the coordination state must agree with them. It is corrected in this
+    clone and, if `remote` is the name of a remote, also at the remote. Raises MemctlError.
     """
     found = handoff.read_all(load.disk(memory))[0]
     plan = partial(handoffs.settle, handoffs=found, now=memory.now)

@@ -24,7 +24,7 @@ _MOST = 5  # the most records of a change for which hints are made; for more the
 
 
 def hints_for(memory: Memory, change: Change, *, with_advice: bool = True) -> tuple[str, ...]:
-    """Return a line for each record or page of a change with faults that its text before the change did not have.
+    """Return a line for each record or page of a change that has a fault which its text before the change did not have.
 
     With `with_advice` each line says what to do, too. Only the first 5 files of a change are looked at.
     """
@@ -139,7 +139,7 @@ def _dangling(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, 
 
 
 def missing_globs(memory: Memory, globs: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a glob that matches no file and a hint."""
+    """Yield a pair for each glob that matches no file: a message, and "", since there is no hint."""
     from memctl.pages import repository_paths
 
     names = load.disk(memory).files.names() if globs else frozenset()
@@ -149,9 +149,10 @@ def missing_globs(memory: Memory, globs: Sequence[str]) -> Iterator[tuple[str, s
 
 
 def missing_paths(memory: Memory, references: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a reference to a missing file, folder or line and a hint, such as the nearest path.
+    """Yield a pair for each reference to a missing file, folder or line: a message, and a hint.
 
-    The disk is read, which is far faster than asking Git.
+    The hint names the nearest path, or is "". References are paths, such as "src/card.py", or paths with line numbers.
+    They are looked up on the disk, which is far faster than asking Git.
     """
     top = memory.repository.top
     for reference in references:

@@ -1,10 +1,9 @@
 """Records, pages and headings that share a name (id, marker or number), and their new names.
 
 If several records have one id, the record with the earliest `memory_id` keeps it. Each other record gets an id derived
-from its own `memory_id`, so that all clones that resolve a collision get equal results, whatever else they contain.
-Pages have small numbers and no `memory_id`: the one written first keeps its number, the others get the next free ones.
-`sync` decides otherwise who keeps a name, since it knows what is published (`sync/collisions.py`); it makes new names
-in the same way.
+from its own `memory_id`, so that every clone that renumbers it gives it the same id. Pages have small numbers and no
+`memory_id`: the page written first keeps its number, the others get the next free ones. `sync` has another rule for who
+keeps a name, since it knows which record is published (`sync/collisions.py`); the new names are made in the same way.
 """
 
 from __future__ import annotations
@@ -28,9 +27,10 @@ _NUMBER = re.compile(r"[23]\.[1-9][0-9]*")
 
 
 class MemoryFile(msgspec.Struct, frozen=True):
-    """A file of the memory, with its record if the file is one.
+    """The text of a file of the memory, and the record in it, if it has one.
 
-    `apart` says that the record has no file of its own: a merge found another record at its path.
+    After a merge two records may want the same path. Then one has the file at `path`; for the other `apart` is True,
+    and its text is in no file yet.
     """
 
     path: str
@@ -40,18 +40,19 @@ class MemoryFile(msgspec.Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        """The memory_id of the record, which distinguishes two files of one path; "" if the file is no record."""
+        """The memory_id of the record, which tells two records at one path apart; "" if the file is no record."""
         return self.record.memory_id if self.record else ""
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """A record, page or heading (a "thing") that shares the name `name` with another, or shared it before.
+    """A record, page or heading that has the name `name` (an id, marker or number) which another one has, too, or had.
 
-    `now` is the thing's new name, equal to `name` if the thing keeps its name, and `path` is its file.
+    `now` is its new name, equal to `name` if it keeps that, and `path` is its file.
 
-    `origin` is the file or line with which the thing got `name`. A reference to `name` can mean this thing only if the
-    history already had `origin` when the reference was committed. `until` is the origin of the name that the thing got
-    after `name`, None if it got none. If the history already had `until`, too, the reference means another thing.
+    What a reference to `name` means depends on the Git history that the writer of the reference had. `origin` is the
+    file or line that gave this record, page or heading its name: only if that history has `origin` can the reference
+    mean it. `until` is the file or line that later gave it another name, None if there was none: if that history has
+    `until`, too, the reference means something else.
 
     `memory_id` is the record's after the renumbering, "" for a page or heading. `is_new` is False if an earlier
     renumbering has resolved the collision.
@@ -69,15 +70,15 @@ class Holder(msgspec.Struct, frozen=True):
 
     @property
     def moves(self) -> bool:
-        """Whether the record, page or heading gets a new name in this renumbering, not in an earlier one."""
+        """Whether this record, page or heading gets a new name now, and did not get it in an earlier renumbering."""
         return self.is_new and self.now != self.name
 
 
 def packages(holders: Sequence[Holder]) -> dict[str, str]:
     """Return the new paths of the packages of renamed handoffs, by their old paths.
 
-    A package is the file with the text that a handoff's taker was given. It is renamed with the handoff's record, which
-    is one of `holders`.
+    A package is the file with the text that the receiver of a handoff gets. It is renamed together with the record of
+    its handoff, which is one of `holders`.
     """
     moving = [
         holder for holder in holders if holder.moves and holder.record and holder.record.memory_type == HANDOFF.name
@@ -86,7 +87,7 @@ def packages(holders: Sequence[Holder]) -> dict[str, str]:
 
 
 def of_records(records: Sequence[Record]) -> list[Holder]:
-    """Return the records that share an id, and those that formerly had an id which another record has now."""
+    """Return the records that share an id, and records whose former id another record has now."""
     by_id: dict[str, list[Record]] = {}
     for record in records:
         by_id.setdefault(record.id, []).append(record)
@@ -126,7 +127,10 @@ def _holders_of(name: str, sharing: Sequence[Record], taken: set[str]) -> list[H
 
 
 def copy_memory_id(record: Record) -> str:
-    """Return a memory_id for a copy of a record: it has the time of the original's, and is equal in every clone."""
+    """Return a memory_id for a copy of a record.
+
+    It has the time of the original's memory_id, and every clone computes an equal one.
+    """
     from hashlib import blake2b
 
     entropy = blake2b(f"{record.memory_id}\0{record.path}".encode(), digest_size=10).digest()
@@ -154,12 +158,12 @@ def _keeping_holder(record: Record) -> Holder:
 
 
 def former_path(record: Record, alias: str) -> str:
-    """Return the path of a record when it had the id `alias`: renumbering changes only the id in it."""
+    """Return the path that a record had when its id was `alias`; only the id in the path has changed."""
     return record.path.replace(record.id, alias)
 
 
 def former_paths(snapshot: Snapshot, path: str) -> list[str]:
-    """Return the paths of the record at `path` under its former ids, except those that another record has now."""
+    """Return the paths that the record at `path` had under its former ids, except paths that another record has now."""
     taken = {record.path for record in snapshot.records}
     own = [record for record in snapshot.records if record.path == path]
     paths = [former_path(record, alias) for record in own for alias in record.aliases]
@@ -167,7 +171,7 @@ def former_paths(snapshot: Snapshot, path: str) -> list[str]:
 
 
 def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
-    """Return the sections and pages of details that share a number, or had one that another page has now."""
+    """Return the sections and pages of details that share a number, or whose former number another page has."""
     holders: list[Holder] = []
     for kind, group in ((SECTION, snapshot.outline.sections), (DETAIL, snapshot.outline.details)):
         by_id: dict[str, list[Page]] = {}
@@ -212,9 +216,9 @@ def _by_age(sharing: Iterable[Page], history: History) -> list[Page]:
 
 
 def free_numbers(kind: PageKind, numbers: Iterable[str]) -> Iterator[str]:
-    """Yield unused markers of a page kind, such as §2.4, §2.5 and so on.
+    """Yield unused markers for pages of a kind, such as §2.4, §2.5 and so on.
 
-    `numbers` are the numbers that were ever given to a page, such as "2.3"; all yielded ones are higher.
+    `numbers` are all numbers that pages ever had, such as "2.3"; the yielded markers are higher than all of them.
     """
     highest = max((int(number[2:]) for number in numbers if number.startswith(f"{kind.level}.")), default=0)
     return (f"§{kind.level}.{number}" for number in count(highest + 1))
@@ -229,9 +233,9 @@ def new_path(holder: Holder) -> str:
 
 
 def of_headings(snapshot: Snapshot, history: History) -> list[Holder]:
-    """Return the headings that share a number within a page of details.
+    """Return the headings that share a number within one page of details.
 
-    Pages that share a number themselves are left out; their headings are renumbered after them.
+    If two pages share their number, their headings are left out: these are renumbered after the pages.
     """
     holders: list[Holder] = []
     outline = snapshot.outline

@@ -1,8 +1,9 @@
-"""Setting up a clone: Git's hooks and merge drivers, which no repository can bring along.
+"""Setting up a clone: Git's hooks and merge drivers, which a clone does not get from its remote.
 
-The pre-commit framework's hook keeps its place, and memctl's hook is installed as the hook `.legacy` that the framework
-runs before its own. There `pre-commit install` and `pre-commit uninstall` leave both working. If the framework's hook
-were moved instead, a second `pre-commit install` would make it refuse every commit, and lose a hook kept as `.legacy`.
+If the pre-commit framework has installed its hook, memctl leaves it where it is. memctl's hook becomes the hook
+`.legacy`, which the framework runs before its own; there `pre-commit install` and `pre-commit uninstall` do no harm. If
+memctl moved the framework's hook instead, a second `pre-commit install` would make the hook refuse every commit, and
+lose a hook that was kept as `.legacy`.
 
 For nightly maintenance memctl only returns a text, which the user adds to the crontab or to CI. In CI only the
 retrieval counts that are in Git are known, and the results go back by a push. In other clones `maintain` adds their own
@@ -91,16 +92,15 @@ memory:
 
 
 class InstallStep(msgspec.Struct, frozen=True):
-    """One part of an installation, such as a hook: its state afterwards, and the changes that lead to it.
+    """One part of an installation, such as a hook: how it is afterwards, and the changes that lead to that.
 
-    `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. With `fault` the
-    part can't get the state that the user asked for.
-
-    `files` are changes of a hook's files. The other changes are of Git's config: `settings` are values to set (None: to
-    delete), and `section` is a section to delete. Of settings with several values, `added` are values to add and
-    `taken` values to delete.
-
-    `lines` are for the user to add to the hook `add_to`; they begin with `#!` if that hook does not exist.
+    - `part` names it, and `state` says how it is: `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by
+      hand`; `note` says more. `fault` says that the part can't become as the user wanted.
+    - `files` are changes of a hook's files.
+    - The next four are changes of Git's config. `settings` are values to set (None: to delete), and `section` is a
+      section to delete. Of settings with several values, `added` are values to add and `taken` are values to delete.
+    - `lines` are lines that the user is asked to add to the hook `add_to`; they begin with `#!` if that hook does not
+      exist.
     """
 
     part: str
@@ -117,7 +117,10 @@ class InstallStep(msgspec.Struct, frozen=True):
 
 
 def own_program(called: str, python: str) -> str:
-    """Return the absolute path of the running memctl, from the name it was called by and its Python; "" if unknown."""
+    """Return the absolute path of the running memctl, "" if unknown.
+
+    `called` is the name by which it was called, and `python` is the path of its Python.
+    """
     beside = [Path(python).with_name(name) for name in ("memctl", "memctl.exe")] if python else []
     for file in (Path(called), *beside):
         if file.stem in ("memctl", "git-memctl") and file.is_file() and os.access(file, os.X_OK):
@@ -344,7 +347,7 @@ def _is_ours(present: dict[str, str], what: str) -> bool:
 
 
 def plan_refspec(repository: Repository) -> list[InstallStep]:
-    """Return the steps after which `git fetch` of the clone fetches memctl's refs, too; none without a remote."""
+    """Return the steps that set up `git fetch` to fetch memctl's refs, too; none if the clone has no remote."""
     remote = fetched_remote(repository)
     if not remote:
         return []
@@ -354,13 +357,13 @@ def plan_refspec(repository: Repository) -> list[InstallStep]:
 
 
 def plan_refspec_removal(repository: Repository) -> list[InstallStep]:
-    """Return the steps after which `git fetch` no longer fetches memctl's refs, from whatever remote."""
+    """Return the steps that make `git fetch` fetch memctl's refs no more, from any remote."""
     gone = tuple(_setting(remote) for remote in repository.remotes() if fetches_refs(repository, remote))
     return [InstallStep(PART, "removed", taken=gone)] if gone else []
 
 
 def fetched_remote(repository: Repository) -> str:
-    """Return the name of the remote from which memctl's refs are fetched; "" if none can be chosen.
+    """Return the name of the remote from which `git fetch` is to get memctl's refs; "" if none can be chosen.
 
     It is the remote of the branch's upstream, else origin, else the only remote.
     """
@@ -373,7 +376,7 @@ def fetched_remote(repository: Repository) -> str:
 
 
 def fetches_refs(repository: Repository, remote: str) -> bool:
-    """Return whether `git fetch` of the clone is set to fetch all of memctl's refs from a remote."""
+    """Return whether the clone's settings make `git fetch` fetch all of memctl's refs from a remote."""
     key, value = _setting(remote)
     return value in remotes.settings(repository, key)
 
@@ -383,10 +386,10 @@ def _setting(remote: str) -> tuple[str, str]:
 
 
 def schedule(memory: Memory, target: str, program: str) -> str:
-    """Return a text that runs maintenance every night: a line for crontab or a job for a CI service, as `target` says.
+    """Return a text that runs maintenance every night: a line for crontab or a job for a CI service.
 
-    `program` is the absolute path of memctl, "" if unknown. Raises MemctlError for a folder that such a text can't
-    name.
+    `target` is "crontab", "github" or "gitlab". `program` is the absolute path of memctl, "" if unknown. Raises
+    MemctlError if the memory's folder has a control character in its name, which such a text can't contain.
     """
     folder = str(memory.folder.parent)
     if not folder.isprintable():

@@ -1,6 +1,6 @@
 """Links between records: the files of both records name each other, and both change in one commit.
 
-A parent is the exception: the child's file names its parent, but the parent's file does not name the child.
+The link to a parent is the exception: only the child's file names the parent.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ PARENT = "parent"  # this link has one end: the child has its parent's memory_id
 
 
 def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove: bool = False) -> Change:
-    """Return the Change that links two records, or removes the link; it is empty if nothing has to change.
+    """Return the Change that links two records, or with `remove` unlinks them; it is empty if nothing has to change.
 
-    `source` and `target` are the records' ids, as a person typed them, and `relation` is the link's name in the source.
-    Raises MemctlError for a link of a record to itself, and for one that closes a circle.
+    `source` and `target` are the records' ids, as a person typed them, and `relation` is the name of the link's field
+    in the source, such as "blocks". Raises MemctlError for a link of a record to itself, and for a link by which
+    records would block each other, or be each other's parents, in a circle.
     """
     one, other = snapshot.resolve(source), snapshot.resolve(target)
     if one.id == other.id:
@@ -47,8 +48,8 @@ def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove:
 def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
     """Return the Change by which the record `new` supersedes the record `old`.
 
-    Raises MemctlError if the two are of different types, if `new` is only proposed, or if the link would close a
-    circle.
+    Raises MemctlError if the two are of different types, if `new` is only proposed, or if records would supersede each
+    other in a circle.
     """
     before, after = snapshot.resolve(old), snapshot.resolve(new)
     if before.id == after.id:
@@ -76,7 +77,7 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
 
 
 def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
-    """Replace, in place, the references in the link fields of `values`, a draft's front matter, by full ids.
+    """Replace the references in the link fields of `values`, a draft's front matter, by full ids. `values` is changed.
 
     For example "iss" becomes "ISS-2025-11-04-001"; the link to a parent becomes the parent's memory_id. A link field
     that is not a list is left unchanged: the later check of all fields refuses it. Raises MemctlError for an unknown or
@@ -90,7 +91,7 @@ def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
 
 
 def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:
-    """Return the Writes that add the other ends of a new record's links, in the files of the linked records."""
+    """Return the Writes that add links back to a new record, one for each record that it links to."""
     targets: dict[str, dict[str, Any]] = {}
     for relation, other_end in OTHER_END.items():
         for identifier in getattr(record, relation):
@@ -114,7 +115,7 @@ def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
 
 
 def without_links(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str]) -> dict[str, Any]:
-    """Return new values of a record's link fields, without links to deleted records; unchanged fields are left out.
+    """Return the link fields of a record that change if other records are deleted, with their new values.
 
     `gone` are the ids of the deleted records, and `memory_ids` their memory_ids, by which a child names its parent.
     """
@@ -129,10 +130,10 @@ def without_links(record: Record, gone: AbstractSet[str], memory_ids: AbstractSe
 
 
 def end(record: Record, relation: str, other: str, *, remove: bool = False) -> dict[str, Any]:
-    """Return the front matter values that change in a record if a link to `other` is added, or with `remove` removed.
+    """Return the front matter values of a record that change if a link to `other` is added, or with `remove` removed.
 
-    `relation` is the name of the link's field in the record, such as "blocks", and `other` the other record's id. A
-    link that the record has already is not added again. The relation "superseded_by" also sets the status.
+    `relation` is the name of the link's field in the record, such as "blocks", and `other` the other record's id. If
+    the record has the link already, it is not added again. The relation "superseded_by" also sets the status.
     """
     linked: list[str] = [identifier for identifier in getattr(record, relation) if identifier != other]
     values: dict[str, Any] = {relation: linked if remove else [*linked, other]}

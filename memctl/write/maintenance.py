@@ -1,14 +1,15 @@
-"""Maintenance: archiving and deleting what is due, and adding retrieval counts to the records, in one commit.
+"""Maintenance: archiving and deleting records that are due for it, and adding retrieval counts, in one commit.
 
-The tables of rules.md#lifecycle decide. A superseded state is deleted by its age and not by how long it is archived.
-Age counts from `timestamp`, for resolved issues too, since a record does not say when it was resolved. An issue that
-nobody will fix (`wontfix`) counts as resolved.
+The tables of rules.md#lifecycle say when a record is due. The time that counts for a superseded state is its age, not
+how long it is archived. The age begins at the field `timestamp`, for resolved issues too, since a record does not say
+when it was resolved. An issue that nobody will fix (`wontfix`) counts as resolved.
 
-A record is not deleted while another's front matter links to it, or the text of a record or page has its id: these
-would lead nowhere. The link `supersedes` is removed instead, since being superseded is why a record may be deleted.
+A record is not deleted while another record's front matter links to it, or while the text of a record or page has its
+id, since the link or id would lead nowhere. The link `supersedes` is the exception, and is removed: that a record is
+superseded is the very reason why it may be deleted.
 
-Each checkpoint is whole, so only a workflow's newest is needed to continue; earlier ones are for reading its course and
-for going back. No rule says how many to keep: the numbers are settings.
+Checkpoints are deleted, too. Each is complete, so only the newest of a workflow is needed to continue; earlier ones are
+for looking back and for going back. No rule says how many to keep: settings do.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
 
 class MaintenanceResult(msgspec.Struct, frozen=True):
-    """The result of maintenance: the outcome of its write, and what was due (`judgement`).
+    """The result of maintenance: the outcome of its write, and in `judgement` which records were due to be changed.
 
-    `folded` is the number of records whose retrieval counts were brought up to date. `kept_checkpoints` are checkpoints
-    that were due to be deleted and had to be kept.
+    `folded` is the number of records that got new retrieval counts. `kept_checkpoints` are checkpoints that were due to
+    be deleted, but had to be kept.
     """
 
     outcome: Outcome
@@ -73,10 +74,11 @@ class _Folding(msgspec.Struct, frozen=True):
 
 
 def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
-    """Archive and delete what is due at `memory.now`, in one commit.
+    """Archive and delete the records that are due for it at `memory.now`, in one commit.
 
-    Records with uncommitted changes are left alone, and so are those in other agents' sections, unless `options` allow
-    them. Raises MemctlError, having written nothing, if no commit can be made: during a merge or rebase, in a hook.
+    Records with uncommitted changes are left alone. So are records in other agents' sections, unless `options` allow to
+    change them. Raises MemctlError before anything is written if no commit can be made: during a merge or rebase, or in
+    a Git hook.
     """
     judged, folding, old = DueChanges(), _Folding(), list[OldCheckpoint]()
 
@@ -125,8 +127,8 @@ def change(
 ) -> Change:
     """Return the Change that archives and deletes the records that are due, and deletes the checkpoints `old`.
 
-    `judged` has the records that are due. `more` are further front matter values to change: by the path of a record,
-    the new values by key. Links to deleted records are removed from all other records.
+    `judged` has the records that are due. `more` are other front matter values to change, such as retrieval counts: by
+    the path of a record, the new values by key. Links to deleted records are removed from all other records.
     """
     checkpoints = list(old)
     values: Values = {path: dict(fields) for path, fields in more.items()}
@@ -226,10 +228,10 @@ def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:
 
 
 class RetentionVerdict(msgspec.Struct, frozen=True):
-    """What is due for a record: to `archive` it, to `delete` it, or to `date` it, and the rule that demands it.
+    """The `action` that the rules demand for a `record`, and the `reason`, which names the rule.
 
-    To `date` a record sets `archived_at` to now: it was archived by hand without that value, and nobody knows how long
-    it has been archived, so it is not deleted.
+    The action is "archive", "delete" or "date". To "date" a record sets its `archived_at` to now: it was archived by
+    hand without that value. Nobody knows how long it has been archived, so it is not deleted yet.
     """
 
     record: Record
@@ -238,14 +240,17 @@ class RetentionVerdict(msgspec.Struct, frozen=True):
 
 
 class SparedRecord(msgspec.Struct, frozen=True):
-    """A record for which an action is due, and the reason why the action is not taken."""
+    """A record for which the rules demand an action (`verdict`), and `why` the action is not taken."""
 
     verdict: RetentionVerdict
     why: str
 
 
 class DueChanges(msgspec.Struct, frozen=True):
-    """The records for which an action is due: `due` if it is to be taken, else `spared`; both in the order of paths."""
+    """The records for which the rules demand an action, in the order of paths.
+
+    For those in `due` the action is taken, for those in `spared` it is not.
+    """
 
     due: tuple[RetentionVerdict, ...] = ()
     spared: tuple[SparedRecord, ...] = ()
@@ -254,9 +259,9 @@ class DueChanges(msgspec.Struct, frozen=True):
 def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = None) -> DueChanges:
     """Return which records of a memory are due to be archived, deleted or dated, and which of them are spared.
 
-    `untouchable` are paths of files that must not change, each with the reason. A record is archived instead of deleted
-    while a record that stays open, or that is kept for ever, or a page refers to it. A second judgement at the same
-    time, after the first was carried out, finds nothing due.
+    `untouchable` are paths of files that must not change, each with the reason. A record that is due to be deleted is
+    only archived while a page refers to it, or a record that stays open or is kept for ever. If the result is carried
+    out, a second call with the same time finds nothing due.
     """
     rules, records = snapshot.config.lifecycle, snapshot.records
     untouchable = untouchable or {}
@@ -301,7 +306,10 @@ def verdict_of(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict |
 
 
 def latest_states(records: Sequence[Record]) -> set[str]:
-    """Return the paths of at most two records of type `state`: the latest, and the latest that is open."""
+    """Return the paths of the latest record of type `state` and of the latest open one: two, one or none.
+
+    Maintenance never archives or deletes these.
+    """
     states = sorted((r for r in records if r.memory_type == "state"), key=lambda r: (r.timestamp, r.id))
     still_open = [state for state in states if state.is_open]
     return {records[-1].path for records in (states, still_open) if records}
@@ -380,9 +388,11 @@ def find_backlinks(
 ) -> dict[str, str]:
     """Return who refers to each record in `targets`: by the target's path, the id of one record or marker of one page.
 
-    All pages are searched, but only the records in `lasting`. A target to which nothing refers is left out. That a
-    record supersedes the target does not count as a reference, since this link is removed, too; but it counts if the
-    record's path is in `untouchable`, the paths of the files that must not change now.
+    All pages are searched, but of the records only those in `lasting`. A target to which nothing refers is left out.
+
+    That a record supersedes the target does not count, since this link is removed when the target is deleted. But it
+    counts if the record's path is in `untouchable`, the paths of files that must not change, since the link can't be
+    removed there.
     """
     paths = {name: record.path for record in targets for name in (record.id, *record.aliases, record.memory_id)}
     held: dict[str, str] = {}
@@ -413,7 +423,7 @@ def _link_targets(record: Record, *, everything: bool) -> list[str]:
 class OldCheckpoint(msgspec.Struct, frozen=True):
     """A checkpoint that is due to be deleted: its id, its files, and the reason.
 
-    `kept` is the reason why it is kept nevertheless, "" if it is deleted.
+    If it is not deleted nevertheless, `kept` is the reason; otherwise it is "".
     """
 
     id: str
@@ -425,9 +435,9 @@ class OldCheckpoint(msgspec.Struct, frozen=True):
 def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]) -> list[OldCheckpoint]:
     """Return the checkpoints that are due to be deleted, by workflow, oldest first.
 
-    A workflow keeps its newest checkpoint; while its task is not finished, its last few checkpoints; and in any case
-    those that are younger than some days. config.yaml has the numbers. Unreadable checkpoints are left to `check`.
-    `untouchable` are paths that must not change, each with the reason.
+    Three kinds are not due: the newest checkpoint of each workflow; while its task is not finished, also the last few
+    before that; and checkpoints younger than some days. config.yaml has the numbers. Unreadable checkpoints are left to
+    `check`. `untouchable` are paths that must not change, each with the reason.
     """
     rules = snapshot.config.lifecycle
     if not rules.delete:

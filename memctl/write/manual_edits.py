@@ -1,4 +1,4 @@
-"""Files changed without memctl: which of them belong to the memory, and reasons not to commit one."""
+"""Files changed without memctl: which of them belong to the memory, and why one of them is not committed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_ours(path: str, code: str) -> bool:
     """Return whether a file below `.memory/` that was changed by hand belongs to the memory.
 
     `code` are the two letters that `git status` prints for the file, such as "??" for an untracked one. An untracked
-    file belongs to the memory only if memctl knows files of its kind, such as records and templates.
+    file belongs to the memory only if it is of a kind that memctl knows, such as a record or a template.
     """
     known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
     if known or code != "??" or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None:
@@ -41,11 +41,15 @@ def is_ours(path: str, code: str) -> bool:
 def objection(
     memory: Memory, path: str, *, allow_accepted: bool = False, allow_secret: bool = False, strict: bool = False
 ) -> tuple[str, str] | None:
-    """Return why a file changed by hand is not committed, with a hint; None if nothing speaks against it.
+    """Return the reason why a file changed by hand is not committed, and a hint; None if it may be committed.
 
-    Reasons are: the file is invalid or no regular file; it is a rendered document; it has what looks like a credential,
-    unless `allow_secret`; it changes the text of an accepted decision, unless `allow_accepted`; it is in a section of
-    another agent's; with `strict` there is advice about it (`advice`).
+    A file is not committed
+
+    - if it is invalid, no regular file, or a rendered document
+    - if it has what looks like a credential, unless `allow_secret`
+    - if it changes the text of an accepted decision, unless `allow_accepted`
+    - if it is in a section of another agent's
+    - if `strict` is True and `memctl check` would find a new fault in it (`advice`)
     """
     why, hint = "", "fix the file first"
     try:
@@ -82,10 +86,11 @@ def objection(
 
 
 def misnamed(memory: Memory, gone: Iterable[str], others: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return why deletions by hand are not committed, each with a hint: another file has the id of the deleted file.
+    """Return the deletions by hand that are not committed since the file was only renamed, with the reason and a hint.
 
-    `gone` are the paths of the deleted files, and `others` those of files that stay uncommitted. Committing only the
-    deletion would take a record or page out of the memory that somebody has renamed.
+    `gone` are the paths of the deleted files, and `others` those of files that stay uncommitted. If one of these has
+    the id of a deleted file, somebody has renamed the record or page. To commit only the deletion would remove it from
+    the memory.
     """
     by_id: dict[str, str] = {}
     for path in others:
@@ -119,7 +124,7 @@ def _is_edited_document(path: str, text: str, before: str | None) -> bool:
 
 
 def advice(memory: Memory, path: str) -> str:
-    """Return what `memctl check` would find wrong in a record or page since it was changed by hand, "" if nothing.
+    """Return the faults that a change by hand brought into a record or page, as `memctl check` finds them; "" if none.
 
     An example is a missing rationale. `path` is below `.memory/`.
     """
@@ -148,7 +153,7 @@ def _refuse_broken(text: str, path: str, before: str | None) -> None:
 
 
 def text_in_head(memory: Memory, path: str) -> str | None:
-    """Return the text of a file in HEAD or the open batch, None if it has none."""
+    """Return the text that a file has in HEAD or in the open batch; None if it is in neither."""
     try:
         name = f"{batches.head(memory) or 'HEAD'}:{memory.tracked(path)}"
         return git.read(["show", name], memory.repository.top).decode(errors="replace")

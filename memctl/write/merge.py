@@ -1,7 +1,7 @@
 """Merging two versions of a record or page: key by key, section by section, list item by list item.
 
-If both sides changed one thing and no rule decides, it is put between Git's markers for a person; or one side is
-preferred, and the values of the other are reported.
+If both sides changed one value and no rule decides, both values are put between Git's conflict markers for a person. If
+the caller prefers one side, its value is taken instead, and the other side's value is reported.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ _APART = ("these are two records: `memctl renumber` gives one a new id",)
 class MergeResult(msgspec.Struct, frozen=True):
     """The result of merging two versions of a record or page.
 
-    `text` is the merged text. `conflicts` are the keys and headings in conflict, whose values are between Git's
-    markers. `notes` tell the user what a rule decided. `lost` are values that the merged text lacks: a status, if the
-    other side's is further on, and the values in conflict of the side that was not preferred.
+    - `text` is the merged text.
+    - `conflicts` are the keys and headings in conflict, whose values are between Git's markers.
+    - `notes` tell the user what a rule decided.
+    - `lost` are values that the merged text lacks: a status, if the other side's status comes later in a record's life,
+      and in a conflict the values of the side that was not preferred.
     """
 
     text: str
@@ -52,8 +54,8 @@ def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "", apart: 
     """Merge two versions of a record or page, `ours` and `theirs`, with their ancestor `base` ("" if both were added).
 
     Conflicts are put between Git's markers, or resolved for the side `prefer`. Unreadable versions are merged as plain
-    lines. Line ends are those of `ours`. `apart` says that no commit has both versions, so their retrieval counts are
-    added even if they are equal. Raises GitFailed for what Git takes for binary.
+    lines. Line ends are those of `ours`. `apart` says that each side counted its own retrievals, so that the two counts
+    are added even if they are equal. Raises GitFailed for a text that Git takes for binary.
     """
     if theirs == base or (ours == theirs and not apart):
         return MergeResult(ours)
@@ -183,9 +185,9 @@ _ITEM = re.compile(r"[-*+][ \t]")
 
 
 class LostValue(msgspec.Struct, frozen=True):
-    """A value that gave way in a merge: its key or heading, its text, and the text that was kept.
+    """A value that was replaced in a merge: its key or heading, its text, and the text that was kept in its place.
 
-    Texts are as a file has them; "" if a side removed the value.
+    Both texts are as they are written in a file; "" if a side had removed the value.
     """
 
     key: str
@@ -199,7 +201,8 @@ def merge_bodies(
     """Merge two bodies with the ancestor `base`; return the merged body, and the values that are in conflict.
 
     If `prefer` is "ours" or "theirs", the merged body has the values of that side, and the returned values are those
-    that it replaced. `order` are headings in lower case: new parts that compete for one place are put in this order.
+    that it replaced. `order` are headings in lower case: if both sides add headings at one place, they are put in this
+    order.
     """
     if ours == theirs or theirs == base:
         return ours, []
@@ -300,8 +303,8 @@ CONFLICT = object()  # for a value that a person has to choose
 def merge_values(key: str, base: Values, ours: Values, theirs: Values) -> Any:
     """Return the merged value of the front matter key `key`, None for no value.
 
-    `base`, `ours` and `theirs` are the values of the three versions' front matter by key. CONFLICT stands for a value
-    that both sides changed and no rule decides.
+    `base`, `ours` and `theirs` are the front matter of the three versions, by key. The result is CONFLICT if both sides
+    changed the value and no rule decides.
     """
     before, one, other = (values.get(key) for values in (base, ours, theirs))
     if equal_values(other, before) or (equal_values(one, other) and key != COUNT):

@@ -1,9 +1,10 @@
-"""Steps that move ownership and write a record: both happen or neither, even if the process dies in between.
+"""Operations that move ownership and write a record: both happen or neither, even if the process dies in between.
 
-Two refs can't be moved at once if hooks can refuse one of them. So the step is noted; then ownership moves by
-compare-and-swap (at a remote first, by a push with a lease), which decides every race before anything is written; then
-the record is committed. After a kill in between, the next write finishes the step. If Git refuses the commit, ownership
-moves back and the record is deleted.
+Ownership and records are on two refs, and Git can't move two refs at once if hooks can refuse one of them. So an
+operation ("step") is first noted in a file. Then ownership moves by compare-and-swap (at a remote first, by a push with
+a lease): if two processes want it at once, only one gets it, before anything is written. Then the record is committed.
+After a kill in between, the next write finishes the step. If Git refuses the commit, ownership moves back and the
+record is deleted.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """A step that has begun: it moves the ownership of sections, then writes the record that says so.
+    """The note of a step that has begun: it moves the ownership of sections, then writes the record that says so.
 
-    `commit` is the commit of the coordination state that moves ownership ("" for none), `remote` the remote at which it
-    moves first, and `change` the Change that writes the record. If ownership has moved, the change is still to be
-    written; otherwise nothing has happened. `back` says that the step is being undone.
+    `commit` is the commit of the coordination state that moves ownership, `remote` the remote at which it moves first
+    ("" for none in both cases), and `change` the Change that writes the record. If the step is interrupted after
+    ownership has moved, the change is still to be written; before that, nothing has happened. `back` says that the step
+    is being undone.
     """
 
     commit: str
@@ -46,7 +48,10 @@ class Intent(msgspec.Struct, frozen=True):
 
 
 class StepResult(msgspec.Struct, frozen=True):
-    """The result of a step: the outcome of writing its record, and of changing the coordination state."""
+    """The result of a step that moves ownership and writes a record: the outcomes of both.
+
+    `written` is the outcome of writing the record, and `agreed` that of changing the coordination state.
+    """
 
     written: Outcome
     agreed: ref_state.StateOutcome
@@ -57,9 +62,10 @@ def carry_out(
 ) -> StepResult:
     """Change the coordination state and the memory: both or neither.
 
-    `plan` returns the next coordination state. `make` returns the Change of the memory for a result of `plan`; it is
-    called again if `plan` has to be tried on a newer state. `write` writes that Change. With `remote`, the name of a
-    remote, the state changes there first. Raises MemctlError if either change is refused; then nothing has changed.
+    `plan` returns the next coordination state. `make` gets a result of `plan`, and returns the Change of the memory; it
+    is called again if another process changed the state meanwhile and `plan` is tried again. `write` writes that
+    Change. If `remote` is the name of a remote, the coordination state changes there first. Raises MemctlError if
+    either change is refused; then nothing has changed.
     """
     _refuse_unsafe(memory)
     terms = Terms(options.reason, options.dry_run)
@@ -96,9 +102,9 @@ def carry_out(
 
 
 def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list[str]:
-    """Finish or undo the interrupted steps of this worktree; return a line for each step that says which was done.
+    """Finish or undo the interrupted steps of this worktree; return a line for each step, which says what was done.
 
-    `write` writes the records. Steps that go to a remote are left alone unless `ask_remote`. Raises MemctlError if the
+    `write` writes the records. Steps that need a remote are left alone unless `ask_remote`. Raises MemctlError if the
     remote can't be reached.
     """
     if not unfinished_steps(memory):
@@ -108,7 +114,7 @@ def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list
 
 
 def interrupted_steps(memory: Memory) -> list[str]:
-    """Return a line for each step that is not finished."""
+    """Return a line for the user for each interrupted step of this worktree."""
     lines = []
     for _, step in unfinished_steps(memory):
         how = f"`memctl handoff recover` asks {step.remote}" if step.remote else "the next write finishes it"
@@ -117,7 +123,7 @@ def interrupted_steps(memory: Memory) -> list[str]:
 
 
 def unfinished_steps(memory: Memory) -> list[tuple[Path, Intent]]:
-    """Return the unfinished steps of this worktree, oldest first, each with its file."""
+    """Return the interrupted steps of this worktree, oldest first, each with the file of its note."""
     return journal.entries_of_kind(_folder(memory), Intent)
 
 

@@ -22,7 +22,10 @@ from memctl.write import id_collisions
 
 
 class PageText(msgspec.Struct, frozen=True):
-    """What to set on a page: front matter values, content fields, or its whole body (None: unchanged)."""
+    """What to set on a page: front matter values, content fields, or its whole body.
+
+    What is not given stays unchanged; a `body` of None leaves the body as it is, but for the content fields.
+    """
 
     values: Mapping[str, Any] = {}
     content: Mapping[str, str | list[str]] = {}
@@ -30,7 +33,7 @@ class PageText(msgspec.Struct, frozen=True):
 
 
 class Author(msgspec.Struct, frozen=True):
-    """The name of a page's writer, and the canonical time of writing."""
+    """The name of the agent or person who writes a page, and the canonical time of writing."""
 
     name: str
     now: str
@@ -54,7 +57,7 @@ def set_project(snapshot: Snapshot, text: PageText, author: Author) -> Change:
 
 
 def former_files(memory: Memory, kind: PageKind) -> list[str]:
-    """Return the paths of all pages of a kind that any branch of this clone ever had."""
+    """Return the paths of all pages of a kind that there ever were on any branch of this clone."""
     paths = history.paths_ever(memory.repository, memory.tracked(kind.folder), everywhere=True)
     return [path.removeprefix(f"{memory.prefix}/") for path in paths]
 
@@ -62,9 +65,9 @@ def former_files(memory: Memory, kind: PageKind) -> list[str]:
 def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, former: Iterable[str] = ()) -> Change:
     """Return the Change that adds a section or a page of details.
 
-    The page's number is in the value `id` of `text`, such as "§2.4"; without that value it is the next free one.
-    `former` are paths of pages that exist or existed. Their numbers are not given out again: references to them would
-    change their meaning, and another branch may still have the page.
+    The page's number is the value `id` of `text`, such as "§2.4"; without that value it is the next free one. `former`
+    are paths of pages that exist or existed. Their numbers are not used again: references to the old page would then
+    mean the new one, and another branch may still have the old page.
     """
     title = str(text.values.get("title", "")).strip()
     if not title:
@@ -101,7 +104,10 @@ def edit(snapshot: Snapshot, marker: str, kind: PageKind, text: PageText, author
 
 
 def remove(snapshot: Snapshot, marker: str, kind: PageKind) -> Change:
-    """Return the Change that deletes a page; Git keeps it. Raises MemctlError for a section with details or records."""
+    """Return the Change that deletes a page, which stays in Git's history.
+
+    Raises MemctlError for a section that has pages of details or records.
+    """
     page = find(snapshot, marker, kind)
     if details := snapshot.outline.details_of(page.id):
         raise MemctlError(
@@ -119,7 +125,7 @@ def remove(snapshot: Snapshot, marker: str, kind: PageKind) -> Change:
 
 
 def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change:
-    """Return the Change that marks pages as agreeing with the present contents of the files they refer to.
+    """Return the Change that marks pages as reviewed: they agree with the present contents of the files they refer to.
 
     Raises MemctlError if a page refers to a missing or ambiguous file.
     """
@@ -142,10 +148,10 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
 
 
 def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
-    """Return the page with a marker, which may lack its §; if `kind` is given, among pages of this level only.
+    """Return the page with a marker, which may be given without its §, such as "2.1".
 
-    Raises MemctlError if there is none (the hint names the pages that exist), if several have the marker, or if the
-    page can't be read.
+    If `kind` is given, only pages of this level are searched. Raises MemctlError if there is no such page (the hint
+    names the pages that exist), if several have the marker, or if the page can't be read.
     """
     wanted = "§" + marker.strip().removeprefix("§")
     pages_of_kind = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
@@ -165,7 +171,7 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
 
 
 def with_content(kind: PageKind, body: str, text: PageText) -> str:
-    """Return the body of a page with the content fields set that `text` gives; an empty one removes its heading, too.
+    """Return the body of a page with the content fields set that `text` gives; an empty field removes its heading, too.
 
     `kind` is the level of the page, which decides what content fields it has.
     """

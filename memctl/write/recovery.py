@@ -1,4 +1,4 @@
-"""Finishing interrupted writes, and updating the state of pending changes, before anything else is written."""
+"""Finishing interrupted writes, and finding out what became of pending changes, before anything else is written."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from memctl.store.memory import Memory
 def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
     """Finish interrupted moves, writes and commits, and return the changes that are still pending, oldest first.
 
-    A move of the worktree is completed. The files of a write get their new text, unless they were edited since. The
-    journal entry of a change that is already committed is deleted. Changes undone outside memctl are marked, and with
-    `remark` reported once. Raises MemctlError if a move can't be finished.
+    A move of the worktree to another commit is completed. The files of an interrupted write get their new text, unless
+    somebody has edited them. If a pending change is committed by now, its entry in the journal is deleted. Changes that
+    were undone outside of memctl are marked, and with `remark` reported to the user once. Raises MemctlError if a move
+    can't be finished.
     """
     if (memory.repository.private / memory_root.MOVE).exists():
         from memctl.write import checkout_log  # seldom needed
@@ -42,7 +43,7 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
 
 
 def drop_replaced(entries: list[PendingEntry]) -> list[PendingEntry]:
-    """Delete the journal's entries of undone changes that a later change replaces; return all other entries."""
+    """Delete the journal's entries of undone changes that a later change contains, and return all other entries."""
     rest = []
     for number, entry in enumerate(entries):
         later = (entry.change for entry in entries[number + 1 :] if not entry.undone)

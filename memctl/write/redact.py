@@ -34,11 +34,13 @@ _REASON = "a credential is removed"
 class Redaction(msgspec.Struct, frozen=True):
     """The result of a redaction: the `secrets`, and the places they were removed from.
 
-    `counts` is how many secrets were removed from each file of the memory, by path. `loose` are paths of files that
-    were redacted but are in no commit, since Git does not track them. `named` are paths of files whose names still
-    contain a secret. `erased` are files in the Git directory, and `staged` are files (relative to the worktree's top)
-    whose text in Git's index still has a secret. `coordination` is the commit that removed secrets from the
-    coordination state, "" for none; `coordination_failed` says why they could not be removed from it.
+    - `counts` is how many secrets were removed from each file of the memory, by path.
+    - `loose` are paths of files that were redacted but are in no commit, since Git does not track them.
+    - `named` are paths of files whose names still contain a secret.
+    - `erased` are files in the Git directory from which secrets were removed.
+    - `staged` are files (relative to the worktree's top) whose text in Git's index still has a secret.
+    - `coordination` is the commit that removed secrets from the coordination state, "" for none; `coordination_failed`
+      says why they could not be removed there, "" if they could.
     """
 
     secrets: Secrets
@@ -78,12 +80,14 @@ def redact(
     start: Path = Path(),
     folders: Iterable[Path] = (),
 ) -> Redaction:
-    """Redact secrets in the files of `references`, and the `secrets` texts wherever this clone has them, in one commit.
+    """Remove secrets from the files of `references`, and the texts `secrets` from everywhere, in one commit.
 
-    `references` name records, pages, checkpoints, sessions or files below `.memory/`, as a person typed them; paths are
-    relative to `start` or to the memory. In these files rules find the secrets. `secrets` are the secrets that a person
-    typed. `folders` are searched besides memctl's own folders in the Git directory. Raises MemctlError if a text in
-    `secrets` is too short, or if a file would be unreadable without its secret.
+    - `references` name records, pages, checkpoints, sessions or files below `.memory/`, as a person typed them; paths
+      are relative to `start` or to the memory. What is a secret in these files is found by the rules for credentials.
+    - `secrets` are texts that a person typed. They are removed wherever memctl keeps them in this clone.
+    - `folders` are searched besides memctl's own folders in the Git directory.
+
+    Raises MemctlError if a text in `secrets` is too short, or if a file would be unreadable without its secret.
     """
     for text in secrets:
         if len(text) < _SHORTEST:
@@ -148,9 +152,9 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
 
 
 def paths_of(memory: Memory, snapshot: Snapshot, reference: str, start: Path) -> list[str]:
-    """Return the files below `.memory/` for what a person typed: an id, a § marker or a path.
+    """Return the files below `.memory/` that a person means by an id, a § marker or a path.
 
-    Raises MemctlError if there is no such file.
+    A path is relative to `start` or to the memory. Raises MemctlError if there is no such file.
     """
     wanted = reference.strip()
     known = set(snapshot.names(""))

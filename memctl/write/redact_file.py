@@ -1,4 +1,4 @@
-"""Redacting secrets in the text of one file, which every reader of the file can still parse afterwards."""
+"""Removing secrets from the text of one file, so that memctl can still read the file afterwards."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ GIVEN = credentials.GIVEN
 def find(path: str, text: str) -> Secrets:
     """Return the secrets in a file's text, each with the rule that found it; `path` is the file's, below `.memory/`.
 
-    Checkpoints, and the pages and file lists of sessions, are searched with stricter rules, since nobody reads them
-    before they are committed.
+    Checkpoints, and the pages and file lists of sessions, are searched with stricter rules, since nobody reads these
+    files before they are committed.
     """
     strict = session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
     texts = [text]
@@ -49,8 +49,8 @@ def find(path: str, text: str) -> Secrets:
 def redact(path: str, text: str, secrets: Secrets) -> str:
     """Return a file's text with each of `secrets` replaced; front matter stays valid YAML, a checkpoint valid JSON.
 
-    `path` is relative to `.memory/` and tells what kind of file it is. A document that was not edited by hand gets a
-    header that fits its new text.
+    `path` is relative to `.memory/` and shows what kind of file it is. A rendered document has a digest of its text in
+    its header; the header is made anew, so that the document does not count as edited by hand.
     """
     if not any(form in text for secret in secrets for form in forms(secret)):
         return text
@@ -66,9 +66,9 @@ def redact(path: str, text: str, secrets: Secrets) -> str:
 
 
 def redact_text(text: str, secrets: Secrets) -> str:
-    """Return a text with each secret, plain or escaped as in JSON, replaced by `[redacted: RULE]`.
+    """Return a text with each secret replaced by `[redacted: RULE]`; a secret escaped as in JSON is replaced, too.
 
-    A secret that is a common word is replaced only where a rule finds it.
+    A secret that is an ordinary word, such as `session`, is replaced only where a rule for credentials finds it.
     """
     words = {secret for secret, rule in secrets.items() if rule != GIVEN and is_common(secret)}
     for secret in sorted(secrets.keys() - words, key=len, reverse=True):
@@ -78,7 +78,7 @@ def redact_text(text: str, secrets: Secrets) -> str:
 
 
 def is_common(secret: str) -> bool:
-    """Return whether a secret is a word that may mean something else elsewhere, such as `session`."""
+    """Return whether a secret is an ordinary word, such as `session`, which may mean something else at other places."""
     return secret.isalpha() and not credentials_values.is_random(secret)
 
 
@@ -91,7 +91,7 @@ def _redact_where_found(text: str, words: Collection[str]) -> str:
 
 
 def map_texts(value: Any, mapped: Callable[[str], str]) -> Any:
-    """Return a JSON or YAML value with all texts in it, including keys, replaced by the results of `mapped`."""
+    """Return a JSON or YAML value with each text in it, keys included, replaced by what `mapped` returns for it."""
     if isinstance(value, str):
         return mapped(value)
     if isinstance(value, Mapping):
@@ -100,16 +100,17 @@ def map_texts(value: Any, mapped: Callable[[str], str]) -> Any:
 
 
 def forms(secret: str) -> tuple[str, ...]:
-    """Return the texts that a secret can be written as: plain, escaped as in JSON, and escaped as in Markdown.
+    r"""Return the ways in which a secret can be written: plain, escaped as in JSON, and escaped as in Markdown.
 
-    JSON has two forms, with `\\u` escapes for characters outside of ASCII and without. Equal forms are returned once.
+    There are two ways for JSON, with and without `\u` escapes for characters outside of ASCII. Equal texts are returned
+    once.
     """
     escaped = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True))
     return tuple(dict.fromkeys((secret, *escaped, markdown.inline(secret))))
 
 
 def is_in_name(path: str, secrets: Secrets) -> bool:
-    """Return whether a file's name contains a secret as names are written: small letters, dashes between words."""
+    """Return whether a file's name contains a secret, written as in file names: small letters, dashes between words."""
     slugs = (re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")[:_LEAST_LENGTH] for secret in secrets)
     return any(len(slug) == _LEAST_LENGTH and slug in path.lower() for slug in slugs)
 
@@ -135,8 +136,8 @@ def redact_change(change: Change, secrets: Secrets) -> Change:
 def without_credentials(change: Change) -> Change:
     """Return a change with all credentials replaced in its new texts and its commit message.
 
-    The old texts of its files are not changed, and neither are file names, which are part of a checkpoint's id. Raises
-    MemctlError for a text that would be unreadable without its credentials.
+    The old texts of its files are not changed. Neither are file names, since a checkpoint's id is part of one. Raises
+    MemctlError for a text that memctl could not read any more without its credentials.
     """
     writes = tuple(msgspec.structs.replace(write, text=_without_credentials(write)) for write in change.writes)
     words = {name: credentials.redact(getattr(change, name), strict=False) for name in ("title", "session", "reason")}
@@ -194,7 +195,7 @@ def _with_values(text: str, changed: Callable[[str], str]) -> str:
 
 
 def is_readable(path: str, text: str) -> bool:
-    """Return whether memctl can parse a text as the kind of file expected at a path; most files may be any text."""
+    """Return whether memctl can parse a text as the kind of file that `path` stands for; most allow any text."""
     try:
         if files.is_record_path(path, BY_FOLDER):
             parse(text, path)

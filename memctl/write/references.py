@@ -1,4 +1,7 @@
-"""References to names that several records, pages or headings share: finding them and their targets, and renaming."""
+"""References to names (ids, markers, numbers) that several records, pages or headings share: what each of them means.
+
+References to whatever gets a new name are rewritten.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _PERHAPS, _SURELY = 1, 2
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A place in a file where a shared name is: its line, and its start and end in the text.
+    """A place in a file where a shared name is: its line, and its start and end in the text, in characters.
 
     If the name is in a link field of the front matter, `key` is that field.
     """
@@ -36,10 +39,10 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class UnclearReference(msgspec.Struct, frozen=True):
-    """A reference to a shared name whose target is uncertain: its file, line and name.
+    """A reference to a shared name for which it is not certain which record, page or heading it means.
 
-    `path` is the file's path after the renumbering. `taken_for` is the title of the record, page or heading that keeps
-    the name, and that the reference therefore means from then on.
+    `path`, `line` and `name` are the reference's file after the renumbering, its line, and the shared name. `taken_for`
+    is the title of the record, page or heading that keeps the name, and that the reference means from now on.
     """
 
     path: str
@@ -49,11 +52,11 @@ class UnclearReference(msgspec.Struct, frozen=True):
 
 
 class Rewriting:
-    """A search for references to shared names, which rewrites the references whose target gets a new name.
+    """A search for references to shared names, which rewrites each reference to what gets a new name.
 
     `holders` are the records, pages and headings that share names. `files` are the files that are searched. `history`
-    says which holders were in the history when a file or line was written, so that a reference in it can mean them.
-    `unclear` lists the references whose target is uncertain.
+    says which holders were in the Git history when a file or line was written: a reference in it can mean only these.
+    `unclear` lists the references for which the history does not decide.
     """
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:
@@ -101,7 +104,7 @@ class Rewriting:
         return near
 
     def texts(self) -> Iterator[tuple[MemoryFile, Holder | None, str]]:
-        """Yield each of the files that are searched, changed or not, as a triple: the file, a Holder, the new text.
+        """Yield a triple for each searched file, changed or not: the file, a Holder or None, and the file's new text.
 
         The Holder is the record or page whose new name gives the file a new path; None if the path stays.
         """

@@ -28,10 +28,10 @@ from memctl.write.edit import refuse_offered, rewrite
 
 
 def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:
-    """Return the Change that deletes records; they stay in Git's history.
+    """Return the Change that deletes records, which stay in Git's history.
 
-    `references` are the records' ids, as a person typed them. Raises MemctlError for a record that others refer to,
-    unless `unlink` removes their links to it.
+    `references` are the records' ids, as a person typed them. Raises MemctlError for a record to which others link;
+    with `unlink` these links are removed instead.
     """
     records = [snapshot.resolve(reference) for reference in references]
     if len({record.id for record in records}) < len(records):
@@ -75,7 +75,7 @@ def _exists(snapshot: Snapshot, path: str) -> bool:
 def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None) -> Change:
     """Return the Change that restores a deleted record or checkpoint, or an earlier version of a record.
 
-    `reference` is the id, as a person typed it. The version in the commit `revision` is restored; None stands for the
+    `reference` is the id, as a person typed it. `revision` is the commit whose version is restored; None stands for the
     last version before the deletion. Raises MemctlError if there is no such version, or if `revision` is None and the
     record still exists.
     """
@@ -126,9 +126,10 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
 
 
 def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
-    """Return the present or last path of a record; raises MemctlError if it never existed.
+    """Return the present or last path of a record; raises MemctlError if the record never existed.
 
-    A present record with the id comes first, then a deleted one that had the id, then a record with the id as an alias.
+    `reference` is the record's id, or the beginning of one. If several records had the id, the first of these is taken:
+    one that has the id now, a deleted one that had it, one that had it before it was renumbered.
     """
     wanted = reference.strip().upper()
     kind = ids.kind_of(wanted)
@@ -183,9 +184,9 @@ def _memory_id(memory: Memory, path: str) -> str:
 
 
 def text_at(memory: Memory, path: str, revision: str | None) -> str:
-    """Return the text of the record at `path` in a revision, or with None its last text in Git.
+    """Return the text of the record at `path` in a revision; if `revision` is None, its last text in Git.
 
-    Raises MemctlError if the record did not exist there, or if that text is not a valid record.
+    Raises MemctlError if the record did not exist in the revision, or if that text is not a valid record.
     """
     text = _file_at(memory, path, revision)
     try:
@@ -237,10 +238,11 @@ _SHOWN = 200  # lines of a difference that a message shows
 
 
 def reinstate(memory: Memory, record_ids: Sequence[str], *, dry_run: bool = False) -> list[Outcome]:
-    """Write changes again that were undone outside memctl, and commit each with its own message; return the outcomes.
+    """Write changes again that were undone outside of memctl, such as by `git reset --hard`, and commit them.
 
-    `record_ids` are the ids of their records (none: all undone changes). If a file has another text now, both are
-    merged. Raises MemctlError with both texts if a change can't be merged; then nothing is written.
+    Each gets a commit with its own message. `record_ids` says of which records; without ids all undone changes are
+    written. If a file has another text now, both are merged. Returns the outcomes. Raises MemctlError with both texts
+    if a change can't be merged; then nothing is written.
     """
     entries = _select_undone(memory, record_ids, dry_run=dry_run)
     texts: dict[str, str | None] = {}
@@ -257,9 +259,9 @@ def reinstate(memory: Memory, record_ids: Sequence[str], *, dry_run: bool = Fals
 
 
 def forget(memory: Memory, record_ids: Sequence[str], *, dry_run: bool = False) -> list[Change]:
-    """Delete the journal entries of changes that were undone outside memctl, and return the changes.
+    """Give up changes that were undone outside of memctl: delete their journal entries, and return the changes.
 
-    `record_ids` are the ids of their records (none: all undone changes).
+    `record_ids` says of which records; without ids all undone changes are given up.
     """
     entries = _select_undone(memory, record_ids, dry_run=dry_run)
     for entry in () if dry_run else entries:

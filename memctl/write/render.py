@@ -25,9 +25,10 @@ _FIRST = ("docs", "decisions", "issues", "states", "learnings", "sections", "det
 def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> tuple[Outcome, Comparison]:
     """Render all documents and commit those that changed; return the outcome, and how documents differed before.
 
-    The document of the sources gets new figures. With `force` documents edited by hand are overwritten. With
-    `no_commit` the commit is left to the user. With `docs: false` nothing is committed, and documents in Git are
-    removed from it. Raises MemctlError on a branch that has no documents.
+    The document of the source files is rendered even if it is not stale, so that its sizes are right. With `force`
+    documents edited by hand are overwritten. With `no_commit` the commit is left to the user. With the setting `docs:
+    false` documents are only on the disk: nothing is added to Git, and documents in Git are removed from it. Raises
+    MemctlError on a branch on which, by the settings, no documents are kept.
     """
     if memory.config.docs and not documents.belong_here(memory, memory.config):
         raise MemctlError(
@@ -77,8 +78,9 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
 def complete_merge(memory: Memory) -> str:
     """Add the documents that `render_index` has staged to the merge commit that Git has just made.
 
-    Git makes the tree of a merge before its hooks run (builtin/merge.c), so the commit is replaced by one with the same
-    parents, message and author: it is seconds old, and nobody has it yet. Returns its id, "" if nothing had to be done.
+    Git fixes the files of a merge commit before it runs hooks (builtin/merge.c). So the commit is replaced by one with
+    the same parents, message and author, which is safe: it is seconds old, and nobody has it yet. Returns the id of the
+    new commit, "" if no document was staged.
     """
     staged = differences.changed_below(memory.repository, ".", "HEAD", staged=True)
     if not staged or not all(f"/{memory_root.FOLDER}/{FOLDER}/" in f"/{path}" for path in staged):

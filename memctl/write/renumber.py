@@ -1,13 +1,13 @@
 """`renumber`: giving each record, page and heading that shares a name a new name, and correcting the references.
 
-If two things share a name, a reference means the one that its writer could know, since the other was not in the
-writer's history. A link between records says more, since both ends have it. References that stay unclear are reported
-and left unchanged; they then mean the thing that kept the name.
+If two records share an id, a reference to it means the record that was in the history of its writer, since the writer
+could not know the other. Pages and headings are treated alike. A link between records says more, since both records
+have it. References that stay unclear are reported and left unchanged; from then on they mean the record that kept the
+id.
 
-During a merge the files that a renumbering wrote are staged, so that `git commit` concludes the merge with them,
-provided that each file was on disk as it was staged (or in conflict). Otherwise somebody is working on a file, and
-nothing is staged. The merge's commit then contains the renumbering, which needs no commit of its own; `git merge
---abort` takes both back.
+During a merge the renumbered files are staged, so that `git commit` concludes the merge with them. This is done only if
+each file was on disk as it was staged, or in conflict: otherwise somebody is working on a file. The merge's commit then
+contains the renumbering, which needs no commit of its own; `git merge --abort` undoes both.
 """
 
 from __future__ import annotations
@@ -43,11 +43,13 @@ _SHOWN = 3  # of those renamed, in the subject of the commit
 
 
 class SeparateRecord(msgspec.Struct, frozen=True):
-    """A record whose text has no file, because a merge found another record at the same `path`; `text` is its text.
+    """A record without a file of its own, because a merge found another record at its `path`; `text` is its text.
 
-    `package` is the text of the package, if the record is a handoff that has one: it has no file then either. `base` is
-    mostly None. It is set if the record does have a file elsewhere, and Git merged one side's version of it into the
-    other record: `text` is then this version, and has to be merged into the record's file with the ancestor `base`.
+    If the record is a handoff, `package` is the text of its package, which has no file then either.
+
+    `base` is mostly None. If it is set, the record does have a file elsewhere, but Git merged one side's version of the
+    record into the other record's file. `text` is then this version, and `base` is its ancestor; both are needed to
+    merge the version into the record's own file.
     """
 
     path: str
@@ -57,12 +59,12 @@ class SeparateRecord(msgspec.Struct, frozen=True):
 
 
 class Renumbering(msgspec.Struct, frozen=True):
-    """A planned renumbering: the change of files, the things that it renames, and the references that are unclear.
+    """A planned renumbering: the change of files, what gets a new name, and the references that are unclear.
 
-    `returned` are pairs of a file's path and the id that the record in it has now: a merge brought the file back under
-    its old name beside the renamed one, and only a person can say which is better. `lost` are pairs of a record's path
-    and a value there that was replaced, when changes that Git had merged into another record's file were moved to the
-    record's own.
+    `returned` are pairs of a path and an id. There a merge brought a file back under its old name, although the record
+    in it was renamed and has the id now. Only a person can say which file is better. `lost` are pairs of a record's
+    path and a replaced value: if Git merged changes of one record into the file of another, the changes are moved to
+    the right file, where they may replace values.
     """
 
     change: Change
@@ -73,11 +75,11 @@ class Renumbering(msgspec.Struct, frozen=True):
 
 
 def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecord] = ()) -> Renumbering:
-    """Rename all but one of the records, pages and headings that share a name, and rewrite the references to them.
+    """Plan new names for all but one of the records, pages and headings that share a name, and new references to them.
 
-    `history` says which of them a writer knew. References that other clones made to former names are corrected, too.
-    `apart` are records that a merge left without a file of their own: each gets one, and of several with one path the
-    record with the earliest memory_id keeps the path.
+    `history` says which of them a writer could know. References by which other clones still use former names are
+    corrected, too. `apart` are records that a merge left without a file of their own: each gets one. If several of them
+    have one path, the record with the earliest memory_id keeps the path.
     """
     strayed = [item for item in apart if item.base is not None]
     apart = [item for item in apart if item.base is None]
@@ -133,8 +135,8 @@ def _returned_files(snapshot: Snapshot) -> dict[str, str]:
 def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateRecord]:
     """Return the records that have no file of their own because a merge found two different records at one path.
 
-    Git may take one record for the other, renamed, and merge a version of it into the other's file. That version is
-    returned with `base` set; the record itself has a file elsewhere.
+    Git may also take one record for a renamed other one, and merge changes of the one into the other's file. The
+    changed version is then returned with `base` set (see SeparateRecord).
     """
     homes = {record.memory_id for record in snapshot.records}
     unmerged = index.conflicting_files(memory.repository, memory.prefix)
@@ -327,10 +329,10 @@ def _render(memory: Memory) -> str:
 
 
 class RenumberingResult(msgspec.Struct, frozen=True):
-    """The result of a renumbering: its plan, the outcome of its write, and `within`, what was staged for a merge.
+    """The result of a renumbering: in `made` its plan, in `outcome` the outcome of its write.
 
-    `within` is None if no merge is unfinished, or if no commit was asked for. `settled` has a line for each ownership
-    whose reason has the new ids.
+    `within` says what was staged for a merge; it is None if no merge is unfinished, or if no commit was asked for.
+    `settled` has a line for each ownership whose reason was changed to name the new ids.
     """
 
     made: Renumbering
@@ -340,7 +342,7 @@ class RenumberingResult(msgspec.Struct, frozen=True):
 
 
 def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
-    """Give records and pages that share an id new ids, and rewrite the references. Raises MemctlError."""
+    """Give records, pages and headings that share a name new names, and rewrite the references. Raises MemctlError."""
     renumberings: list[Renumbering] = []
 
     def plan(_: object) -> Change:

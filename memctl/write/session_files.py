@@ -20,9 +20,9 @@ _TRIES = 5  # tries to move the ref; only programs other than memctl interfere, 
 def split(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Change, Change]:
     """Split a change into the part for the branch and the part for the ref of sessions, and return both.
 
-    An existing file stays where it is. A new page or checkpoint goes where memctl.hookCommits says; with `keeps` all
-    new ones are in the part for the branch, unless the ref has them already. A file that is in both places is deleted
-    in both parts. Raises UnknownValue for a wrong setting.
+    A file that exists stays on the branch or ref that has it. A new page or checkpoint goes where the setting
+    memctl.hookCommits says; with `keeps` it goes to the branch. A file that is in both places is deleted in both.
+    Raises UnknownValue if the setting has an invalid value.
     """
     paths = [path for path in change.paths if path.startswith(FOLDERS)]
     tip = sessions_ref.head(memory)

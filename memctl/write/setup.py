@@ -20,7 +20,10 @@ from memctl.write import documents
 
 
 def make_repository(folder: Path) -> None:
-    """Create a Git repository in a folder, and the folder if it is missing. Raises MemctlError in a bare one."""
+    """Create a Git repository in a folder, and the folder if it is missing.
+
+    Raises MemctlError in a bare repository, which can't have a memory.
+    """
     refuse_bare(folder)
     folder.mkdir(parents=True, exist_ok=True)
     git.write(["init", "--quiet"], folder)
@@ -29,10 +32,11 @@ def make_repository(folder: Path) -> None:
 def plan(
     start: Path, environ: Mapping[str, str], project: str | None, *, here: bool = False, docs: str = ""
 ) -> tuple[Memory, Change]:
-    """Return the future memory in the worktree's root (with `here`: in `start`), and the Change that creates it.
+    """Return the memory that is to be created, and the Change that creates it.
 
-    `project` is the project's name, None for the folder's. `docs` is the value of the setting `docs` in config.yaml, ""
-    for the default. Raises MemctlError if there is a memory already, or if the folder `.memory` is another tool's.
+    The memory's folder is in the worktree's root, or with `here` in the folder `start`. `project` is the project's
+    name, None for the name of the folder around it. `docs` is the value of the setting `docs` in config.yaml, "" for
+    the default. Raises MemctlError if there is a memory already, or if the folder `.memory` is another tool's.
     """
     repository = open_repository(start)
     parent = start.resolve() if here else repository.top
@@ -50,7 +54,7 @@ def plan(
 
 
 def plan_documents(memory: Memory, value: str) -> Change:
-    """Return the Change that sets `docs` in config.yaml to `value`."""
+    """Return the Change that sets the setting `docs` in config.yaml to `value`."""
     text = files.read(memory.folder, CONFIG)
     rest = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("docs:", "default_branch:")))
     changed = rest + _documents_lines(memory.repository, value)
@@ -81,7 +85,7 @@ def _refuse_absent(repository: Repository, folder: Path) -> None:
 
 
 def has_memories(repository: Repository) -> bool:
-    """Return whether Git's index has files of a memory in any folder, be it one without settings yet."""
+    """Return whether Git's index has files of a memory in any folder, even of a memory without settings."""
     return bool(git.read(["ls-files", "-z", "--", f":(glob)**/{FOLDER}/**"], repository.top, literal=False))
 
 

@@ -1,8 +1,8 @@
 """Saving the state of a task: as a checkpoint, or into a state record.
 
-A checkpoint continues the one before, and gets files and events. A plan that was interrupted must not read like
-finished work to the next window, and finished work not like a plan (rules.md#checkpoints): `task/progress.py` decides
-which status a step may get.
+A checkpoint takes over the task's state from the checkpoint before, and adds what is new, with files and events. In the
+next context window an interrupted plan must not look like finished work, and finished work must not look like a plan
+(rules.md#checkpoints): `task/progress.py` decides which status a step may get.
 """
 
 from __future__ import annotations
@@ -62,15 +62,16 @@ _FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options for saving a checkpoint.
 
-    `workflow` is the name of the checkpoint's workflow, "" for the workflow that `checkpoints.workflow_for` chooses.
-    `base` is the version or id of the checkpoint that the state continues, "" for the newest in this worktree. `window`
-    is the number of the context window, None for the session's own. `is_whole` says that the new state replaces the
-    earlier one, so that steps that it does not name are dropped unless they are done; otherwise the new state is added
-    to the earlier one. `dropped` are the texts of steps to remove. `knows_files` says that the state's list of files is
-    complete; otherwise the files that the work touched since the earlier checkpoint, as far as Git knows, are added.
-
-    `scs_size` and `aws_size` are sizes in tokens: of the part of the context window that all agents at work share, and
-    of everything in the window. None stands for the size in the workflow's latest event that has one.
+    - `workflow` is the name of the checkpoint's workflow, "" to let `checkpoints.workflow_for` choose one.
+    - `window` is the number of the context window within the session, None to let memctl find it.
+    - `base` is the version or id of the checkpoint that the new one continues, "" for the newest in this worktree.
+    - `dropped` are the texts of steps to remove.
+    - `is_whole` says that the new state replaces the earlier one: steps that it does not name are dropped, unless they
+      are done. Otherwise the new state is added to the earlier one.
+    - `knows_files` says that the state's list of files is complete. Otherwise files that changed since the earlier
+      checkpoint, as far as Git knows, are added to it.
+    - `scs_size` and `aws_size` are sizes in tokens: of the part of the context window that all agents at work share,
+      and of everything in the window. None stands for the size in the workflow's latest event that has one.
     """
 
     workflow: str = ""
@@ -86,8 +87,8 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
 def change(memory: Memory, snapshot: Snapshot, new: TaskState, options: SaveOptions) -> Change:
     """Return the Change that saves the state of a task as a checkpoint.
 
-    `new` is the state as its writer gives it. Raises MemctlError for a wrong value, and if a newer checkpoint than the
-    one that `options` name as the base was saved meanwhile.
+    `new` is the state as its writer gives it. Raises MemctlError for a wrong value. It is also raised if the workflow
+    has a newer checkpoint than the one that the new one would continue.
     """
     new = progress.normalise(new)
     if unfit := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in new.steps
@@ -123,10 +124,10 @@ def update(
 ) -> Change:
     """Return the Change that updates a state record with new values and with the progress of a checkpoint.
 
-    `values` are the record's values by field, `saved` is the checkpoint's state, None for none. Steps move as in a
-    checkpoint, and new next actions replace those before; fields of the text that do not change stay as they are
-    written. The completion follows from the steps unless `completion` (percent) is given. Raises MemctlError for a
-    record that is not a state, and for a step that can't be moved.
+    `values` are the record's new values by field, `saved` is the state in the checkpoint, None for none. Steps become
+    claimed or done as in a checkpoint, and new next actions replace the earlier ones; fields whose value stays keep
+    their text as it is. `completion` is in percent; if it is None, it is computed from the steps. Raises MemctlError
+    for a record that is not a state, and for a step that can't get the wanted status.
     """
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:
@@ -337,7 +338,7 @@ def _checkpoint(
 def note(memory: Memory, made: Checkpoint) -> None:
     """Add the event "a checkpoint was saved" to the events of the checkpoint's workflow.
 
-    From then on all earlier events of the workflow count as part of the checkpoint.
+    The next checkpoint then lists only the events after this one.
     """
     name = made.checkpoint_id
     fields = {"event_type": "checkpoint", "action_taken": f"saved {name}", "checkpoint_id": name}
@@ -345,12 +346,12 @@ def note(memory: Memory, made: Checkpoint) -> None:
 
 
 def save(memory: Memory, state: TaskState, how: SaveOptions, options: WriteOptions) -> tuple[Checkpoint, Outcome]:
-    """Save the state of a task as a checkpoint, and return it with the outcome of the write.
+    """Save the state of a task as a checkpoint, and return the checkpoint with the outcome of the write.
 
     `state` is the state as its writer gives it, `how` are options of the checkpoint, and `options` those of every
     write. With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. If the event "a
-    checkpoint was saved" can't be added to the workflow's events, the outcome has a warning. Raises MemctlError as
-    `change` does.
+    checkpoint was saved" can't be added to the workflow's events, the outcome has a warning. Raises MemctlError for a
+    wrong value, or if the workflow has a newer checkpoint than the one that this one would continue.
     """
     outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), state, how), options)
     write = outcome.change.writes[0]

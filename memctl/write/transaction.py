@@ -1,8 +1,8 @@
-"""The one write path: the function that changes the memory and makes commits.
+"""The only way to change the memory: the function through which every write and its commit go.
 
-Under the lock it finishes interrupted writes, lets the operation read the memory and return a Change, notes the Change
-in the journal, writes the files, and commits exactly those. If the commit can't be made, the files stay, and the change
-is pending with its message.
+Under the lock for writes it finishes interrupted writes, calls the operation, which reads the memory and returns a
+Change, stores the Change in the journal, writes the files, and commits exactly these. If the commit can't be made, the
+files stay on the disk, and the change is pending with its message.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Plan = Callable[[Sequence], Change]
 def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
     """Write and commit the Change that `plan` returns, and return the outcome.
 
-    `plan` is called under the lock with the sequence of new ids, after interrupted writes and handoffs were finished.
-    Raises MemctlError if the change is refused; then nothing is written.
+    `plan` is called with the generator of new ids, under the lock for writes, after interrupted writes and handoffs
+    were finished. Raises MemctlError if the change is refused; then nothing is written.
     """
     if not options.dry_run and any((memory.private / memory_root.STEPS).glob("*.json")):
         from memctl.write import ownership_transaction  # most memories have no such step
@@ -48,9 +48,9 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """Write and commit the Change that `plan` returns, as `carry_out` does, but finish no interrupted handoffs first.
+    """Write and commit the Change that `plan` returns, as `carry_out` does, but finish no interrupted handoffs before.
 
-    `ownership_transaction`, which finishes interrupted handoffs, calls this function to write their records.
+    `ownership_transaction` calls this to write the records of handoffs, and finishes interrupted handoffs itself.
     """
     with (
         lock.hold(memory.repository.shared / "lock") as last_held,
@@ -130,8 +130,9 @@ def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOption
 def check(memory: Memory, change: Change, options: WriteOptions) -> None:
     """Raise MemctlError if a change must not be written.
 
-    The reasons are: a file would be too large; a record would be invalid; a text has control characters, or what looks
-    like a credential (unless `options.allow_secret`); text that no commit has would be lost (unless `options.discard`).
+    That is so if a file would be too large, if a record would be invalid, or if a text has control characters. It is
+    also so if a text has what looks like a credential, unless `options.allow_secret`, and if text that is in no commit
+    would be lost, unless `options.discard`.
     """
     for write in change.writes:
         # A credential is redacted even if the mark makes the record too large.

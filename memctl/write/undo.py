@@ -1,4 +1,4 @@
-"""Undoing a change: a new change reverts what its commit did to the memory."""
+"""Undoing a commit of the memory by a new change."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ _OTHER = "`memctl undo COMMIT` undoes another that `memctl log` lists"
 
 
 def undo(memory: Memory, revision: str | None) -> Change:
-    """Return the Change that undoes a commit of the memory: `revision`, or the latest that is not undone yet.
+    """Return the Change that undoes a commit of the memory.
 
-    Later changes of the same files are kept. Raises MemctlError if they changed the same places, or if the commit did
-    more than change files of the memory.
+    `revision` names the commit; None stands for the latest one that is not undone yet. Later changes of the files are
+    kept. Raises MemctlError if these changed the same places, or if the commit did more than change files of the
+    memory.
     """
     if waiting := [entry for entry in pending_state.open_entries(memory) if not entry.undone]:
         name = pending_state.describe(waiting[-1])

@@ -392,7 +392,7 @@ def test_a_staged_rename_is_a_warning_with_the_new_path(
     hand.git("mv", old, new)
     out = memctl("check", "--staged", where=hooked, code=0).out
     assert "warning MEM201" in out
-    assert f"    hint: the staged change renames it to {hint}\n" in out
+    assert f"    hint: it is {hint} now: `memctl check --fix` writes" in out
     assert commit(hooked).returncode == 0
     hand.append("../app.py", "# more\n")
     assert commit(hooked, "-a").returncode == 0
@@ -403,7 +403,7 @@ def test_a_staged_rename_of_a_folder_is_named_for_a_reference_to_it(hooked: Path
     hand.append(REFUNDS, "\nAll of §4.src/auth is needed.\n")
     hand.git("commit", "-qam", "x", "--no-verify")
     hand.git("mv", "src/auth", "lib")
-    assert "renames it to lib/" in memctl("check", "--staged", where=hooked, code=0).out
+    assert "it is lib now: `memctl check --fix`" in memctl("check", "--staged", where=hooked, code=0).out
 
 
 def test_errors_of_a_first_commit_stop_it(tmp_path: Path, hand: Hand, memctl: Memctl) -> None:
@@ -791,6 +791,69 @@ def test_links_of_every_kind_get_their_other_ends(hand: Hand, memctl: Memctl) ->
     assert made["blocks"] == ["LRN-2025-10-06-002"]
     assert made["superseded_by"] == ["LRN-2025-10-06-003"]
     assert (made["status"], made["tags"]) == ("superseded", ["left alone"])
+
+
+@pytest.mark.parametrize("is_committed", [False, True], ids=["staged", "committed"])
+@pytest.mark.parametrize(("old", "new"), [("src/auth/jwt.py", "src/auth/tokens.py"), ("src/auth", "lib")])
+def test_fix_writes_the_new_paths_of_renamed_files(
+    old: str, new: str, is_committed: bool, hand: Hand, memctl: Memctl
+) -> None:
+    hand.replace(TOKENS, "[the signer](§4.auth.jwt)", "§4.src/auth/jwt.py")
+    hand.replace(DECISION, "src/auth/jwt.py:5", "src/auth/jwt.py")
+    hand.git("commit", "-qam", "docs: whole paths")
+    memctl("review", "§3.1")
+    before = {path: hand.read(path) for path in (TOKENS, DECISION)}
+    hand.git("mv", old, new)
+    if is_committed:
+        hand.git("commit", "-qm", "refactor: other names")
+    memctl("check", "--fix", code=0)
+    path_now = "lib/jwt.py" if new == "lib" else new
+    assert {path: hand.read(path) for path in before} == {
+        path: text.replace("src/auth/jwt.py", path_now) for path, text in before.items()
+    }
+    assert "MEM208" not in codes(memctl)
+    staged = hand.git("diff", "--cached", "--name-only", "--no-renames").split()
+    assert bool(staged) is not is_committed
+    assert not [path for path in staged if path.startswith(".memory/")]
+
+
+def test_fix_writes_the_present_lines_of_a_reference_to_a_renamed_file(hand: Hand, memctl: Memctl) -> None:
+    code = "".join(f"line_{number} = {number}\n" for number in range(30))
+    hand.write("../src/auth/jwt.py", code)
+    hand.git("add", "-A")
+    hand.git("commit", "-qm", "feat: more lines")
+    memctl("learn", "Line nine", "--lesson", "It must stay nine.", "--code", "src/auth/jwt.py:10-11")
+    hand.write("../src/auth/jwt.py", "# one\n# two\n" + code)
+    hand.git("commit", "-qam", "docs: two lines above")
+    hand.git("mv", "src/auth/jwt.py", "src/auth/tokens.py")
+    hand.git("commit", "-qm", "refactor: another name")
+    memctl("check", "--fix", code=None)
+    records = memctl("list", "--type", "learning", "--json").data["records"]
+    assert [record["code_refs"] for record in records if record["title"] == "Line nine"] == [
+        ["src/auth/tokens.py:12-13"]
+    ]
+
+
+@pytest.mark.parametrize("is_committed", [False, True], ids=["staged", "committed"])
+def test_fix_writes_the_new_path_of_a_folder(is_committed: bool, hand: Hand, memctl: Memctl) -> None:
+    hand.git("mv", "src/payment", "src/billing")
+    if is_committed:
+        hand.git("commit", "-qm", "refactor: billing")
+        hand.git("mv", "src/billing", "bills")
+        hand.git("commit", "-qm", "refactor: bills")
+    assert f"it is {'bills' if is_committed else 'src/billing'} now" in memctl("check", code=1).out
+    memctl("check", "--fix", code=None)
+    state = memctl("show", identifier(STATE), "--json").data["records"][0]
+    assert state["code_refs"] == ["bills" if is_committed else "src/billing"]
+
+
+def test_fix_leaves_references_to_deleted_files_alone(hand: Hand, memctl: Memctl) -> None:
+    hand.git("rm", "-q", "src/auth/jwt.py")
+    hand.git("commit", "-qm", "feat: no tokens", "--no-verify")
+    memctl("render")
+    head = hand.git("rev-parse", "HEAD")
+    assert "error MEM201" in memctl("check", "--fix", code=1).out
+    assert hand.git("rev-parse", "HEAD") == head
 
 
 def test_fix_leaves_other_findings_alone(hand: Hand, memctl: Memctl) -> None:

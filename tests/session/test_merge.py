@@ -41,6 +41,12 @@ def merged(base: str, ours: str, theirs: str) -> MergeResult:
     return found
 
 
+def test_merged_summaries_have_one_line_for_a_statement_with_different_marks() -> None:
+    earlier, later = "Cache prices (by the user) (as said)", "Cache prices (agreed by the user) (as said)"
+    made = merged(text(decisions=[earlier]), text(11, decisions=[earlier]), text(12, decisions=[later]))
+    assert len(page.parse(made.text, "").lines[page.DECISIONS]) == 1
+
+
 def test_merged_summaries_unite_their_lists_and_take_the_later_state() -> None:
     base = text(decisions=["Use SQL"], state=["Begun"], next=["Go on"])
     ours = text(11, decisions=["Use SQL", "Use WAL"], state=["Half"], next=["Rest"], changed=["a.py"], turns=5)

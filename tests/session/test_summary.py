@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memctl.session import trail
+from memctl.record import session_page
+from memctl.session import page_builder, trail
 from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
 from memctl.transcript import reader
@@ -137,6 +138,19 @@ def test_completion_is_read_from_a_status_of_any_words(status: str, lines: list[
     made.says(f"Status: {status}")
     summary = summed_up(made)
     assert (summary.completion, [one.text for one in summary.having("state")]) == (40, lines)
+
+
+def test_page_tells_the_users_words_from_the_agents_to_which_the_user_only_agreed() -> None:
+    made = Transcript()
+    made.prompt("Use tabs in the price lists from now on.")
+    made.says("Done. Should I cache the prices of each shop?")
+    made.prompt("yes")
+    made.call("Edit", file_path="prices.py", old_string="a", new_string="b")
+    page = page_builder.compose(summed_up(made), "shop", "2025-11-04T14:32:00Z")
+    assert page.lines[session_page.DECISIONS] == (
+        "Use tabs in the price lists from now on. (by the user) (as said)",
+        "Cache the prices of each shop (agreed by the user) (as said)",
+    )
 
 
 def test_decision_without_a_label_is_found_but_not_explicit() -> None:

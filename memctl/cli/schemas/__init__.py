@@ -1,7 +1,8 @@
-"""The JSON Schemas of what `--json` prints, by the `kind` of the envelope, and of `config.yaml`.
+"""The JSON Schemas of what `--json` prints, and of config.yaml.
 
-Each kind has a shape in `memory.py`, `work.py` or `measures.py`: a literal that looks like the JSON, with types in
-place of values (see `shapes.py`). Tests check everything that a command prints against its schema.
+Everything that `--json` prints is in an envelope, an object with a key `kind`. For each kind there is a shape in
+`memory.py`, `work.py` or `measures.py`: a Python literal that looks like the JSON, with types in place of values (see
+`shapes.py`). Tests check everything that a command prints against its schema.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ KINDS: dict[str, shapes.Shape] = {**memory.KINDS, **work.KINDS, **measures.KINDS
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of a kind of envelope, or of `config.yaml`; raises KeyError for an unknown kind."""
+    """Return the JSON Schema of what `--json` prints with a `kind`, such as "check", or of config.yaml for "config".
+
+    Raises KeyError for an unknown kind.
+    """
     if kind == CONFIG:
         from memctl.record.config import Config
 

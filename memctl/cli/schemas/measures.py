@@ -1,4 +1,4 @@
-"""JSON that commands print about measurements: tokens, files for a task, budgets, quality, policy, windows."""
+"""The shapes of the JSON that commands print about measurements: tokens, files, budgets, quality, policy, windows."""
 
 from __future__ import annotations
 

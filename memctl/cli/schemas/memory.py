@@ -1,4 +1,4 @@
-"""JSON that commands print about the memory: records, pages, changes, search, checks, history."""
+"""The shapes of the JSON that commands print about the memory: records, pages, changes, search, checks, history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memctl.record.source import Excerpt
 
 
 class ShownRecord(Record, frozen=True, kw_only=True):
-    """A record as `show` prints it: all fields, its content by field, and its text."""
+    """A record as `memctl show --json` prints it: its fields, the parts of its text by name, and the whole text."""
 
     content: dict[str, str | list[str]] | UnsetType = UNSET
     body: str | UnsetType = UNSET

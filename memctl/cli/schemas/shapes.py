@@ -1,8 +1,9 @@
-"""Shapes of JSON as literals, and the JSON Schemas that they stand for.
+"""Turn shapes, which describe JSON as Python literals, into JSON Schemas.
 
-`{"id": str, "line": int | None, "tokens?": int, "tags": [str]}` is an object whose `tokens` may be missing; `[shape]` a
-list; `{str: shape}` an object with any keys; a tuple any of several shapes; None is null. Everything else is a type of
-which msgspec makes a schema, such as a record.
+- `{"id": str, "line": int | None, "tokens?": int, "tags": [str]}` is an object, whose `tokens` may be missing.
+- `[shape]` is a list, and `{str: shape}` an object with any keys.
+- A tuple is a value of any of several shapes, and None is null.
+- Everything else is a type of which msgspec makes a schema, such as a record.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _REFERENCE = "#/$defs/{name}"
 
 
 class Constant(NamedTuple):
-    """A JSON value that is always the same."""
+    """A shape for a JSON value that is always the same."""
 
     value: Any
 
@@ -24,7 +25,7 @@ class Constant(NamedTuple):
 def compile_shape(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of a shape.
 
-    The schemas to which it refers are added to `definitions`, by name.
+    Schemas of types that it refers to (by `$ref`) are added to `definitions`, by the name of the type.
     """
     if isinstance(shape, Constant):
         return {"const": shape.value}

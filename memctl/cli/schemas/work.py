@@ -1,4 +1,4 @@
-"""JSON that commands print about work and agents: sessions, checkpoints, handoffs, events, ownership, packs."""
+"""The shapes of the JSON that commands print about work: sessions, checkpoints, handoffs, events, ownership, packs."""
 
 from __future__ import annotations
 

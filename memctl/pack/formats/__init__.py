@@ -1,1 +1,1 @@
-"""Write packs in several formats, each of which keeps an item's text from breaking out of its place."""
+"""Write packs in several formats, in which no text of a record can pass for a part of the pack's own structure."""

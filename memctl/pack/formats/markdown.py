@@ -1,4 +1,7 @@
-"""Write packs as Markdown. A record's text stays within the record: headings are lowered, or all of it is quoted."""
+"""Write packs as Markdown.
+
+So that no text of a record can pass for memctl's own, its headings get a lower level, or the whole text is quoted.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Write packs with little overhead (rules.md#formats): compressed YAML, and the indented format "tokens".
+"""Write packs with little overhead (rules.md#formats): as compressed YAML, and in the indented format "tokens".
 
 Both use short names for frequent parts: GOAL, STATUS, DECISIONS, NEXT. The YAML is valid for any parser. In the format
-"tokens", lines without indentation are memctl's own and each line of an item's text is indented, so that no text of a
-record can pass for a heading or for another record.
+"tokens" each line of an item's text is indented, and only memctl's own lines are not, so that no text of a record can
+pass for a heading or for another record.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _facts(item: Item) -> str:
 
 
 def yaml_item(item: Item) -> str:
-    """Return one item as YAML: its id and title, its facts, and its fields under short keys."""
+    """Return one item as YAML: its id and title, its facts, and the pieces of its body under short keys."""
     facts = _facts(item)
     entry: dict[str, Any] = {one_line(item.id): one_line(item.title) or facts}
     if facts and item.title:
@@ -144,7 +144,7 @@ def _dumper() -> Any:
 
 
 def tokens_item(item: Item) -> str:
-    """Return one item in the format "tokens": a line with id, title and facts, then its fields, indented."""
+    """Return one item in the format "tokens": a line with id, title and facts, then its body, indented."""
     head = one_line(f"{item.id} {item.title}")
     if facts := _facts(item):
         head += f" |{facts}|"
@@ -191,7 +191,7 @@ def _field(field: ItemField) -> list[str]:
 
 
 def squeeze(text: str) -> str:
-    """Return a text without blank lines and with each paragraph joined to one line; the lines of code stay."""
+    """Return a text without blank lines and with each paragraph joined to one line; lines of code are not joined."""
     lines: list[str] = []
     is_open = False  # whether the next line may continue the last one
     for line, is_prose in headings.outside_code(text):

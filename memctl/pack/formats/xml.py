@@ -1,6 +1,6 @@
-"""Write packs as an XML message, or as an XML event from one agent to another (rules.md#formats).
+"""Write packs as an XML message, or as an XML event that one agent sends to another (rules.md#formats).
 
-A serializer escapes all text; characters that XML 1.0 does not allow are replaced.
+All text is escaped, and characters that XML 1.0 does not allow are replaced.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHARED = ("state", "decision")  # kinds of items in the shared context of agent
 
 
 def xml_item(item: Item) -> str:
-    """Return one item as an XML element: facts as attributes, fields as elements."""
+    """Return one item as an XML element: its facts as attributes, the pieces of its body as elements."""
     element = ElementTree.Element(item.kind, {"id": _line(item.id)})
     if item.title:
         element.set("title", _line(item.title))
@@ -57,10 +57,10 @@ def xml_pack(contents: Contents) -> str:
 
 
 def event_pack(contents: Contents) -> str:
-    """Return a whole pack as an XML event between agents.
+    """Return a whole pack as an XML event that one agent sends to another.
 
-    The element `meta` has the event's id, its time and the agents; `state` has the pack's content, and
-    `context_metrics` sizes in tokens.
+    Its element `meta` has the event's id, its time and the agents, `state` has the pack's content, and
+    `context_metrics` has sizes in tokens.
     """
     inside = _blocks(contents)
     state = ["<state>", *inside, "</state>"]

@@ -1,10 +1,11 @@
 """Find credentials in a text, and redact them.
 
-A text is searched in parts, which `windows` yields. In each part a rule is tried only if one of the rule's words occurs
-there. The search runs on a copy of the same length in which every character that is not ASCII is a question mark, so
-that offsets agree.
+Only the parts of a text that may have a credential are searched; `windows` yields these parts. Each rule has a list of
+words, and is tried only in parts that contain one of its words. The search runs on a copy of the text in which every
+character outside of ASCII is a question mark. The copy is as long as the text, so offsets in it are offsets in the
+text.
 
-Private keys and signed tokens have several lines or are longer than a window, so they are found separately.
+Private keys and signed tokens have several lines or are longer than such a part, so they are found separately.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ class Span(NamedTuple):
 def find(text: str, *, strict: bool = False) -> list[Span]:
     """Return the credentials in a text, in their order; none overlaps another.
 
-    With `strict`, every word that looks like a random key counts as a credential. It is meant for text that nobody
-    reads before it is committed.
+    With `strict`, every word that looks like a random key counts as a credential, too. That is meant for text that
+    nobody reads before it is committed, since it also finds words that are no credentials.
     """
     flat = _flat(text)
     places = list(_by_rules(flat))
@@ -135,8 +136,8 @@ def is_in(text: str) -> bool:
 def redact(text: str, *, strict: bool = True) -> str:
     """Return a text with a mark such as `[redacted: GitHub token]` in place of each credential.
 
-    Marks that the text has already are not taken for credentials. With `strict`, every word that looks like a random
-    key counts as a credential.
+    Marks that are in the text already are left as they are. With `strict`, every word that looks like a random key
+    counts as a credential.
     """
     for _ in range(_PASSES):
         spans = find(text, strict=strict)
@@ -151,14 +152,14 @@ def redact(text: str, *, strict: bool = True) -> str:
 def describe(text: str, span: Span) -> str:
     """Return a phrase about a credential for a message: `looks like a credential (GitHub token, ghp_…)`.
 
-    It shows the first fifth of the value, at most 4 characters.
+    The phrase shows the first fifth of the credential, but at most 4 characters.
     """
     shown = text[span.start : span.start + min(_MOST_SHOWN, (span.end - span.start) // _SHOWN_OF)]
     return f"looks like a credential ({span.rule}, {shown}…)"
 
 
 def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
-    """Yield, for each credential in `spans`, the number of the line of the text in which it begins."""
+    """Yield for each credential in `spans` the number of the text's line in which it begins, counted from 1."""
     number = 1
     done = 0
     for span in spans:
@@ -181,9 +182,10 @@ def _without_marks(flat: str) -> str:
 
 @cache
 def mark_pattern() -> re.Pattern[str]:
-    """Return the pattern of redaction marks: `[redacted: RULE]` with the name of a rule, past or present.
+    """Return the pattern of the marks that replace credentials: `[redacted: RULE]` with the name of a rule.
 
-    Other words in such brackets may be secret.
+    Names of rules that earlier versions of memctl had are included. Brackets with any other name do not match, since
+    somebody may have written a secret there.
     """
     names = {RANDOM, GIVEN, *(rule.name for rule in rules.table())}
     new = "|".join(map(re.escape, sorted(names)))

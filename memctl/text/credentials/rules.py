@@ -49,11 +49,15 @@ _SHORT_NAME = 4  # letters; a vendor's name that is not longer may also be a par
 
 
 class CredentialRule:
-    """One rule for finding credentials: a line of `rules.txt` with its name, words, shape, example and origin.
+    """One rule for finding credentials, from a line of `rules.txt`.
 
-    The rule's `pattern`, compiled at first use from the shape, is tried only on a text with one of its `words`. `kind`
-    is the heading in `rules.txt` under which the rule stands, and decides how a value that the pattern finds is
-    checked. `place` is the rule's place in the table: if two rules find the same credential, the earlier rule names it.
+    - `name`: what the rule finds, for messages, such as "Anthropic key".
+    - `words`: a text without any of these words is not searched by the rule.
+    - `shape`: how the credential looks, as a regular expression with placeholders. `pattern` is compiled from it.
+    - `example`: a credential that the rule finds, with placeholders in place of its random characters.
+    - `origin`: where the shape is from, such as "vendor" for the documentation of the service.
+    - `kind`: the heading in `rules.txt` above the rule. It decides how a found value is checked before it counts.
+    - `place`: the rule's place in the file. If two rules find one credential, the earlier rule gives it its name.
     """
 
     __slots__ = ("_pattern", "example", "kind", "name", "origin", "place", "shape", "words")
@@ -66,14 +70,17 @@ class CredentialRule:
 
     @property
     def has_case(self) -> bool:
-        """Whether the rule distinguishes upper and lower case; if not, its pattern is for text in lower case."""
+        """Whether the rule distinguishes upper and lower case.
+
+        If not, its pattern must be given text in lower case.
+        """
         return self.kind in (BLOCK, TOKEN, VARIABLE)
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """The compiled regular expression that finds candidates for this rule.
+        """The compiled regular expression that finds what may be a credential of this rule.
 
-        The value of a candidate is the last group that matches, or the whole match if there is no such group.
+        The value of the credential is the last group that matches, or the whole match if there is no such group.
         """
         if self._pattern is None:
             shape = re.sub(_AFTER, _behind, self.shape)
@@ -96,7 +103,7 @@ def _behind(match: re.Match[str]) -> str:
 
 @cache
 def table() -> tuple[CredentialRule, ...]:
-    """Return all rules, in the order of the file."""
+    """Return all rules for finding credentials, in the order of `rules.txt`."""
     rules: list[CredentialRule] = []
     kind = ""
     for line in _FILE.read_text(encoding="utf-8").splitlines():

@@ -1,19 +1,21 @@
-"""Deciding whether a value that is assigned to a secret's name is a secret, and no placeholder, type, call or word.
+"""Decide whether a value that is assigned to a name such as `token` is a real secret.
 
-Random words (keys) are distinguished from identifiers, paths and known kinds of ids. The measure is the share of
-*familiar* pairs among the pairs of neighbouring letters and digits of a word. Random words of 20 to 64 characters have
-a share of 0.1 to 0.3, words that people write 0.6 and more.
+It may also be a placeholder, a type, a call or an ordinary word. Most functions here judge one kind of value.
+
+To tell random words (keys) from words that people write, pairs of neighbouring letters and digits of a word are looked
+at. Some of these pairs are *familiar*: in random words of 20 to 64 characters 10 to 30 % of the pairs, in words that
+people write 60 % and more.
 
 A pair is familiar if it is one of the 200 pairs of letters that are the most frequent in words of code and prose (93 %
-of all pairs there; counted in the modules of Python's library). Its letters must both be lower-case, or only the first
-a capital; both may be capitals if all letters between two signs are. Pairs of two digits and pairs with a sign do not
-count. A pair of a lower-case letter and a capital after it counts half.
+of all pairs there; counted in the modules of Python's library). Of its letters at most the first is a capital, unless
+the whole word has only capitals. Pairs of two digits and pairs with another character do not count. A pair of a
+lower-case letter and a capital after it counts half.
 
-Measured with 2,000 random keys each of 20, 24, 28, 32, 40, 48 and 64 characters: of keys of letters and digits 100 %
-are found, of base64 97 to 99.6 % (with slashes it may look like a path), of URL-safe base64 97 to 100 %, and of
-hexadecimal digits 96 to 100 %, except for keys of 40 and 64 digits, the lengths of Git's ids. False alarms in 87 real
-transcripts: 0.3 in 1,000 lines of messages and commands, 0.1 in 1,000 of all lines, most of them MD5 sums and names of
-temporary folders.
+This was measured with 2,000 random keys each of 20, 24, 28, 32, 40, 48 and 64 characters. Of keys of letters and digits
+100 % are found, of base64 97 to 99.6 % (with slashes it may look like a path), of URL-safe base64 97 to 100 %, and of
+hexadecimal digits 96 to 100 %, except for keys of 40 and 64 digits, which are taken for Git's ids. False alarms in 87
+real transcripts: 0.3 in 1,000 lines of messages and commands, 0.1 in 1,000 of all lines, most of them MD5 sums and
+names of temporary folders.
 """
 
 from __future__ import annotations
@@ -36,10 +38,11 @@ _FAMILIAR = (
 
 
 def familiarity(word: str) -> tuple[float, float]:
-    """Return the number of familiar pairs of neighbouring characters in a word, and the number of pairs that count.
+    """Return how many pairs of neighbouring characters in a word are familiar, and how many pairs count.
 
-    The text at the top of this module says which pairs are familiar, and which count. For `getUserName2` the numbers
-    are 8 and 10.
+    A pair is familiar if it is frequent in ordinary words, such as "er". Pairs of two digits and pairs with a
+    punctuation mark do not count, and a lower-case letter with a capital after it counts half. For `getUserName2` the
+    result is (8, 10).
     """
     familiar = counted = 0.0
     known = _familiar()
@@ -57,9 +60,10 @@ def familiarity(word: str) -> tuple[float, float]:
 
 
 def is_random(word: str, fewest: int = _FEWEST_PAIRS) -> bool:
-    """Return whether a word looks like a random key: too few of its pairs of letters are familiar.
+    """Return whether a word looks like a random key.
 
-    A word with fewer than `fewest` pairs that count gives False.
+    It does if less than half of the pairs of neighbouring letters and digits in it are frequent in ordinary words. A
+    word with fewer than `fewest` pairs is too short to be judged, and gives False.
     """
     if len(set(word)) < _FEWEST_CHARACTERS or "EXAMPLE" in word:
         return False
@@ -104,8 +108,8 @@ def _word_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]
 def random_words(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end offsets of words of 20 or more characters that look like random keys.
 
-    Ids of Git, of memctl and of models' APIs, UUIDs and integrity hashes are left out. In a path or a URL, only a
-    component that is a key by itself counts.
+    Ids of Git, of memctl and of models' APIs, UUIDs and integrity hashes are left out. A path or a URL is not one word:
+    each of its components is judged by itself.
     """
     words, known, _ = _word_patterns()
     text = known.sub(lambda match: "." * len(match[0]), text)
@@ -210,9 +214,9 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_literal(value: str, quoted: bool) -> bool:
-    """Return whether a value is literal: not a placeholder, a call, a path, or code between two quotes.
+    """Return whether a value is written out: it is not a placeholder, a call, a path or code between two quotes.
 
-    `quoted` says that the value was in quotation marks.
+    `quoted` is not used; the parameter is there because all these checks are called in one way.
     """
     if value != value.strip() or is_placeholder(value):
         return False
@@ -233,9 +237,10 @@ def is_word(value: str, quoted: bool) -> bool:
 
 
 def is_password(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a password: six characters with digits or signs, or words joined by dashes.
+    """Return whether a value may be a password.
 
-    `quoted` says that the value was in quotation marks.
+    It may be one if it has at least six characters with digits or signs among them, if it is several words joined by
+    dashes, or if it looks random. `quoted` says that the value was in quotation marks.
     """
     value = _stripped(value, quoted)
     if len(value) < _LEAST_PASSWORD or not _may_be_secret(value, quoted):
@@ -250,9 +255,9 @@ def is_password(value: str, quoted: bool) -> bool:
 
 
 def is_setting(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a weak secret of letters and digits, such as `kitten42`, and no type or identifier.
+    """Return whether a value may be a weak secret of letters and digits, such as `kitten42`.
 
-    `quoted` says that the value was in quotation marks.
+    It may not if it looks like a type, an identifier or a UUID. `quoted` says that the value was in quotation marks.
     """
     value = _stripped(value, quoted)
     if len(value) < _LEAST_PASSWORD or not is_mixed(value) or not _may_be_secret(value, quoted):
@@ -287,9 +292,10 @@ def is_in_prose(value: str, quoted: bool) -> bool:
 
 
 def is_key(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a key: letters and digits mixed, many signs, a UUID, or random.
+    """Return whether a value may be a key.
 
-    `quoted` says that the value was in quotation marks.
+    It may be one if letters and digits alternate in it often enough, if it is long with many signs, or if it looks
+    random. A UUID may be a key, too. `quoted` says that the value was in quotation marks.
     """
     value = _stripped(value, quoted)
     if len(value) < _LEAST_KEY or not _may_be_secret(value, quoted):
@@ -300,9 +306,10 @@ def is_key(value: str, quoted: bool) -> bool:
 
 
 def is_random_value(value: str, quoted: bool) -> bool:
-    """Return whether a value is as random as a key, and not a UUID, which is more often an id than a token.
+    """Return whether a value looks as random as a key.
 
-    `quoted` says that the value was in quotation marks.
+    A UUID does not count, since it is more often an id than a token. `quoted` says that the value was in quotation
+    marks.
     """
     value = _stripped(value, quoted)
     if len(value) < _LEAST_RANDOM or not _may_be_secret(value, quoted):
@@ -311,9 +318,10 @@ def is_random_value(value: str, quoted: bool) -> bool:
 
 
 def is_in_header(value: str, quoted: bool) -> bool:
-    """Return whether the value of an `Authorization` header is more than a word: it has digits, or capitals inside.
+    """Return whether the value of an `Authorization` header may be a secret.
 
-    `quoted` says that the value was in quotation marks.
+    It may if it has digits, or capitals after the first letter; a plain word such as "Bearer" is no secret. `quoted`
+    says that the value was in quotation marks.
     """
     value = _stripped(value, quoted)
     if len(value) < _LEAST_HEADER or not _may_be_secret(value, quoted):

@@ -1,7 +1,8 @@
-"""Finding the places in a text where credentials may be: around long words that are no names, and names of secrets.
+"""Find the places in a text where credentials may be.
 
-Only these places are searched with the rules for credentials. So ordinary text takes little time, and no expression is
-applied to more than a few thousand characters at once.
+They may be at long words that do not look like names, and near names of secrets such as `token`. Only these places are
+searched with the rules for credentials. So ordinary text takes little time, and no regular expression is applied to
+more than a few thousand characters at once.
 """
 
 from __future__ import annotations
@@ -65,10 +66,10 @@ def _hints() -> dict[str, re.Pattern[str]]:
 
 
 def windows(flat: str, lower: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end offsets of parts of a text that may have a credential.
+    """Yield the start and end offsets of those parts of a text that may have a credential.
 
-    A part is whole lines, or a piece of a long line; pieces overlap. `flat` is the text with `?` for every character
-    that is not ASCII, `lower` is `flat` in lower case.
+    A part consists of whole lines, or is a piece of a long line; such pieces overlap. `flat` is the text with `?` in
+    place of every character outside of ASCII, and `lower` is `flat` in lower case.
     """
     done = first = last = 0
     for place in sorted(_places(flat, lower)):

@@ -1,9 +1,9 @@
-"""The table of budgets: the parts of a window, and the share that each gets for a kind of task.
+"""The table of budgets: the parts of a window, and the share that each part gets for a kind of task.
 
-A profile divides a window among types of context, such as the active task and the session's memory
-(rules.md#allocation, rules.md#task-profiles), or among the components of a request, such as tool results
-(rules.md#window-budget), never among both. The profile `balanced` gives each type of context the middle of its range:
-35, 45, 12.5 and 7.5 %, which sum to the whole.
+A profile divides a window in one of two ways. Some profiles divide it among types of context, such as the active task
+and the session's memory (rules.md#allocation, rules.md#task-profiles). The others divide it among the components of a
+request, such as tool results (rules.md#window-budget). The profile `balanced` gives each type of context the middle of
+its allowed range: 35, 45, 12.5 and 7.5 %, which sum to the whole.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _PARTS = 1_000_000  # in which fractions are divided, so that rounding loses no 
 
 
 class BudgetComponent(Enum):
-    """A component of a request that has a budget (rules.md#window-budget).
+    """A component of a request to a model that has a budget, such as the system prompt (rules.md#window-budget).
 
-    The constructor takes names in upper case as well: `BudgetComponent("TOOL_RESULTS")`.
+    A component is also found by its name, in upper or lower case: `BudgetComponent("TOOL_RESULTS")`.
     """
 
     SYSTEM_PROMPT = "system_prompt"
@@ -48,13 +48,16 @@ Component = BudgetComponent | str  # a component, or its name in either case
 
 
 def component_of(given: Component) -> BudgetComponent:
-    """Return the component that `given` is or names, in upper or lower case; raises MemctlError for an unknown name."""
+    """Return the component of a request that has the name `given`, in upper or lower case.
+
+    If `given` is a component already, it is returned as it is. Raises MemctlError for an unknown name.
+    """
     try:
         return BudgetComponent(given)
     except ValueError:
         raise MemctlError(
             f"there is no component {given!r}",
-            f"components are {', '.join(one.value for one in BudgetComponent)}",
+            f"components are {', '.join(part.value for part in BudgetComponent)}",
             USAGE,
         ) from None
 
@@ -63,9 +66,10 @@ Allocations = Mapping[BudgetComponent, float]
 
 
 class BudgetShare(msgspec.Struct, frozen=True):
-    """A type of context, or a component of a request: its name, its title, and its range of shares.
+    """A part of a window that can have a budget: a type of context, or a component of a request.
 
-    `least` and `most` are the ends of the range, in per mille of the window; both are 0 for a component.
+    It has a name, a title for people, and a range. `least` and `most` are the ends of the range, in thousandths of the
+    window; both are 0 for a component, which has no range.
     """
 
     name: str
@@ -92,10 +96,11 @@ SHARES |= {
 
 
 class Portion(msgspec.Struct, frozen=True):
-    """What one type of context (`share`) gets of a window, in tokens.
+    """The tokens of a window that one part of it (`share`) gets.
 
-    `tokens` is its soft limit, `hard` its hard limit. `parts` are pairs of a purpose and its tokens, which sum to
-    `tokens` where there are any.
+    `tokens` is the soft limit, which the part is meant to keep to, and `hard` the limit beyond which it is time to
+    act. `parts` divides `tokens` further, as pairs of a purpose and a number of tokens; it is empty if there is no
+    further division.
     """
 
     share: BudgetShare
@@ -105,10 +110,11 @@ class Portion(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The tokens that a profile gives one type of context, or one component, of a window of 200,000 tokens.
+    """The number of tokens that a profile gives one part of a window of 200,000 tokens.
 
-    `name` is the name of the type or component, a key of SHARES. `parts` maps purposes to their tokens, such as
-    `{"decisions": 8_000}`; it is empty if the tokens are not divided further.
+    `name` is the name of the part: of a type of context, such as "session", or of a component, such as "tool_results".
+    `parts` divides the tokens among purposes, such as `{"decisions": 8_000}`; it is empty if there is no further
+    division.
     """
 
     name: str
@@ -119,8 +125,9 @@ class Plan(msgspec.Struct, frozen=True):
 class Profile(msgspec.Struct, frozen=True):
     """The division of a window for one kind of task.
 
-    `plans` has the tokens of each type of context, or of each component. `advice` has pairs of a format string with a
-    `{}` for each number, and the numbers, in tokens of a window of 200,000: `("a summary of {} tokens", (8_000,))`.
+    `plans` has the tokens of each part of a window of 200,000 tokens. The parts are either all types of context or all
+    components of a request. `advice` has sentences for people, each as a pair: a format string, and the numbers of
+    tokens for its places, such as `("a summary of {} tokens", (8_000,))`.
     """
 
     name: str
@@ -130,9 +137,9 @@ class Profile(msgspec.Struct, frozen=True):
 
     @property
     def allocations(self) -> Allocations:
-        """The fraction of the window that each component gets.
+        """The fraction of the window that each component of a request gets.
 
-        Raises MemctlError if the profile divides the window among types of context.
+        Raises MemctlError for a profile that divides the window among types of context instead of components.
         """
         if not self.is_of_components:
             names = ", ".join(name for name, profile in PROFILES.items() if profile.is_of_components)
@@ -141,25 +148,28 @@ class Profile(msgspec.Struct, frozen=True):
 
     @property
     def is_of_components(self) -> bool:
-        """Whether the profile divides the window among the components of a request."""
+        """Whether the profile divides the window among the components of a request, and not among types of context."""
         return len(self.plans) == len(BudgetComponent)
 
     def lines(self, window: int) -> list[str]:
-        """Return the profile's lines of advice, with their numbers of tokens scaled to a window of `window` tokens."""
+        """Return the profile's advice as sentences, with numbers of tokens for a window of `window` tokens."""
         return [text.format(*(f"{scaled(number, window):,}" for number in numbers)) for text, numbers in self.advice]
 
 
 def scaled(tokens: int, window: int) -> int:
-    """Scale a number of tokens from a window of 200,000 to one of `window`: for 1,000,000, 8,000 becomes 40,000."""
+    """Return a number of tokens, which is meant for a window of 200,000, scaled to a window of `window` tokens.
+
+    For example, 8,000 tokens become 40,000 in a window of 1,000,000.
+    """
     return tokens * window // DEFAULT_WINDOW
 
 
 def allocate(window: int, profile: Profile) -> list[Portion]:
     """Return the portions into which a profile divides a window of `window` tokens, in the profile's order.
 
-    The portions sum to the window. The hard limit of a portion is the upper end of its type's range, or the portion
-    itself where it is larger. Raises MemctlError if the profile divides the window among components, and the window is
-    too small for an answer of 4,000 tokens.
+    The soft limits of the portions sum to the window. A portion's hard limit is the most that its type of context may
+    have by rules.md#allocation, or its soft limit if that is larger. A component's hard limit is its soft limit. Raises
+    MemctlError if a profile of components can't leave 4,000 tokens of the window for the answer.
     """
     amounts = divide(window, [plan.tokens for plan in profile.plans])
     if profile.is_of_components:
@@ -171,32 +181,33 @@ def allocate(window: int, profile: Profile) -> list[Portion]:
     for plan, tokens in zip(profile.plans, amounts, strict=True):
         share = SHARES[plan.name]
         parts = divide(tokens, [*plan.parts.values()])
-        named = list(zip(plan.parts, parts, strict=True))
-        portions.append(Portion(share, tokens, max(tokens, window * share.most // 1000), named))
+        purposes = list(zip(plan.parts, parts, strict=True))
+        portions.append(Portion(share, tokens, max(tokens, window * share.most // 1000), purposes))
     return portions
 
 
 def divide(total: int, weights: Sequence[int]) -> list[int]:
-    """Divide a whole number in proportion to weights; the results are whole, and sum to `total`.
+    """Divide a whole number in proportion to weights; the results are whole numbers, and sum to `total`.
 
-    Results are rounded down, and the units left over go to the largest remainders: 10 by weights 1, 1 and 1 gives 4, 3
-    and 3. Each result is 0 if all weights are 0.
+    Each result is rounded down. What is then missing from `total` is added, 1 each, to the results that rounding
+    reduced most: 10 by weights 1, 1 and 1 gives 4, 3 and 3. All results are 0 if all weights are 0.
     """
     whole = sum(weights)
     if not whole:
         return [0] * len(weights)
-    found = [total * weight // whole for weight in weights]
+    parts = [total * weight // whole for weight in weights]
     order = sorted(range(len(weights)), key=lambda i: (-(total * weights[i] % whole), i))
-    for index in order[: total - sum(found)]:
-        found[index] += 1
-    return found
+    for index in order[: total - sum(parts)]:
+        parts[index] += 1
+    return parts
 
 
 def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, int]:
-    """Return the hard limit of each component in tokens; the limits sum to the window.
+    """Return the hard limit of each component in tokens; the limits sum to the window of `window` tokens.
 
-    The answer gets at least 4,000 tokens, if need be from the share of the history. Raises ValueError if the shares of
-    answer and history together have fewer, and for fractions that do not sum to 1.
+    `allocations` are the components' fractions of the window. The answer gets at least 4,000 tokens; if its fraction is
+    less, the rest is taken from the message history. Raises ValueError if answer and history together have fewer than
+    4,000 tokens, and if the fractions do not sum to 1.
     """
     argument_checks.instance(allocations, Mapping, "allocations", "a mapping of components to fractions")
     total = sum(allocations.values())
@@ -326,7 +337,10 @@ PROFILES = {
 
 
 def profile(name: str) -> Profile:
-    """Return a profile by its name, with `_` or a space for `-`; raises MemctlError for an unknown name."""
+    """Return a profile by its name, such as `multi-agent`; raises MemctlError for an unknown name.
+
+    Upper case, `_` or a space for `-` make no difference.
+    """
     key = name.strip().lower().replace("_", "-").replace(" ", "-")
     if key in PROFILES:
         return PROFILES[key]
@@ -339,9 +353,10 @@ BUFFER_LEAST = 50  # per mille of the window that must stay free; rules.md#alloc
 
 
 class CapacityLevel(msgspec.Struct, frozen=True):
-    """A level of how full a window is, which begins at `least` percent of the window (rules.md#capacity).
+    """A level of how full a window is, such as "normal" or "emergency" (rules.md#capacity).
 
-    `action` says what to do at this level, and `responses` are ways to do it.
+    The level begins at `least` percent of the window. `action` says what to do at this level, and `responses` are ways
+    to do it.
     """
 
     name: str
@@ -363,33 +378,36 @@ LEVELS = (
 
 
 def level(used: int, window: int) -> CapacityLevel:
-    """Return the capacity level of a window of `window` tokens, of which `used` are in use."""
-    return next(found for found in LEVELS if used * 100 >= found.least * window)
+    """Return the capacity level, such as "normal" or "compact", of a window of which `used` tokens are in use.
+
+    `window` is the size of the window in tokens.
+    """
+    return next(candidate for candidate in LEVELS if used * 100 >= candidate.least * window)
 
 
 class TypeUsage(msgspec.Struct, frozen=True):
-    """The tokens that one type of context uses, and the portion that it gets."""
+    """The tokens that one part of a window uses (`used`), beside the portion that it is given (`portion`)."""
 
     portion: Portion
     used: int
 
     @property
     def over(self) -> int:
-        """The tokens beyond the soft limit."""
+        """The number of tokens used beyond the soft limit; 0 if there are none."""
         return max(self.used - self.portion.tokens, 0)
 
     @property
     def over_hard(self) -> int:
-        """The tokens beyond the hard limit."""
+        """The number of tokens used beyond the hard limit; 0 if there are none."""
         return max(self.used - self.portion.hard, 0)
 
 
 class Occupancy(msgspec.Struct, frozen=True):
-    """How full a window is, in tokens: in all and by type of context.
+    """How full a window is, in tokens: in all, and for each type of context (`usages`).
 
     `counted` is the sum over the types of context. `used` is the number of tokens in use that the host reports, or
-    `counted` without a report; `unattributed` is how many tokens the report exceeds `counted` by. `usable` is the
-    number of tokens at which the host compacts the window.
+    `counted` if there is no report. `unattributed` is the number of reported tokens that belong to no counted type.
+    `usable` is the number of tokens at which the host compacts the window.
     """
 
     window: int
@@ -407,12 +425,12 @@ class Occupancy(msgspec.Struct, frozen=True):
 
     @property
     def free(self) -> int:
-        """The tokens that are free; negative if the window is exceeded."""
+        """The number of tokens of the window that are free; negative if more is in use than the window has."""
         return self.window - self.used
 
     @property
     def lacks(self) -> int:
-        """The tokens that would have to go so that 5 % of the window are free; 0 if they are free."""
+        """The number of tokens to remove so that 5 % of the window are free; 0 if 5 % or more are free already."""
         return max(-(-self.window * BUFFER_LEAST // 1000) - self.free, 0)
 
     @property
@@ -431,9 +449,9 @@ def occupancy(
     """Return how full a window of `window` tokens is, in all and by type of context.
 
     `portions` are the portions of the window that the types get. `used` maps the name of a type to the tokens that were
-    counted for it. `reported` is the number of tokens that the host says are in use, which replaces the sum of `used`;
-    None without a report. `usable` is the number of tokens that can be filled before the host compacts, by default all
-    of the window.
+    counted for it. `reported` is the number of tokens in use by the host's report; with None, which means no report,
+    the sum of `used` takes its place. `usable` is the number of tokens that can be filled before the host compacts;
+    None stands for the whole window.
     """
     usages = [TypeUsage(portion, used.get(portion.share.name, 0)) for portion in portions]
     counted = sum(usage.used for usage in usages)
@@ -448,9 +466,10 @@ _COORDINATION = {"ownership": 10_000, "conflict resolution": 10_000, "blockers":
 class Team(msgspec.Struct, frozen=True):
     """The tokens of the windows of several agents on a project (rules.md#task-profiles).
 
-    `available` is the size of all windows together. `shared` is the content that is in every window, counted once;
-    `own` is what only one agent has, summed over the agents. `coordination` is what their cooperation takes, and
-    `coordination_parts` its pairs of a purpose and tokens.
+    `available` is the size of all windows together. `shared` is the size of the content that is in every window,
+    counted once. `own` is the size of the content that only one agent has, summed over all agents. `coordination` is
+    the number of tokens that their cooperation takes, and `coordination_parts` divides it by purpose, such as
+    `("blockers", 5_000)`.
     """
 
     agents: int
@@ -462,22 +481,26 @@ class Team(msgspec.Struct, frozen=True):
 
     @property
     def effective(self) -> int:
-        """The tokens that hold different content: shared, own and for coordination."""
+        """The number of tokens in all windows together, with shared content counted once.
+
+        It is the sum of the shared content, the content of single agents, and the tokens of their cooperation.
+        """
         return self.shared + self.own + self.coordination
 
     @property
     def efficiency(self) -> float:
-        """The fraction of the available tokens that hold different content (`effective`)."""
+        """The fraction of all windows' tokens that remain if shared content counts once: `effective` / `available`."""
         return self.effective / self.available
 
 
 def team(window: int, agents: int = AGENTS) -> Team:
-    """Return how the tokens of `agents` windows of `window` tokens each are divided.
+    """Return how many tokens `agents` agents have in all, if each has a window of `window` tokens.
 
-    For five agents with 200,000 tokens each, 720,000 of 1,000,000 are effective.
+    For example, five agents with 200,000 tokens each have 1,000,000 tokens. If the content that is in every window
+    counts only once, 720,000 of these remain.
     """
     shared, own = divide(window, [80_000, 120_000])
     coordination = scaled(sum(_COORDINATION.values()), window)
     parts = divide(coordination, [*_COORDINATION.values()])
-    named = list(zip(_COORDINATION, parts, strict=True))
-    return Team(agents, agents * window, shared, agents * own, coordination, named)
+    purposes = list(zip(_COORDINATION, parts, strict=True))
+    return Team(agents, agents * window, shared, agents * own, coordination, purposes)

@@ -1,7 +1,7 @@
 """Token budgets for the components of a window (rules.md#window-budget).
 
 A budget that is exactly full is not exceeded. Tokens that are evicted from a component no longer count. Two parts of
-the window stay free: the safety margin, and the reserve for the answer.
+the window stay free: a safety margin, since tokens may be miscounted, and a reserve for the model's answer.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _OUTPUT = BudgetComponent.OUTPUT_RESERVED
 
 
 class ComponentBudget(msgspec.Struct, frozen=True):
-    """The budget of one component of a window.
+    """The budget of one component of a window, such as the tool results.
 
-    It has the hard limit and the use in tokens, and the soft limit as a fraction of the hard limit.
+    `hard_limit_tokens` and `used` are in tokens; `soft_limit_pct` is the soft limit as a fraction of the hard limit.
     """
 
     hard_limit_tokens: int = 0
@@ -45,35 +45,35 @@ class ComponentBudget(msgspec.Struct, frozen=True):
 
     @property
     def soft_limit(self) -> int:
-        """The soft limit in tokens."""
+        """The number of used tokens from which on each addition to the component gets a warning."""
         return int(self.hard_limit_tokens * self.soft_limit_pct)
 
     @property
     def utilization(self) -> float:
-        """The fraction of the hard limit in use; 0.0 without a limit."""
+        """The used tokens as a fraction of the hard limit; 0.0 if the hard limit is 0."""
         return self.used / self.hard_limit_tokens if self.hard_limit_tokens else 0.0
 
     @property
     def is_soft_exceeded(self) -> bool:
-        """Whether the soft limit is reached."""
+        """Whether the used tokens reach or exceed the soft limit."""
         return self.used >= self.soft_limit
 
     @property
     def is_hard_exceeded(self) -> bool:
-        """Whether the hard limit is exceeded; exactly full is not."""
+        """Whether the used tokens are more than the hard limit."""
         return self.used > self.hard_limit_tokens
 
     @property
     def remaining(self) -> int:
-        """The tokens left up to the hard limit, at least 0."""
+        """The number of tokens that can be added before the hard limit is exceeded; 0 if it is exceeded already."""
         return max(self.hard_limit_tokens - self.used, 0)
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Whether tokens may be added to a component, with a `warning`, or the `reason` why not.
+    """Whether tokens may be added to a component, with a `warning`, or with the `reason` for a refusal.
 
     `current` and `projected` are the component's tokens before and after the addition, and `limit` is its hard limit.
-    `excess` is the tokens beyond that limit or beyond the room in the window, whichever are more.
+    `excess` is the number of tokens beyond that limit, or beyond the room in the whole window if that number is larger.
     """
 
     allowed: bool
@@ -87,14 +87,15 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def utilization_after(self) -> float:
-        """The fraction of the component's hard limit that is in use after the addition; 0.0 without a limit."""
+        """The component's tokens after the addition, as a fraction of its hard limit; 0.0 if the hard limit is 0."""
         return round(self.projected / self.limit, 2) if self.limit else 0.0
 
 
 class ComponentReport(msgspec.Struct, frozen=True):
     """The budget of one component in a report: `used`, `limit` and `remaining` are tokens, `utilization` a fraction.
 
-    `turns_until_exhausted` is None if it is not known. `urgency` is `critical`, `warning` or `normal`.
+    `turns_until_exhausted` is the number of turns until the limit is reached, if the component grows as before; None if
+    its growth is not known. `urgency` is `critical`, `warning` or `normal`, by this number of turns.
     """
 
     used: int
@@ -110,9 +111,9 @@ class ComponentReport(msgspec.Struct, frozen=True):
 class BudgetReport(msgspec.Struct, frozen=True):
     """The budget of a whole window: each component by its name, the sums in tokens, and a forecast.
 
-    `total_utilization` is a fraction of the window, and `output_room` the number of tokens that can still be added.
-    `turns_until_exhausted` is the number of turns until the window is full, None if it is not known; `urgency` is
-    `critical`, `warning` or `normal`.
+    `total_utilization` is the used fraction of the window, and `output_room` the number of tokens that can still be
+    added. `turns_until_exhausted` is the number of turns until no more can be added, None if the growth is not known.
+    `urgency` is `critical`, `warning` or `normal`, by this number of turns.
     """
 
     components: dict[str, ComponentReport]
@@ -128,15 +129,19 @@ Watcher = Callable[[BudgetComponent, ComponentBudget, int], None]  # the budget 
 
 
 class TokenBudgetManager:
-    """Tracks the tokens of each component, judges additions in advance, and forecasts when a budget is used up.
+    """Tracks the tokens of each component of a window, such as the tools' results, against the component's budget.
 
-    `max_context_tokens` is the size of the window. `allocations` are fractions of it that sum to 1, or a profile's
-    name. From the fraction `soft_limit_pct` of its limit on, a component warns; `safety_margin` is the fraction of the
-    window that stays free. `on_soft_warning` and `on_hard_violation` are called when an addition is warned of or
-    refused, with the component, its budget, and the tokens that it would have. With `enforce_components=False` a
-    component that exceeds its limit only warns, and tokens are refused only if the whole window has no room
-    (rules.md#window-budget). Raises ValueError for allocations that do not sum to 1, and for a window that is too small
-    for an answer.
+    It judges in advance whether tokens may be added, and forecasts when a budget is used up. `max_context_tokens` is
+    the size of the window. `allocations` gives each component a fraction of it; the fractions sum to 1, and the name of
+    a profile stands for the profile's fractions. A component warns once it uses the fraction `soft_limit_pct` of its
+    limit. `safety_margin` is the fraction of the window that stays free.
+
+    `check_before_add` calls `on_soft_warning` if it warns and `on_hard_violation` if it refuses. Both functions get the
+    component, its budget before the addition, and the number of tokens that it would have afterwards. With
+    `enforce_components=False` a component that exceeds its limit only warns, and tokens are refused only if the whole
+    window has no room (rules.md#window-budget).
+
+    Raises ValueError for fractions that do not sum to 1, and for a window that is too small for an answer.
     """
 
     def __init__(
@@ -159,14 +164,14 @@ class TokenBudgetManager:
         self.on_soft_warning = on_soft_warning
         self.on_hard_violation = on_hard_violation
         allocations = DEFAULT if allocations is None else allocations
-        given = profile(allocations).allocations if isinstance(allocations, str) else allocations
-        limits = limits_of(max_context_tokens, given)
+        shares = profile(allocations).allocations if isinstance(allocations, str) else allocations
+        limits = limits_of(max_context_tokens, shares)
         self.budgets = {part: ComponentBudget(limit, 0, soft_limit_pct) for part, limit in limits.items()}
         self._burnt: deque[int] = deque(maxlen=BURN_TURNS)
         self._burnt_by: dict[BudgetComponent, deque[int]] = {part: deque(maxlen=BURN_TURNS) for part in limits}
 
     def track(self, component: Component, tokens: int) -> None:
-        """Count tokens that were added to a component, even beyond its limit.
+        """Count tokens that were added to a component, even if they exceed the component's limit.
 
         Raises ValueError for a negative number, and MemctlError for an unknown component.
         """
@@ -176,33 +181,38 @@ class TokenBudgetManager:
         self._add(component_of(component), tokens)
 
     def release(self, component: Component, tokens: int) -> int:
-        """Subtract tokens that left a component, and return how many were subtracted: at most those that it had.
+        """Subtract tokens that were removed from a component, and return how many were subtracted.
 
-        Raises ValueError for a negative number, and MemctlError for an unknown component.
+        No more are subtracted than the component had. Raises ValueError for a negative number, and MemctlError for an
+        unknown component.
         """
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
             raise ValueError("tokens can't be negative")
-        given = min(tokens, self.budgets[part := component_of(component)].used)
-        self._add(part, -given)
-        return given
+        released = min(tokens, self.budgets[part := component_of(component)].used)
+        self._add(part, -released)
+        return released
 
     def record_turn(self, tokens: int | Mapping[BudgetComponent, int]) -> None:
-        """Record the tokens that one turn added, as a sum or by component, for burn rates and forecasts."""
+        """Record how many tokens one turn added, from which `burn_rate` and the forecasts are computed.
+
+        `tokens` is the sum over all components, or maps components to their tokens. From a sum, only the forecast for
+        the whole window is computed.
+        """
         if isinstance(tokens, int):
             self._burnt.append(tokens)
             return
         argument_checks.instance(tokens, Mapping, "tokens", "a number, or a mapping by component")
-        given = {component_of(part): number for part, number in tokens.items()}
-        self._burnt.append(sum(given.values()))
+        by_part = {component_of(part): number for part, number in tokens.items()}
+        self._burnt.append(sum(by_part.values()))
         for part, burnt in self._burnt_by.items():
-            burnt.append(given.get(part, 0))
+            burnt.append(by_part.get(part, 0))
 
     def check_before_add(self, component: Component, tokens_to_add: int) -> Verdict:
         """Return a verdict on whether `tokens_to_add` tokens may be added to a component; nothing is added.
 
-        They are refused if the window has no room for them, or, with `enforce_components`, if the component would
-        exceed its hard limit. A component may be filled to its limit exactly.
+        An addition is refused if the window has no room for it. With `enforce_components`, an addition is also refused
+        if the component would exceed its hard limit. A component may be filled to its limit exactly.
         """
         argument_checks.numbers(tokens_to_add=tokens_to_add)
         component = component_of(component)
@@ -227,17 +237,20 @@ class TokenBudgetManager:
 
     @property
     def total_used(self) -> int:
-        """The tokens in the window, without the reserve for the answer."""
+        """The number of tokens in the window; the reserve for the answer is not counted."""
         return sum(budget.used for part, budget in self.budgets.items() if part is not _OUTPUT)
 
     @property
     def total_utilization(self) -> float:
-        """The fraction of the window in use."""
+        """The tokens in the window as a fraction of its size."""
         return self.total_used / self.max_context_tokens
 
     @property
     def output_room(self) -> int:
-        """The tokens that can still be added, with the reserve for the answer and the safety margin left free."""
+        """The number of tokens that can still be added to the window.
+
+        The reserve for the answer and the safety margin are not part of this room, and stay free.
+        """
         usable = int(self.max_context_tokens * (1 - self.safety_margin))
         return max(usable - self.budgets[_OUTPUT].hard_limit_tokens - self.total_used, 0)
 
@@ -248,18 +261,19 @@ class TokenBudgetManager:
 
     @property
     def burn_rate(self) -> float:
-        """The tokens that a turn added, as the mean of the last 20 turns; 0 before the first."""
+        """The mean number of tokens that a turn added, over the last 20 recorded turns; 0 if none was recorded."""
         return _mean(self._burnt)
 
     @property
     def last_turn(self) -> int | None:
-        """The tokens of the last turn, None before the first."""
+        """The number of tokens that the last recorded turn added; None if no turn was recorded."""
         return self._burnt[-1] if self._burnt else None
 
     def turns_until_exhausted(self, component: Component | None = None) -> float | None:
-        """Return the turns until a component's budget is used up, or without a component the whole window's budget.
+        """Return the forecast number of turns until the budget of a component, or of the window, is used up.
 
-        The result is None if no turn was recorded, or if no turn added tokens.
+        None for `component` asks for the window. The forecast divides the remaining tokens by the mean number that a
+        turn added. The result is None if no turn was recorded, or if the turns added no tokens.
         """
         part = None if component is None else component_of(component)
         rate = self.burn_rate if part is None else _mean(self._burnt_by[part])
@@ -267,9 +281,9 @@ class TokenBudgetManager:
         return remaining / rate if rate > 0 else None
 
     def urgency(self, component: Component | None = None) -> str:
-        """Return how soon a component's budget is used up, or without a component the whole window's budget.
+        """Return how soon a component's budget is used up; None for `component` asks for the whole window.
 
-        The result is `critical` for fewer than 3 turns, `warning` for fewer than 10, else `normal`.
+        The result is `critical` for fewer than 3 turns, `warning` for fewer than 10, and `normal` otherwise.
         """
         turns = self.turns_until_exhausted(component)
         if turns is None or turns >= WARNING_TURNS:
@@ -277,7 +291,7 @@ class TokenBudgetManager:
         return "critical" if turns < CRITICAL_TURNS else "warning"
 
     def report(self) -> BudgetReport:
-        """Return the budgets of all components, their sums and their forecasts."""
+        """Return a report on the budgets of all components: how much is used, and when it will be used up."""
         return BudgetReport(
             components={part.value: self._of(part) for part in self.budgets},
             total_used=self.total_used,
@@ -333,19 +347,23 @@ COMPONENTS: Mapping[ContentType, BudgetComponent] = {
 
 
 def use_by_component(conversation: Conversation) -> dict[BudgetComponent, int]:
-    """Return the tokens of a conversation by component.
+    """Return how many tokens of a conversation belong to each component.
 
-    What a request costs beyond its blocks, such as the frame of each message, counts for the history.
+    The tokens of a request that belong to no block of the conversation, such as those that each message has besides its
+    content, count as message history.
     """
-    found = dict.fromkeys(BudgetComponent, 0)
+    used = dict.fromkeys(BudgetComponent, 0)
     for block in conversation.blocks:
-        found[COMPONENTS[block.content_type]] += block.token_count
-    found[BudgetComponent.MESSAGE_HISTORY] += conversation.overhead
-    return found
+        used[COMPONENTS[block.content_type]] += block.token_count
+    used[BudgetComponent.MESSAGE_HISTORY] += conversation.overhead
+    return used
 
 
 def settle(budgets: TokenBudgetManager, conversation: Conversation) -> None:
-    """Set the use of each component to its tokens in a conversation; the reserve for the answer does not change."""
+    """Set the use of each component in `budgets` to the tokens that it has in a conversation.
+
+    The reserve for the answer does not change.
+    """
     for part, tokens in use_by_component(conversation).items():
         if part is not BudgetComponent.OUTPUT_RESERVED:
             budgets.release(part, budgets.budgets[part].used)
@@ -353,7 +371,7 @@ def settle(budgets: TokenBudgetManager, conversation: Conversation) -> None:
 
 
 def window(conversation: Conversation, utilization: float) -> float:
-    """Return the size of a window of which a conversation fills the fraction `utilization` (0 to 1).
+    """Return the size of a window, computed from a conversation that fills the fraction `utilization` (0 to 1) of it.
 
     The size is in tokens as the conversation's counter counts them, which may differ from the model's own count.
     """
@@ -361,16 +379,21 @@ def window(conversation: Conversation, utilization: float) -> float:
 
 
 def managed_window(conversation: Conversation, utilization: float, budgets: TokenBudgetManager) -> float:
-    """Return the size that the manager assumes for a window, in tokens as the conversation's counter counts them.
+    """Return the window size from which the manager computes how many tokens to free.
 
-    The conversation fills the fraction `utilization` (0 to 1) of the window. The result is the size of the window, or
-    less for a small window. In a small one, the 4,000 tokens that stay free for the answer begin below the orange zone,
-    where no step of the cascade runs; the size is reduced so that the orange zone begins where these tokens do.
+    It is the real size, of which the conversation fills the fraction `utilization` (0 to 1), in tokens as the
+    conversation's counter counts them. For a small window it is less than the real size. Tokens are freed from the
+    orange zone on; in a small window this would be too late, because less than the 4,000 tokens that are kept for the
+    answer would then be left. In a window of the returned size the orange zone begins early enough. `budgets` has the
+    settings by which tokens are kept for the answer.
     """
     return window(conversation, utilization) * min(1.0, answer_line(budgets) / ORANGE_AT)
 
 
 def answer_line(budgets: TokenBudgetManager) -> float:
-    """Return the fraction of a window above which fewer than 4,000 tokens are left for the answer."""
+    """Return the fraction of the window above which fewer than 4,000 tokens are left for the answer.
+
+    `budgets` has the size of the window and the safety margin, which is not available for the answer.
+    """
     size = budgets.max_context_tokens
     return max((1 - budgets.safety_margin) * size - OUTPUT_FLOOR, 0) / size

@@ -23,10 +23,10 @@ from memctl.window.steps import ALL, SUB_AGENT
 
 
 def shorten_unread(engine: CompressionEngine, done: Cascade, most: int) -> Cascade:
-    """Sum up results that the model has not read yet, the largest first, until at most `most` tokens are left.
+    """Sum up tools' results that the model has not read yet, until the conversation has at most `most` tokens.
 
-    `done` is the cascade so far. The result is this cascade with one more step, called `unread_results`, or `done`
-    itself if it has at most `most` tokens.
+    The largest result comes first. `done` is the cascade so far, with its conversation. What is returned is this
+    cascade with one more step, called `unread_results`; or `done` itself if its conversation is small enough already.
     """
     before, free = done.conversation, done.tokens - most
     if free <= 0:
@@ -37,11 +37,14 @@ def shorten_unread(engine: CompressionEngine, done: Cascade, most: int) -> Casca
 
 
 def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str]) -> Cascade:
-    """Have a sub-agent do one open subtask, and add the sub-agent's summary after the last message.
+    """Have a sub-agent do one open subtask, so that the work on it does not fill this window.
 
-    The subtask is the first one that is worth a window of its own. `done` is the cascade so far. The result is this
-    cascade with one more step, or `done` itself if its target is reached or the engine has no dispatcher. `goal` is the
-    goal of the task. `given` has the subtasks that were delegated before; the new subtask is added to it.
+    The subtask is the first open one that is worth a window of its own. The sub-agent's summary is added after the last
+    message. `goal` is the goal of the whole task. `given` has the subtasks that were delegated before; the new one is
+    added to this set.
+
+    `done` is the cascade so far. The result is this cascade with one more step. It is `done` itself if the conversation
+    is small enough already, or if the engine has no `dispatcher`, which starts sub-agents.
     """
     conversation = done.conversation
     size, wanted = conversation.tokens, conversation.tokens - done.target
@@ -63,9 +66,10 @@ def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str
 class Reduction:
     """A conversation made smaller, with two checks of what it lost.
 
-    The first check uses the rules by which steps choose what stays: `wanted` are the things that had to survive, such
-    as decisions, errors and paths, and `lost` are the wanted things that are gone. The second check uses an independent
-    list (the module `checklist`): `listed` are the things on this list, and `missed` the listed things that are gone.
+    The first check uses the same rules as the steps of the cascade: `wanted` are the things that the rules say must
+    survive, such as decisions, errors and paths, and `lost` are the wanted things that are gone. The second check uses
+    a list made by other code (the module `checklist`), so that it also finds what the rules overlook: `listed` are the
+    things on this list, and `missed` are the listed things that are gone.
     """
 
     cascade: Cascade
@@ -76,18 +80,18 @@ class Reduction:
 
     @property
     def conversation(self) -> Conversation:
-        """The conversation that is left."""
+        """The conversation after it was made smaller."""
         return self.cascade.conversation
 
     @property
     def by_kind(self) -> dict[str, tuple[int, int]]:
-        """For each kind of thing that had to survive: how many there were, and how many are left."""
+        """For each kind of thing that had to survive, such as "path": how many there were, and how many still exist."""
         lost = set(self.lost)
-        found: dict[str, tuple[int, int]] = {}
-        for one in self.wanted:
-            number, kept = found.get(one.kind, (0, 0))
-            found[one.kind] = (number + 1, kept + (one not in lost))
-        return found
+        counts: dict[str, tuple[int, int]] = {}
+        for thing in self.wanted:
+            number, left = counts.get(thing.kind, (0, 0))
+            counts[thing.kind] = (number + 1, left + (thing not in lost))
+        return counts
 
 
 def reduce(
@@ -99,8 +103,9 @@ def reduce(
 ) -> Reduction:
     """Make a conversation smaller until it has at most `target` tokens, and check what it lost.
 
-    `engine` compresses, `evictor` takes blocks out, and `steps` are the names of the steps that may run. If the target
-    can't be reached, all of these steps run, and no error is raised.
+    `engine` compresses, `evictor` takes blocks (pieces of the conversation, such as old results) out, and `steps` are
+    the names of the steps of the cascade that may run. If the target can't be reached, all of these steps run, and no
+    error is raised.
     """
     wanted = tuple(essentials.of_blocks(conversation.blocks))
     done = engine.run_steps(conversation, target, steps, evictor, is_guarded=True)

@@ -1,4 +1,7 @@
-"""The compression engine: five strategies, and their cascade, cheapest first (rules.md#window-compression)."""
+"""The compression engine: makes conversations smaller by five strategies, of which it tries the cheapest first.
+
+The rules are in rules.md#window-compression.
+"""
 
 from __future__ import annotations
 
@@ -51,20 +54,26 @@ _TRIALS = 3  # of a step: with nothing marked, and twice with what the trial bef
 
 
 def expect_result(tool_name: object, output: object, arguments: object) -> None:
-    """Raise MemctlError unless the values are a tool's name, an output as text, and arguments as a mapping or None."""
+    """Check the types of what a host says about a tool's result; raise MemctlError for a wrong type.
+
+    The tool's name and the output are to be texts, and the arguments of the call a mapping or None.
+    """
     argument_checks.texts(tool_name=tool_name, result=output)
     hint = "json.loads decodes arguments that are JSON"
     argument_checks.instance(arguments, (Mapping, type(None)), "arguments", "a mapping", hint)
 
 
 class CompressionEngine:
-    """Compresses conversations and single results, by rules or by a model.
+    """Compresses conversations and single results of tools, by rules or by a model.
 
-    `provider` is the model: a function `(system, user) -> str`, or an object with `name` and `answer(prompt)`. If its
-    text loses something, the text is refused, and rules are applied instead. `instructions` are added to each request
-    to the model. `dispatcher` starts sub-agents. Results of up to `threshold` tokens stay as they are. `cascade` maps
-    the utilisation (0 to 1) from which on a step runs to the name of the step. Below the utilisation `compaction_from`
-    no compaction runs; a compaction leaves at least the last `kept_turns` turns. `notes` are the agent's notes.
+    `provider` is the model: a function `(system, user) -> str`, or an object with `name` and `answer(prompt)`. A text
+    of the model that loses something important, such as an error, is not used; rules shorten the original instead.
+    `instructions` are added to each request to the model. `dispatcher` starts sub-agents, and `notes` are the agent's
+    notes.
+
+    Results of up to `threshold` tokens stay as they are. `cascade` has the names of steps by the utilisation (0 to 1)
+    from which each may run, such as `{0.75: "tool_result_summarization"}`. A compaction never runs below the
+    utilisation `compaction_from`, and leaves at least the last `kept_turns` turns as they are.
     """
 
     def __init__(
@@ -119,8 +128,8 @@ class CompressionEngine:
         if self.model is not None:
             self.model.begin()
             what = f"the output of the tool {tool_name!r}"
-            asked = Text("1", what, output, before, max(int(before * summary.GOAL), 1))
-            answer = self.model.shorten([asked]).get("1", "")
+            request = Text("1", what, output, before, max(int(before * summary.GOAL), 1))
+            answer = self.model.shorten([request]).get("1", "")
             text = result_by(answer, self.model.name, tool_name, arguments or {}, output) if answer else ""
             tokens = self._count(text)
             is_used = bool(text) and tokens <= before * (1 - LEAST_GAIN)
@@ -136,9 +145,10 @@ class CompressionEngine:
     def summarize_results(
         self, conversation: Conversation, free: int | None = None, *, is_unread: bool = False
     ) -> CompressionStep:
-        """Sum up large results of tools, the largest first, until `free` tokens are saved; with None sum up all.
+        """Sum up large results of tools in a conversation, the largest first, until `free` tokens are saved.
 
-        By default these are results that the model has read; with `is_unread` those that it has not read yet.
+        With None for `free`, all large results are summed up. Only results that the model has read already are summed
+        up, or with `is_unread` only those that it has not read yet.
         """
         from memctl.window.compression import strategies
 
@@ -151,9 +161,10 @@ class CompressionEngine:
     def progressive_summarize(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), free: int | None = None
     ) -> CompressionStep:
-        """Shorten answers and results by their age, the oldest first, until `free` tokens are saved; with None all.
+        """Shorten answers of the model and results of tools, the oldest first, until `free` tokens are saved.
 
-        `earlier` lists the things that an earlier step had to keep; this step must keep them, too.
+        With None for `free`, all of them are shortened. The older a text is, the shorter it becomes. `earlier` lists
+        the things that an earlier step had to keep, such as decisions; this step must keep them, too.
         """
         from memctl.window.compression import strategies
 
@@ -164,10 +175,11 @@ class CompressionEngine:
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
     ) -> CompressionStep:
-        """Replace all but the last turns by a digest.
+        """Replace the beginning of a conversation by a digest, which is a summary with headings; the last turns stay.
 
-        With a `target`, as many turns stay as leave at most `target` tokens in all. `earlier` lists the things that an
-        earlier step had to keep; this step must keep them, too.
+        At least the engine's `kept_turns` last turns stay. If there is a `target`, more turns stay, as long as the
+        conversation then has at most `target` tokens. `earlier` lists the things that an earlier step had to keep, such
+        as decisions; this step must keep them, too.
         """
         from memctl.window.compression import strategies
 
@@ -177,24 +189,27 @@ class CompressionEngine:
         return strategies.compact(conversation, self.counter, kept, self.model, earlier, target)
 
     def about(self, goal: str) -> None:
-        """Set the goal of the task, which the model is told with each request."""
+        """Set the goal of the task, which becomes part of each request to the model."""
         if self.model is not None:
             self.model.instructions = msgspec.structs.replace(self.model.instructions, goal=goal)
 
     def take_notes(self, max_tokens: int = MAX_TOKENS) -> CompressionResult:
-        """Return the notes of the task as a text of at most `max_tokens` tokens for the window.
+        """Return the agent's notes on the task as a text for the window, of at most `max_tokens` tokens.
 
-        The text is in the result's `compressed_content`, "" without notes; `original_tokens` is the size of all notes.
+        The text is the result's `compressed_content`; it is "" if there are no notes. The result's `original_tokens` is
+        the size that all notes would have.
         """
         text = self.notes.for_context(self._count, max_tokens)
         whole = self.notes.for_context(self._count, 1 << 40)
         return result_of(CompressionStrategy.NOTE_TAKING, self._count(whole), self._count(text), text)
 
     def dispatch_to_sub_agent(self, task_spec: str, required_context: str = "") -> CompressionResult:
-        """Have a sub-agent do a task, and return its summary as a compression of the tokens that the sub-agent used.
+        """Have a sub-agent do a task in a window of its own, and return its summary as the result of a compression.
 
-        `task_spec` is one or two sentences, and `required_context` is what the sub-agent has to know. The result is a
-        refusal if there is no dispatcher, if the sub-agent fails, and if its summary is empty or exceeds 2,000 tokens.
+        `task_spec` is the task in one or two sentences, and `required_context` is what the sub-agent has to know. In
+        the result, `original_tokens` are the tokens that the sub-agent used, and `compressed_tokens` those of its
+        summary. The result has a reason in `refused` if there is no dispatcher, if the sub-agent fails, or if its
+        summary is empty or exceeds 2,000 tokens.
         """
         from memctl.window.compression import sub_agent
 
@@ -210,9 +225,10 @@ class CompressionEngine:
     ) -> Cascade:
         """Make a conversation smaller until it has at most `target` tokens, by the steps that its utilisation allows.
 
-        The utilisation is the share of `max_tokens` that the conversation has; None for `max_tokens` allows all steps.
-        The steps run cheapest first, each only while the target is not reached: results are summed up, the `evictor`
-        takes blocks out, older turns are shortened, the beginning is compacted.
+        The utilisation is the conversation's tokens as a fraction of `max_tokens`; the fuller the window, the more
+        steps are allowed. None for `max_tokens` allows all steps. The steps run in this order, as long as the target is
+        not reached: results are summed up, the `evictor` takes blocks out, older turns are shortened, and the beginning
+        is replaced by a digest.
         """
         check(conversation)
         argument_checks.numbers(target=target)
@@ -229,11 +245,12 @@ class CompressionEngine:
         *,
         is_guarded: bool = False,
     ) -> Cascade:
-        """Make a conversation smaller by the `allowed` steps, cheapest first, until it has at most `target` tokens.
+        """Make a conversation smaller until it has at most `target` tokens, by the `allowed` steps, cheapest first.
 
-        If the target can't be reached, all allowed steps run, and no error is raised. `evictor` takes blocks out;
-        without one there is no eviction. If `is_guarded`, no step may lose anything of the list that the module
-        `preservation.checklist` makes. An agent's loop leaves it False, because small windows need the tokens.
+        If the target can't be reached, all allowed steps run, and no error is raised. `evictor` takes blocks out of the
+        conversation; without an evictor the step `eviction` is skipped. If `is_guarded`, a step is also refused if it
+        loses a thing on the list of the module `preservation.checklist`. An agent's loop leaves `is_guarded` False,
+        because small windows need the tokens.
         """
         if conversation.tokens <= target:
             return Cascade(conversation, target)
@@ -294,7 +311,10 @@ class CompressionEngine:
         )  # fmt: skip
 
     def steps_at(self, utilization: float) -> list[str]:
-        """Return the names of the steps that a utilisation (0 to 1) allows; eviction is always among them."""
+        """Return the names of the steps of the cascade that may run at a utilisation of the window (0 to 1).
+
+        The step `eviction` may always run.
+        """
         return [*steps_at(utilization, self._cascade, self._compaction_from), EVICTION]
 
     def _count(self, text: str) -> int:
@@ -319,8 +339,8 @@ def _compress(
             break
         marked = marked.with_marks(_holders(lost, missed, marked.blocks))
     if missed:
-        named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in missed[:5])
-        why = f"{quantity(len(missed), 'thing')} of the independent list would be lost: {named}"
+        examples = "; ".join(f"{entry.kind} {entry.text[:80]!r}" for entry in missed[:5])
+        why = f"{quantity(len(missed), 'thing')} of the independent list would be lost: {examples}"
         result = refusal(result.strategy, conversation.tokens, why)
     after = conversation if result.refused else made.conversation
     return after, step_of(result, free, conversation, after)
@@ -330,7 +350,7 @@ def _holders(lost: Iterable[Essential], missed: Iterable[Entry], blocks: Sequenc
     """Return the ids of blocks that have what was lost, for each thing the newest."""
     from memctl.window.preservation import checklist, essentials
 
-    found = [[block for block in blocks if not essentials.missing([one], [block])][-1:] for one in lost]
-    found += [[block for block in blocks if not checklist.missing([one], checklist.text_of([block]))][-1:]
-              for one in missed]  # fmt: skip
-    return {block.block_id for holding in found for block in holding}
+    holders = [[block for block in blocks if not essentials.missing([thing], [block])][-1:] for thing in lost]
+    holders += [[block for block in blocks if not checklist.missing([thing], checklist.text_of([block]))][-1:]
+              for thing in missed]  # fmt: skip
+    return {block.block_id for holding in holders for block in holding}

@@ -1,8 +1,9 @@
 """Requests to the host's language model, and checks of its answers.
 
 Any error that the model raises is caught and reported once; rules replace the model for the rest of the step. Texts to
-be shortened are data: each is in its own XML element, with credentials redacted. An answer that is on something else,
-or leaves out errors, is refused, because the agent would work with a result that no tool printed.
+be shortened are sent as data, not as instructions: each is in its own XML element, with credentials redacted. An answer
+is refused if it has little to do with the text, or if it leaves out errors, because the agent would otherwise work with
+a result that no tool printed.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 class Instructions(msgspec.Struct, frozen=True):
     """The instructions that a host adds to the requests to its model.
 
-    `system` is a system prompt, "" for SYSTEM. `preserve` are rules on what else to keep, a sentence each. `goal` is
-    the goal of the task, "" if unknown.
+    `system` is a system prompt, "" for memctl's own. `preserve` has further rules on what the model must keep, a
+    sentence each. `goal` is the goal of the task, "" if unknown.
     """
 
     system: str = ""
@@ -62,19 +63,20 @@ class Instructions(msgspec.Struct, frozen=True):
 
     @property
     def system_prompt(self) -> str:
-        """The system prompt of each request, followed by the rules, with credentials redacted."""
+        """The system prompt of each request, with the rules of `preserve` at its end; credentials are redacted."""
         rules = "\n".join(f"- {rule}" for rule in self.preserve)
         return redact(self.system or SYSTEM) + (f"\n\nKeep also:\n{redact(rules)}" if rules else "")
 
     def about(self, request: str) -> str:
-        """Return a request with the goal of the task before it."""
+        """Return `request` with the goal of the task put before it, or unchanged if there is no goal."""
         return f"<task>\n{_data(self.goal)}\n</task>\n\n{request}" if self.goal else request
 
 
 class Text(msgspec.Struct, frozen=True):
     """A text to be shortened by a model.
 
-    `what` says what the text is, `tokens` is its size, and `goal` the tokens that its shorter form may have.
+    `id` is the text's name in the request. `what` tells the model what the text is, such as "the output of the tool
+    'grep'". `tokens` is the text's size, and `goal` the number of tokens that its shorter form may have.
     """
 
     id: str
@@ -88,8 +90,9 @@ class Model:
     """The host's language model, with counts of its requests and answers.
 
     `given` is a function `(system, request) -> str`, or an object with `name` and `answer(prompt)`; MemctlError is
-    raised for anything else. `failure` is the reason of the last failed request, "" for none; after a failure the model
-    is not asked again until `begin` is called. `watch`, if it is set, is called with the reason when failures begin.
+    raised for anything else. `failure` is the reason why the last request failed, "" if it did not; after a failure the
+    model is not asked again until `begin` is called. If the attribute `watch` is set to a function, that function is
+    called with the reason of a failure, but only once for equal failures in a row.
     """
 
     def __init__(self, given: Provider | Ask, instructions: Instructions | None = None) -> None:
@@ -106,16 +109,22 @@ class Model:
         self._asked = self._used = self._refused = 0
 
     def begin(self) -> None:
-        """Begin a step: ask the model again, even if it failed in the step before."""
+        """Begin a new step, in which the model may be asked even if it failed in the step before."""
         self.failure = ""
 
     def count(self, *, used: int = 0, refused: int = 0) -> None:
-        """Add to the counts of the model's texts that were used or refused."""
+        """Count answers of the model that were used, and answers that were refused because of a fault.
+
+        `used` and `refused` are added to the numbers so far.
+        """
         self._used += used
         self._refused += refused
 
     def compaction(self, blocks: Iterable[ContentBlock]) -> str:
-        """Return the model's digest of the beginning of a conversation, "" if it gives none."""
+        """Return the model's summary of the beginning of a conversation; "" if the request fails.
+
+        `blocks` are the pieces of this beginning, such as messages and results.
+        """
         parts = "\n\n".join(
             f"[{block.content_type.value}, turn {block.turn_created}"
             f"{', ' + block.tool_name if block.tool_name else ''}]\n{block.content}"
@@ -127,49 +136,52 @@ class Model:
         )
 
     def shorten(self, texts: Sequence[Text]) -> dict[str, str]:
-        """Return the texts as the model shortens them, by the texts' ids; a text that the model leaves out is missing.
+        """Return the shorter forms that the model writes of `texts`, by the id of each text.
 
-        One request has as many texts as fit into it.
+        A text for which the model gives no shorter form is missing from the result. As many texts as fit are sent in
+        one request.
         """
-        found: dict[str, str] = {}
+        answers: dict[str, str] = {}
         for batch in _batches(texts):
             answer = self._answer(_request(batch))
             if len(batch) == 1 and not _SUMMARY.search(answer):
-                found[batch[0].id] = answer
+                answers[batch[0].id] = answer
             else:
-                found |= {name: unescape(text) for name, text in _SUMMARY.findall(answer)}
-        return {name: text for name, text in found.items() if text}
+                answers |= {name: unescape(text) for name, text in _SUMMARY.findall(answer)}
+        return {name: text for name, text in answers.items() if text}
 
     def merge_texts(self, groups: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-        """Return one line by the model for each group of similar outputs, "" where the line is refused.
+        """Return, for each group of similar outputs of a tool, one line by the model that sums the group up.
 
-        A group is a pair of a tool's name and its outputs, oldest first.
+        A group is a pair of the tool's name and its outputs, oldest first. The line is "" if the model gives none, or
+        one that has little to do with the outputs or leaves out an error.
         """
         self.begin()
-        asked = []
+        requests = []
         for number, (tool, texts) in enumerate(groups):
             what = (
                 f"{len(texts)} outputs of {tool or 'a tool'!r}, oldest first, that say nearly the same: how often, what"
             )
             what, text = f"{what} changed, and what the last one says;", "\n\n".join(texts)
-            asked.append(Text(str(number), what, text, len(text) // 4, _MERGED_TOKENS))
-        answers = self.shorten(asked)
-        found = []
-        for one in asked:
-            line = " ".join(answers.get(one.id, "").split())
-            is_kept = is_about(line, one.text) and names_in_text.keeps(line, _errors(one.text), one.text)
+            requests.append(Text(str(number), what, text, len(text) // 4, _MERGED_TOKENS))
+        answers = self.shorten(requests)
+        lines = []
+        for request in requests:
+            line = " ".join(answers.get(request.id, "").split())
+            is_kept = is_about(line, request.text) and names_in_text.keeps(line, _errors(request.text), request.text)
             self.count(used=is_kept, refused=bool(line) and not is_kept)
-            found.append(f"by {self.name}: {rows.line(line)}".translate(_NO_BRACKETS) if is_kept else "")
-        return found
+            lines.append(f"by {self.name}: {rows.line(line)}".translate(_NO_BRACKETS) if is_kept else "")
+        return lines
 
     def take_counts(self) -> dict[str, Any]:
-        """Return the numbers of requests and of answers used and refused, as fields of a CompressionResult.
+        """Return how often the model was asked, and how many answers were used and refused, and set these numbers to 0.
 
-        They count from the last call of this method.
+        The keys are names of fields of CompressionResult: `llm_calls_used`, `llm_answers_used` and
+        `llm_answers_refused`.
         """
-        asked, used, refused = self._asked, self._used, self._refused
+        calls, used, refused = self._asked, self._used, self._refused
         self._asked = self._used = self._refused = 0
-        return {"llm_calls_used": asked, "llm_answers_used": used, "llm_answers_refused": refused}
+        return {"llm_calls_used": calls, "llm_answers_used": used, "llm_answers_refused": refused}
 
     def _answer(self, request: str) -> str:
         if self.failure:
@@ -197,24 +209,25 @@ _NO_BRACKETS = str.maketrans("[]", "()")
 
 
 def call_counts(model: Model | None) -> dict[str, Any]:
-    """Return how often a model was asked, and how many of its answers were used and refused, since the last such call.
+    """Return the counts of a model's requests and answers, and set them to 0; {} without a model.
 
-    The result has fields of a CompressionResult by name, such as `{"llm_calls_used": 2, …}`; {} without a model. If the
-    model has failed, the field `metadata` has the reason.
+    The result has fields of a CompressionResult by name, such as `{"llm_calls_used": 2, …}`. If the model has failed,
+    the field `metadata` has the reason.
     """
     if model is None:
         return {}
-    found = model.take_counts()
-    return {**found, "metadata": {"provider": model.failure, "note": "made by rules instead"} if model.failure else {}}
+    counts = model.take_counts()
+    return {**counts, "metadata": {"provider": model.failure, "note": "made by rules instead"} if model.failure else {}}
 
 
 def result_by(
     answer: str, model: str, tool: str, arguments: Mapping[str, Any], output: str, needed: Collection[str] = ()
 ) -> str:
-    """Return a model's `answer` that sums up a tool's `output`, or "" if the answer is refused.
+    """Return a text for the window, made from a model's `answer` that sums up a tool's `output`; "" if it is refused.
 
-    In the result a line before the answer names the tool and the model. The answer is refused if it is on something
-    else than the output, or if it lacks a string in `needed` or the name of an error in the output.
+    The text has the answer after a line that names the tool and the model. `model` is the model's name, and `arguments`
+    are those of the tool's call. The answer is refused if it has little to do with the output, or if it lacks a string
+    in `needed` or the name of an error in the output.
     """
     text = f"{SUMMED_UP}{rows.line(tool) or 'a tool'} by {model}]\n{answer}"
     form = rows.output_of(tool, arguments, output)
@@ -228,51 +241,54 @@ def result_by(
 
 
 def accepted_answer(answer: str, text: str, needed: Collection[str]) -> str:
-    """Return `answer`, a model's shorter form of the older answer `text`; "" if it is refused.
+    """Return `answer`, by which a model shortened the text `text`, if it is good enough; else "".
 
-    It is refused if it is on something else than `text`, or lacks a string in `needed`.
+    It is good enough if at least a third of its words are in `text`, and if it has every string in `needed`.
     """
     return answer if is_about(answer, text) and names_in_text.keeps(answer, needed, " ".join(text.split())) else ""
 
 
 def is_about(answer: str, text: str) -> bool:
-    """Return whether at least a third of the words of a model's `answer` are in the text that it shortens."""
+    """Return whether at least a third of the words of a model's `answer` are also in `text`, which it is to shorten.
+
+    An answer with fewer of these words is probably about something else.
+    """
     words, whole = {word.lower() for word in _WORD.findall(answer)}, text.lower()
     return bool(words) and sum(word in whole for word in words) >= _OWN * len(words)
 
 
 def _errors(output: str) -> list[str]:
     """Return the names of the first errors that an output tells of."""
-    found = dict.fromkeys(name for row in rows.errors(output) for name in _ERROR_NAME.findall(row.text))
-    return list(found)[:_MOST_ERRORS]
+    names = dict.fromkeys(name for row in rows.errors(output) for name in _ERROR_NAME.findall(row.text))
+    return list(names)[:_MOST_ERRORS]
 
 
 def _batches(texts: Sequence[Text]) -> list[list[Text]]:
     """Return texts in requests that are not too long; a text that is too long by itself is alone."""
-    found: list[list[Text]] = []
+    batches: list[list[Text]] = []
     size = _MOST_CHARACTERS
-    for one in texts:
-        if size + len(one.text) > _MOST_CHARACTERS:
-            found.append([])
+    for text in texts:
+        if size + len(text.text) > _MOST_CHARACTERS:
+            batches.append([])
             size = 0
-        found[-1].append(one)
-        size += len(one.text)
-    return found
+        batches[-1].append(text)
+        size += len(text.text)
+    return batches
 
 
 def _request(texts: Sequence[Text]) -> str:
     """Return the request for shorter forms of texts: each answer in an element of its id, or bare if there
     is one text."""
     if len(texts) == 1:
-        (one,) = texts
+        (only,) = texts
         return (
-            f"Shorten {one.what} ({one.tokens:,} tokens) to at most {one.goal:,} tokens: the finding in one sentence, "
-            f"then what else matters.\n\n<output>\n{_data(one.text)}\n</output>"
+            f"Shorten {only.what} ({only.tokens:,} tokens) to at most {only.goal:,} tokens: the finding in one "
+            f"sentence, then what else matters.\n\n<output>\n{_data(only.text)}\n</output>"
         )
     outputs = "\n".join(
-        f'<output id="{one.id}" of="{escape(clean(one.what))}" tokens="{one.tokens}" at_most="{one.goal}">\n'
-        f"{_data(one.text)}\n</output>"
-        for one in texts
+        f'<output id="{text.id}" of="{escape(clean(text.what))}" tokens="{text.tokens}" at_most="{text.goal}">\n'
+        f"{_data(text.text)}\n</output>"
+        for text in texts
     )
     return (
         f"Shorten each of these {len(texts)} outputs to at most the tokens that it names: the finding in one sentence, "

@@ -1,6 +1,6 @@
-"""Notes that an agent takes while it works, which pass to the next window.
+"""Notes that an agent takes while it works, and that are passed on to its next window.
 
-A note has one of six categories; critical notes come first.
+Each note has one of six categories, and one of three degrees of importance.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ MAX_TOKENS = 2_000
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A note: its category (one of CATEGORIES), its text, and its importance (one of IMPORTANCES).
+    """A note that an agent took: its category, its text, and its importance.
 
-    `moment` is the time when the note was taken, "" if unknown.
+    The category is "task_progress", "decisions", "bugs", "constraints", "learnings" or "misc"; the importance is
+    "critical", "high" or "normal". `moment` is the time when the note was taken, "" if unknown.
     """
 
     category: str
@@ -35,8 +36,8 @@ class Note(msgspec.Struct, frozen=True):
 class Notes:
     """The notes of a task, oldest first.
 
-    `kept` is a function that stores a note, such as in a file. It is called with each new note before the note is
-    added; if it raises an error, the note is not added.
+    `kept` is a function that stores a note, such as in a file. `write` calls it with each new note; if it raises an
+    error, the note is not added.
     """
 
     def __init__(self, notes: Iterable[Note] = (), kept: Callable[[Note], None] | None = None) -> None:
@@ -44,7 +45,7 @@ class Notes:
         self._kept = kept
 
     def write(self, category: str, content: str, importance: str = "normal", moment: str = "") -> None:
-        """Take a note; raises ValueError for an unknown category or importance, and for an empty text."""
+        """Add a note; raises ValueError for an unknown category or importance, and for an empty text."""
         for what, given, known in (("category", category, CATEGORIES), ("importance", importance, IMPORTANCES)):
             if given not in known:
                 raise ValueError(f"there is no {what} {given!r}; there are {', '.join(known)}")
@@ -64,10 +65,11 @@ class Notes:
         return len(self._notes)
 
     def for_context(self, count: Callable[[str], int], max_tokens: int = MAX_TOKENS) -> str:
-        """Return notes as a text of at most `max_tokens`, by category, critical ones first, then the newest.
+        """Return the notes as a text of at most `max_tokens` tokens, with a heading for each category.
 
-        A note that does not fit is left out whole; the last line then says how many were left out. `count` counts the
-        tokens of a text.
+        The categories have a fixed order, with the progress of the task first. Within a category critical notes come
+        first, and newer notes before older ones. A note for which there is no room is left out whole; the last line
+        then says how many were left out. `count` counts the tokens of a text.
         """
         chosen: set[int] = set()
         for number in sorted(range(len(self._notes)), key=self._rank):

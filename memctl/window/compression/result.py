@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.window.eviction.engine import ChangedBlock
-from memctl.window.steps import COMPACTION, EVICTION
+from memctl.window.steps import EVICTION
 
 if TYPE_CHECKING:
     from memctl.window.messages.conversation import Conversation
 
 
 class CompressionStrategy(Enum):
-    """The five strategies by which content is made smaller."""
+    """The five strategies by which content is made smaller.
+
+    They are compaction, notes of the agent, summaries of tools' results, shortening by age, and sub-agents.
+    """
 
     COMPACTION = "compaction"
     NOTE_TAKING = "note_taking"
@@ -29,11 +32,12 @@ class CompressionResult(msgspec.Struct, frozen=True):
     """The result of one compression: tokens before and after, their ratio (before / after), and the shorter text.
 
     Some things must survive a compression, such as decisions, errors and paths; `fidelity_score` is the share of them
-    (0 to 1) that the shorter text has, None if there are no such things. `llm_calls_used` is how often a model was
-    asked, `llm_answers_used` and `llm_answers_refused` how many of its texts were used and refused. `refused` is the
-    reason if the compression was not made: both numbers of tokens are equal then, and the ratio is 1. `metadata` may
-    have `blocks` (ids of the blocks changed), `lost` (the things for which a compression was refused), `provider` (why
-    the model's text was not used) and `note` (a remark).
+    (0 to 1) that the shorter text has, None if it was not measured. `llm_calls_used` is how often a model was asked;
+    `llm_answers_used` and `llm_answers_refused` are how many of its answers were used and refused. `refused` is the
+    reason if the compression was not made; then both numbers of tokens are equal, and the ratio is 1.
+
+    `metadata` may have `blocks` (ids of the blocks changed), `lost` (the things for which the compression was refused),
+    `provider` (why the model's text was not used) and `note` (a remark).
     """
 
     strategy: CompressionStrategy
@@ -50,19 +54,19 @@ class CompressionResult(msgspec.Struct, frozen=True):
 
     @property
     def saved(self) -> int:
-        """The tokens that the compression freed."""
+        """The number of tokens that the compression freed."""
         return self.original_tokens - self.compressed_tokens
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A step of the cascade, with the conversation's tokens before and after it.
+    """A step of the cascade that ran, with the conversation's tokens before and after it.
 
-    `wanted` are the tokens that were still to be freed when the step began. `refused` is the reason if nothing was
-    changed, `note` a remark. Of the things that must survive, such as decisions and paths, the share `fidelity` (0 to
-    1) is left; None if it was not measured. `blocks` is the number of blocks changed, None for a compaction.
-    `llm_calls` is how often a model was asked, `llm_used` and `llm_refused` how many of its texts were used and
-    refused. `changes` has each changed block; `policy` is the eviction policy that scored these blocks, "" for other
-    steps.
+    `wanted` is the number of tokens that the step had to free. `refused` is the reason if the step changed nothing, and
+    `note` a remark. `fidelity` is the share (0 to 1) of the things that must survive, such as decisions and paths, that
+    did survive; None if it was not measured. `blocks` is the number of blocks changed, None for a compaction.
+    `llm_calls` is how often a model was asked; `llm_used` and `llm_refused` are how many of its answers were used and
+    refused. `changes` has each changed block. `policy` is the eviction policy that scored these blocks, "" for steps
+    other than eviction.
     """
 
     name: str
@@ -81,9 +85,10 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Cascade(msgspec.Struct, frozen=True):
-    """A conversation after the steps that made it smaller, its target size in tokens, and these steps.
+    """A conversation after the cascade made it smaller, with the size that was aimed at and the steps that ran.
 
-    `answer` is a sub-agent's summary that was added behind the last message, "" for none.
+    `target` is that size, in tokens. `answer` is the summary of a sub-agent that was added after the last message, ""
+    if there is none.
     """
 
     conversation: Conversation
@@ -93,44 +98,44 @@ class Cascade(msgspec.Struct, frozen=True):
 
     @property
     def tokens(self) -> int:
-        """The tokens of the conversation."""
+        """The number of tokens that the conversation has now."""
         return self.conversation.tokens
 
     @property
     def is_reached(self) -> bool:
-        """Whether the conversation has at most as many tokens as the target."""
+        """Whether the conversation is small enough: it has at most `target` tokens."""
         return self.tokens <= self.target
 
     @property
     def is_compacted(self) -> bool:
-        """Whether a compaction was among the steps."""
-        return any(step.name in (CompressionStrategy.COMPACTION.value, COMPACTION) for step in self.steps)
+        """Whether one of the steps was a compaction, which replaces the beginning by a digest."""
+        return any(step.name == CompressionStrategy.COMPACTION.value for step in self.steps)
 
     @property
     def evicted(self) -> int:
-        """The number of blocks that were evicted."""
+        """The number of blocks (pieces of the conversation) that were evicted."""
         return sum(step.blocks or 0 for step in self.steps if step.name == EVICTION)
 
 
 class CompressionStep(msgspec.Struct, frozen=True):
-    """The conversation after one compression, and the result of the compression."""
+    """The conversation as one compression left it, and the result of this compression."""
 
     conversation: Conversation
     result: CompressionResult
 
 
 def result_of(strategy: CompressionStrategy, before: int, after: int, content: str, **more: Any) -> CompressionResult:
-    """Return the result of a compression, with the ratio of `before` to `after` (tokens).
+    """Return the result of a compression from `before` tokens to `after` tokens, with their ratio and the shorter text.
 
-    `more` are further fields of CompressionResult.
+    `content` is the shorter text, and `more` are further fields of CompressionResult, by name.
     """
     return CompressionResult(strategy, before, after, round(before / max(after, 1), 2), content, **more)
 
 
 def refusal(strategy: CompressionStrategy, tokens: int, why: str, content: str = "", **more: Any) -> CompressionResult:
-    """Return the result of a compression that was not made: `tokens` before and after, and why.
+    """Return the result of a compression that was not made: the reason `why`, and the unchanged size and text.
 
-    `more` are further fields of CompressionResult.
+    `tokens` is this size, `content` this text, and `more` are further fields of CompressionResult, by name.
     """
     return CompressionResult(strategy, tokens, tokens, 1.0, content, refused=why, **more)
 
@@ -142,11 +147,11 @@ def step_of(
     after: Conversation | None = None,
     **other: Any,
 ) -> Step:
-    """Return the result of a compression as a step of the cascade.
+    """Return the step of the cascade that made a compression with the result `made`.
 
-    `wanted` is the number of tokens that the compression was to free. `before` and `after` are the conversations around
-    it, from which the changed blocks are found; blocks that a compaction replaced have 0 tokens after it. `other` are
-    fields of Step that replace those made from the result.
+    `wanted` is the number of tokens that the compression was to free. `before` and `after` are the conversations before
+    and after it, by which the step says how each changed block changed; a block that a compaction replaced has 0 tokens
+    afterwards. `other` are fields of Step by name, which replace those made from the result.
     """
     names, is_compaction = set(made.metadata.get("blocks", ())), made.strategy is CompressionStrategy.COMPACTION
     left = {} if is_compaction or after is None else {block.block_id: block.token_count for block in after.blocks}

@@ -1,4 +1,7 @@
-"""Sub-agents: which subtask is worth a sub-agent, and the summary that it returns (rules.md#window-compression)."""
+"""Sub-agents: which subtask is worth a sub-agent, and the summary that a sub-agent returns.
+
+The rules are in rules.md#window-compression.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _STRATEGY = CompressionStrategy.SUB_AGENT
 
 
 class SubAgentAnswer(msgspec.Struct, frozen=True):
-    """A sub-agent's answer: its summary, the tokens that its own window took, and its calls of a model."""
+    """A sub-agent's answer: its summary, how many tokens its own window took, and how often it called a model."""
 
     summary: str
     tokens_used: int
@@ -38,11 +41,11 @@ Dispatcher = Callable[[str, str], SubAgentAnswer]
 
 
 def reason_against(subtask: str, calls: float, tokens: float) -> str:
-    """Return why a subtask is better done in the main window, "" if it is worth a window of its own.
+    """Return the reason why a subtask is better done in the main window; "" if it is worth a window of its own.
 
-    A subtask is worth its own window if it has at most two sentences, which do not refer to the conversation, and if it
-    is likely to take at least 10 calls of tools or 50,000 tokens. `calls` and `tokens` are the means of the finished
-    subtasks.
+    It is worth one if its text has at most two sentences that do not refer to the conversation, and if it is likely to
+    take at least 10 calls of tools or 50,000 tokens. `calls` and `tokens` are how many the finished subtasks took on
+    average.
     """
     text = subtask.strip()
     if not text:
@@ -57,10 +60,10 @@ def reason_against(subtask: str, calls: float, tokens: float) -> str:
 
 
 def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[str]) -> tuple[str, str, str]:
-    """Return the first open subtask that is worth a sub-agent, the context that it needs, and "".
+    """Return the first open subtask that is worth a sub-agent, the context that the sub-agent needs, and "".
 
-    If there is none, return "", "" and the reason. `goal` is the goal of the task, which begins the context; `done` are
-    the subtasks that were delegated before.
+    If no subtask is worth it, return "", "" and the reason. `goal` is the goal of the whole task, with which the
+    context begins; `done` has the subtasks that were delegated before.
     """
     happened = events.of_blocks(blocks)
     finished = max(sum(task.status == DONE for task in happened.tasks), 1)
@@ -78,11 +81,12 @@ def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[s
 
 
 def dispatch(task: str, context: str, dispatcher: Dispatcher | None, count: Callable[[str], int]) -> CompressionResult:
-    """Have a sub-agent do a task, and return its summary as a compression of the tokens that the sub-agent used.
+    """Have a sub-agent do a task in a window of its own, and return its summary as the result of a compression.
 
-    `task` is one or two sentences, `context` is what the sub-agent has to know, and `count` counts the tokens of a
-    text. The result is a refusal if there is no dispatcher, if the sub-agent fails, and if its summary is empty or has
-    more than 2,000 tokens.
+    `task` is one or two sentences, `context` is what the sub-agent has to know, `dispatcher` is the function that
+    starts it, and `count` counts the tokens of a text. In the result, `original_tokens` are the tokens that the
+    sub-agent used, and `compressed_tokens` those of its summary. The result has a reason in `refused` if there is no
+    dispatcher, if the sub-agent fails, or if its summary is empty or has more than 2,000 tokens.
     """
     before = count(task)
     if dispatcher is None:

@@ -1,1 +1,1 @@
-"""Taking blocks out of a window: what may go, what goes first, and what takes its place."""
+"""Eviction: taking blocks out of a window. What may be evicted, in which order, and what replaces it."""

@@ -1,7 +1,8 @@
 """Eviction: blocks that a window can spare are taken out of it (rules.md#window-eviction).
 
-A placeholder says what a block was and how to get it back. Blocks are evicted in units, which are blocks that go
-together, such as the thinking of one message; the units with the lowest scores go first.
+A block is a piece of the conversation, such as a message or a tool's result. A placeholder in its place says what the
+block was and how to get it back. Blocks that belong together, such as the thinking of one message, form a unit and are
+evicted together. The units with the lowest scores are evicted first.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ E_ = TypeVar("E_", bound=Enum)
 class KeptBlock(msgspec.Struct, frozen=True):
     """A block that stays after an eviction: its tokens, the reason why it stays, and its score under the policy.
 
-    `score` is None for a block that could not be evicted, for example because it is protected.
+    A score is from 0 (evict first) to 1 (keep). It is None for a block that could not be evicted, for example because
+    it is protected.
     """
 
     block_id: str
@@ -58,7 +60,10 @@ class KeptBlock(msgspec.Struct, frozen=True):
 
 
 class ChangedBlock(msgspec.Struct, frozen=True):
-    """A block that was evicted or shortened: its tokens before and after, its turn, and its score under the policy."""
+    """A block that was evicted or shortened: its tokens before and after, its turn, and its score under the policy.
+
+    A score is from 0 (evict first) to 1 (keep); None if the block was shortened without a policy.
+    """
 
     block_id: str
     content_type: ContentType
@@ -70,30 +75,35 @@ class ChangedBlock(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, block: ContentBlock, after: int, score: float | None = None) -> ChangedBlock:
-        """Return the ChangedBlock of a block that has `after` tokens now."""
+        """Return a description of the change of `block` from its present tokens to `after` tokens.
+
+        `score` is the block's score under the eviction policy, None without a policy.
+        """
         name, type_, tool, turn = block.block_id, block.content_type, block.tool_name, block.turn_created
         return cls(name, type_, tool, turn, block.token_count, after, score)
 
     @property
     def described(self) -> dict[str, Any]:
-        """The changed block as a mapping for the audit log, without unknown fields.
+        """The changed block as a mapping for the audit log.
 
-        Its keys are "id", "type", "tool", "turn", "before", "after" and "score".
+        Its keys are "id", "type", "tool", "turn", "before", "after" and "score"; a key whose value is empty or not
+        known is missing.
         """
-        found = {
+        fields = {
             "id": self.block_id, "type": self.content_type.value, "tool": self.tool_name, "turn": self.turn,
             "before": self.before, "after": self.after, "score": self.score,
         }  # fmt: skip
-        return {name: value for name, value in found.items() if value not in (None, "")}
+        return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
 class EvictionResult(msgspec.Struct, frozen=True):
-    """The result of an eviction; its numbers of tokens are those of blocks, placeholders included.
+    """The result of an eviction. Its numbers of tokens are sums over blocks; placeholders count as tokens that remain.
 
-    `replacements` is the argument of `Conversation.replace`: the new text by the id of each evicted block, None for no
-    text. `evictions` has each evicted block, and `kept` each other block with the reason why it stays. `policy_name` is
-    the policy, or the class of the host's own scorer. `similar_by` is how blocks were compared: "embeddings" or "word
-    shingles", "" if no block is like another or the policy does not compare blocks.
+    `replacements` has the new text of each evicted block by its id, None for a block that is removed without a text; it
+    is meant as the argument of `Conversation.replace`. `evictions` describes each evicted block, and `kept` each other
+    block with the reason why it stays. `policy_name` is the policy, or the class of the host's own scorer. `similar_by`
+    says how blocks were compared: by "embeddings", by "word shingles" (runs of three words), or by both. It is "" if no
+    blocks were similar, or if the policy does not compare blocks.
     """
 
     blocks_evicted: list[ContentBlock]
@@ -110,23 +120,24 @@ class EvictionResult(msgspec.Struct, frozen=True):
 
     @property
     def is_reached(self) -> bool:
-        """Whether at least the tokens of the target were freed."""
+        """Whether at least as many tokens were freed as the eviction was asked for."""
         return self.tokens_freed >= self.target_free_tokens
 
     @property
     def held(self) -> dict[str, int]:
-        """The tokens of the blocks that stay, summed up by the reason why they stay, the largest sum first."""
-        found: dict[str, int] = {}
-        for one in self.kept:
-            found[one.why] = found.get(one.why, 0) + one.tokens
-        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+        """The tokens of the blocks that stay, added up by the reason why they stay; the largest sum is first."""
+        sums: dict[str, int] = {}
+        for block in self.kept:
+            sums[block.why] = sums.get(block.why, 0) + block.tokens
+        return dict(sorted(sums.items(), key=lambda item: (-item[1], item[0])))
 
 
 def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collection[str] = ALWAYS) -> dict[str, str]:
-    """Return the ids of the blocks that must stay, each with the reason.
+    """Return the ids of the blocks that must not be evicted, each with the reason.
 
-    `types` are the names of protected types of content. `current_turn` is the number of the next request. The answer
-    and the results of the turn before it stay, because the model has not read the results yet.
+    A block is a piece of the conversation, such as a message. `types` are the names of protected types of content, such
+    as "system_prompt". `current_turn` is the number of the next request. The last answer stays, and so do the results
+    after it, because the model has not read these yet.
     """
     turns = [block.turn_created for block in blocks if block.content_type is ContentType.USER_MESSAGE]
     used = {block.tool_name for block in blocks if block.is_call or block.content_type is ContentType.TOOL_RESULT}
@@ -150,11 +161,11 @@ def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collecti
 
 
 class EvictionUnit(msgspec.Struct, frozen=True):
-    """Blocks that are evicted together, and a score of how worth keeping they are.
+    """Blocks that are evicted together, with a score of how worth keeping they are (0: evict first, 1: keep).
 
-    `texts` maps the id of each block to the text that replaces the block; None for no text. `gain` is the number of
-    tokens that the eviction saves, with the tokens of `texts` subtracted. The blocks of a merged unit are similar, and
-    the text of its last block replaces all of them.
+    `texts` maps the id of each block to the text that replaces it; None removes the block without a text. `gain` is the
+    number of tokens that the eviction saves, after the tokens of `texts` are subtracted. If `is_merged`, the blocks are
+    similar, and one text in the place of the last block replaces all of them.
     """
 
     blocks: tuple[ContentBlock, ...]
@@ -165,10 +176,10 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """The key by which units are sorted, the first to be evicted first.
+        """The key by which units (blocks that are evicted together) are sorted into the order of their eviction.
 
-        Units are sorted by their scores, the lowest first, then by the turn of their first block, then by its id
-        (`9.2` before `10.1`). Definitions of tools come after all other units.
+        Units with lower scores come first. Among equal scores, the turn of the first block decides, then its id as a
+        number (`9.2` before `10.1`). Definitions of tools come after all other units.
         """
         first = self.blocks[0]
         parts = re.findall(r"(\D*)(\d{0,18})", first.block_id)
@@ -178,24 +189,26 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
     @property
     def changes(self) -> list[ChangedBlock]:
-        """The changes of the unit's blocks.
+        """A description of the change of each block in the unit.
 
-        The first change has the tokens of all texts that replace blocks of the unit; the others have 0 tokens left.
+        So that the sum is right, all tokens that replace the unit are counted for its first block; the other blocks
+        have 0 tokens afterwards.
         """
         left, score = sum(block.token_count for block in self.blocks) - self.gain, round(self.score, 4)
         return [ChangedBlock.of(block, left * (block is self.blocks[0]), score) for block in self.blocks]
 
 
 class EvictionEngine:
-    """Evicts blocks by a policy, or by the host's own `scorer`.
+    """Evicts blocks (pieces of a conversation) by a policy, or by the host's own `scorer`.
 
-    `counter` must be the one that counted the blocks; the default counts for current Claude models. `where_kept` is a
-    function that returns the place where the host keeps a block, for the block's placeholder. A placeholder has at most
-    `placeholder_max_tokens` tokens; with 0 there are no placeholders. `outline_share` is the fraction of a large
-    result's tokens that stays as an outline. A block whose eviction would save fewer than `minimum_gain` tokens stays.
+    `numbers` are the settings of the policies' scores. `counter` must be the counter that counted the blocks' tokens;
+    None stands for a counter for current Claude models. `where_kept` is a function that returns the place where the
+    host keeps a block, which the block's placeholder then names. A placeholder has at most `placeholder_max_tokens`
+    tokens; 0 means no placeholders. `outline_share` is the fraction of a large result's tokens that stays as an
+    outline. A block whose eviction would save fewer than `minimum_gain` tokens stays.
 
-    For the policy `semantic_merge`, `embed` returns the vectors of texts, and `merge` a line for several similar texts.
-    Without `embed` the words of blocks are compared, and without `merge` rules make the line.
+    The policy `semantic_merge` uses two functions. `embed` returns the vectors of texts; without it, blocks are
+    compared by their words. `merge` returns one line for several similar texts; without it, the line is made by rules.
     """
 
     def __init__(
@@ -222,8 +235,8 @@ class EvictionEngine:
         self.counter = counter
         self.numbers = numbers or Scoring()
         self.embed, self.merge = embed, merge
-        types = [_member(ContentType, one, "content type", "types") for one in protected_types]
-        self._protected = tuple(one.value for one in types)
+        types = [_member(ContentType, type_, "content type", "types") for type_ in protected_types]
+        self._protected = tuple(type_.value for type_ in types)
         self.placeholder_tokens, self.outline_share = placeholder_max_tokens, outline_share
         self.least_gain = max(1, minimum_gain)
         self.where_kept = where_kept
@@ -235,7 +248,10 @@ class EvictionEngine:
         self._scorer = scorer
 
     def set_policy(self, policy: EvictionPolicy | str) -> None:
-        """Use another policy in all later evictions; raises MemctlError for an unknown policy."""
+        """Set the policy for all later evictions; the host's own scorer is no longer used.
+
+        Raises MemctlError for an unknown policy.
+        """
         self.policy = _member(EvictionPolicy, policy, "eviction policy", "policies")
         self._scorer = None
 
@@ -249,11 +265,12 @@ class EvictionEngine:
         task_embedding: list[float] | None = None,
         spared: Mapping[str, str] = NOTHING_SPARED,
     ) -> EvictionResult:
-        """Choose blocks to free at least `target_free_tokens` tokens, or as many as can be freed; return the result.
+        """Choose the blocks to evict so that at least `target_free_tokens` tokens become free, and return the result.
 
-        `blocks` are not changed. `current_turn` is the number of the next request, by default found in the blocks.
-        `task` is what the model is to do, by default the user's first message, and `task_embedding` is its vector, None
-        if there is none. `spared` maps the ids of further blocks that stay to the reasons.
+        If that many can't be freed, as many as possible are freed. `blocks` are not changed; the caller replaces their
+        texts by the result's `replacements`. `current_turn` is the number of the next request; with None it follows
+        from the blocks. `task` is what the model is to do, by default the user's first message; `task_embedding` is its
+        vector, or None. `spared` has the ids of further blocks that must stay, each with the reason.
         """
         argument_checks.numbers(target_free_tokens=target_free_tokens)
         argument_checks.numbers_or_none(current_turn=current_turn)
@@ -278,7 +295,7 @@ class EvictionEngine:
         freed, gone = sum(unit.gain for unit in chosen), {block.block_id for unit in chosen for block in unit.blocks}
         scores = {block.block_id: unit.score for unit in units for block in unit.blocks}
         replacements = {block_id: text for unit in chosen for block_id, text in unit.texts.items()}
-        kept, why = candidates.kept, "it is worth more than the evicted blocks"
+        reasons, why = candidates.kept, "it is worth more than the evicted blocks"
         return EvictionResult(
             blocks_evicted=[block for unit in chosen for block in unit.blocks],
             tokens_freed=freed,
@@ -289,35 +306,36 @@ class EvictionEngine:
             target_free_tokens=target_free_tokens,
             evictions=[change for unit in chosen for change in unit.changes],
             kept=[
-                KeptBlock(one.block_id, one.token_count, kept.get(one.block_id, why), scores.get(one.block_id))
-                for one in known
-                if one.block_id not in gone
+                KeptBlock(b.block_id, b.token_count, reasons.get(b.block_id, why), scores.get(b.block_id))
+                for b in known
+                if b.block_id not in gone
             ],
-            similar_by=" and ".join(sorted({found.by for found in alike.values()})),
+            similar_by=" and ".join(sorted({match.by for match in alike.values()})),
             policy_name=self.policy.value if own is None else type(own).__name__,
         )
 
     def evict_from(
-        self, conversation: Conversation, target_free_tokens: int, **given: Any
+        self, conversation: Conversation, target_free_tokens: int, **options: Any
     ) -> tuple[Any, EvictionResult]:
-        """Evict blocks of a conversation; return its messages in the shape in which they were given, and the result.
+        """Evict blocks of a conversation; return the conversation without them, and the result.
 
-        `given` are further arguments of `evict`, such as `task`.
+        The conversation is returned in the shape in which the host gave it, such as a list of messages. `options` are
+        further arguments of `evict`, such as `task`.
         """
         from memctl.window.messages.conversation import check
 
         check(conversation)
-        result = self.evict(conversation.blocks, target_free_tokens, conversation.current_turn, **given)
+        result = self.evict(conversation.blocks, target_free_tokens, conversation.current_turn, **options)
         return conversation.replace(result.replacements), result
 
     def _with_merged_texts(self, chosen: list[EvictionUnit], candidates: _Candidates) -> list[EvictionUnit]:
         """Return the chosen units, those of similar blocks with the text that the model writes for them."""
-        asked = [unit for unit in chosen if unit.is_merged]
-        if self.merge is None or not asked:
+        merged = [unit for unit in chosen if unit.is_merged]
+        if self.merge is None or not merged:
             return chosen
-        answers = self.merge([(unit.blocks[-1].tool_name, [one.content for one in unit.blocks]) for unit in asked])
+        answers = self.merge([(unit.blocks[-1].tool_name, [block.content for block in unit.blocks]) for unit in merged])
         worded = {id(unit): candidates.merged_unit(unit.blocks, unit.score, text)
-                  for unit, text in zip(asked, answers, strict=True) if text}  # fmt: skip
+                  for unit, text in zip(merged, answers, strict=True) if text}  # fmt: skip
         return [worded.get(id(unit)) or unit for unit in chosen]
 
     def _forget(self, blocks: Sequence[ContentBlock]) -> None:
@@ -329,12 +347,12 @@ class EvictionEngine:
             self.placeholders = {key: text for key, text in self.placeholders.items() if key[0] in texts}
 
 
-def _member(kind: type[E_], given: E_ | str, what: str, plural: str) -> E_:
+def _member(kind: type[E_], value: E_ | str, what: str, plural: str) -> E_:
     try:
-        return kind(given)
+        return kind(value)
     except ValueError:
-        known = ", ".join(str(one.value) for one in kind)
-        raise MemctlError(f"there is no {what} {given!r}", f"{plural} are {known}", USAGE) from None
+        known = ", ".join(str(member.value) for member in kind)
+        raise MemctlError(f"there is no {what} {value!r}", f"{plural} are {known}", USAGE) from None
 
 
 class _Candidates:
@@ -354,7 +372,8 @@ class _Candidates:
         from memctl.window.eviction import placeholders
 
         self._engine, self._blocks, self._score, self._placeholders = engine, blocks, score, placeholders
-        self._similar = {name: one for name, one in alike.items() if one.share > engine.numbers.similarity_threshold}
+        threshold = engine.numbers.similarity_threshold
+        self._similar = {name: match for name, match in alike.items() if match.share > threshold}
         self._sizes = Counter(block.message for block in blocks)
         self._by_id = {block.block_id: block for block in blocks}
         self._calls = {block.call_id: block for block in blocks if block.is_call and block.call_id}
@@ -362,8 +381,8 @@ class _Candidates:
 
     def units(self, *, is_merging: bool) -> list[EvictionUnit]:
         """Return the units that may be evicted, the first to go first; with `is_merging` similar blocks are one."""
-        held, found = dict(self.kept), self._merge_units() if is_merging else []
-        taken = {block.block_id for unit in found for block in unit.blocks}
+        held, units = dict(self.kept), self._merge_units() if is_merging else []
+        taken = {block.block_id for unit in units for block in unit.blocks}
         together: dict[object, list[ContentBlock]] = {}  # the thinking of one message; every other block is alone
         for block in self._blocks:
             is_thought = block.content_type is ContentType.THINKING and block.message >= 0
@@ -374,8 +393,8 @@ class _Candidates:
             if reason := next((held[block.block_id] for block in group if block.block_id in held), ""):
                 self.kept |= {block.block_id: reason for block in group if block.block_id not in held}
             elif unit := self._unit(group):
-                found.append(unit)
-        return sorted(found, key=lambda unit: unit.order)
+                units.append(unit)
+        return sorted(units, key=lambda unit: unit.order)
 
     def merged_unit(self, group: Sequence[ContentBlock], score: float, answer: str = "") -> EvictionUnit | None:
         """Return similar blocks as one unit, in which one line for all of them replaces the last block.
@@ -398,8 +417,8 @@ class _Candidates:
             return not (block.block_id in self.kept or block.is_call or self._is_placeholder(block))
 
         calls = {block.block_id: call for block in self._blocks if (call := self._call_of(block))}
-        asked = {name: f"{call.tool_name} {call.content}" for name, call in calls.items()}
-        merged = groups(self._blocks, self._similar, asked, may_go)
+        call_texts = {name: f"{call.tool_name} {call.content}" for name, call in calls.items()}
+        merged = groups(self._blocks, self._similar, call_texts, may_go)
         return [unit for group in merged if (unit := self.merged_unit(group, min(map(self._score, group))))]
 
     def _is_placeholder(self, block: ContentBlock) -> bool:
@@ -423,8 +442,8 @@ class _Candidates:
         if block.content_type in (ContentType.THINKING, ContentType.TOOL_DEFINITION):
             is_alone = block.message >= 0 and self._sizes[block.message] == len(group)
             left = count(GONE, ContentType.ASSISTANT_RESPONSE, counter) if is_alone else 0
-            return {one.block_id: None for one in group}, left
-        text = self._placeholders.shorten_arguments(block, counter) if block.is_call else self._placeholder(block)
+            return {member.block_id: None for member in group}, left
+        text = self._placeholders.shorten_arguments(block) if block.is_call else self._placeholder(block)
         return (None, 0) if text is None else ({block.block_id: text}, recount(block, text, counter))
 
     def _placeholder(self, block: ContentBlock) -> str | None:
@@ -433,8 +452,8 @@ class _Candidates:
             return GONE
         call, same_as = self._call_of(block), self._same_as(block)
         kept_at = engine.where_kept(block) if engine.where_kept else ""
-        asked, line = call.content if call else "", block.metadata.get("line")
-        key = (block.content, block.block_id, block.turn_created, line, asked, same_as, kept_at)
+        arguments, line = call.content if call else "", block.metadata.get("line")
+        key = (block.content, block.block_id, block.turn_created, line, arguments, same_as, kept_at)
         known = engine.placeholders
         if key not in known:
             evicted = self._placeholders.Evicted(block, call, kept_at, same_as)

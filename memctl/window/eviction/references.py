@@ -1,13 +1,14 @@
-"""How blocks relate: references from later blocks to earlier ones, and blocks that are alike.
+"""How blocks relate: references from later blocks to earlier blocks, and blocks that are similar.
 
-What the model or the user says, and the arguments of calls, may name something in an earlier block: a path (also its
-last two parts, or a file name with a suffix), an identifier (`snake_case`, `camelCase`, `dotted.name`), or the id of a
-call, a record or a commit. The reference is to the latest block that has the name, such as the newest reading of a
-file. A name with a folder does not refer to a file of that name elsewhere. References in plain words ("as said above")
-are not found.
+What the model or the user says, and the arguments of calls, may name something in an earlier block. Such a name is a
+path (or its last two parts, or a file name with a suffix), an identifier (`snake_case`, `camelCase`, `dotted.name`), or
+the id of a call, a record or a commit. The reference is to the latest block that has the name, such as the one that
+read a file last. A path with a folder does not refer to a file of the same name in another folder. References in plain
+words ("as said above") are not found.
 
-Two blocks are compared by the cosine of their embeddings if there are any, else by their word shingles, which are runs
-of three words (rules.md#window-eviction). Numbers count as words: tables of different figures are no duplicates.
+Two blocks are compared by the cosine of their embeddings. Without embeddings they are compared by their word shingles,
+which are runs of three words (rules.md#window-eviction). Numbers count as words, so that tables with different numbers
+do not pass for duplicates.
 """
 
 from __future__ import annotations
@@ -35,28 +36,36 @@ Embed = Callable[[Sequence[str]], Any]  # texts -> a matrix with a row for each,
 
 
 class TextCache(Generic[T]):
-    """A function of a text whose results are cached, since the texts of a window are looked at again in each turn."""
+    """A function of a text, with a cache of its results.
+
+    A window has nearly the same texts in each turn, so most results are found in the cache.
+    """
 
     def __init__(self, function: Callable[[str], T]) -> None:
         self._function = function
         self._known: dict[str, T] = {}
 
     def __call__(self, text: str) -> T:
-        found = self._known.get(text)
-        if found is None:
-            found = self._known[text] = self._function(text)
-        return found
+        result = self._known.get(text)
+        if result is None:
+            result = self._known[text] = self._function(text)
+        return result
 
     def keep(self, texts: Collection[str]) -> None:
-        """Drop the cached results of texts that are not in `texts`, once the cache has more than twice as many."""
+        """Drop the cached results of texts that are not in `texts`.
+
+        Nothing is dropped until the cache has more than twice as many results as there are `texts`, so that it is not
+        searched in each turn.
+        """
         if len(self._known) > 2 * len(texts):
             self._known = {text: self._known[text] for text in texts if text in self._known}
 
 
 class Similar(msgspec.Struct, frozen=True):
-    """The newer block to which a block is similar, with the similarity.
+    """For a block of a conversation, such as a tool's result: the newer block that is most similar to it.
 
-    `to` is the id of the newer block, `share` the similarity from 0 to 1, and `by` its measure: EMBEDDINGS or SHINGLES.
+    `to` is the id of the newer block, and `share` is the similarity from 0 to 1. `by` says how it was measured:
+    "embeddings" or "word shingles" (runs of three words).
     """
 
     to: str
@@ -69,24 +78,25 @@ def similar(
     runs: Callable[[str], frozenset[int]] = shingles,
     embed: Embed | None = None,
 ) -> dict[str, Similar]:
-    """Return a mapping from the id of a block to the newer block of its type that is most similar to it.
+    """Find for each block the newer block of the same type that is most similar to it.
 
-    A block without a similar newer block is missing. `runs` returns the shingles of a text; `embed` returns the vectors
-    of those texts for which the host gave none.
+    The result maps the id of a block to that newer block. A block to which no newer block is similar is missing. `runs`
+    returns the runs of words of a text, as hashes. `embed` returns the vectors of texts; it is used for blocks that
+    have no `embedding`.
     """
-    found: dict[str, Similar] = {}
+    matches: dict[str, Similar] = {}
     by_type: dict[ContentType, list[ContentBlock]] = {}
     for block in blocks:
         by_type.setdefault(block.content_type, []).append(block)
     for alike in by_type.values():
         pairs = [*_by_shingles(alike, runs), *_by_embeddings(alike), *(_by_meaning(alike, embed) if embed else ())]
         for block, newer, share, by in pairs:
-            known = found.get(block.block_id)
+            known = matches.get(block.block_id)
             is_host = by == EMBEDDINGS and not embed  # the host's own go before shingles, a static model's do not
             is_better = known is None or share >= known.share or (is_host and known.by == SHINGLES)
             if share > 0 and is_better:
-                found[block.block_id] = Similar(newer.block_id, round(share, 4), by)
-    return found
+                matches[block.block_id] = Similar(newer.block_id, round(share, 4), by)
+    return matches
 
 
 Pair = tuple[ContentBlock, ContentBlock, float, str]
@@ -138,11 +148,11 @@ def groups(
     calls: Mapping[str, str],
     may_go: Callable[[ContentBlock], bool],
 ) -> list[tuple[ContentBlock, ...]]:
-    """Return groups of at least three blocks that one line can replace; the blocks of a group are in their order.
+    """Return groups of at least three blocks each; one new line of text can replace all blocks of a group.
 
-    The blocks of a group are similar, or they are polls: results of equal calls that differ in their numbers. `similar`
-    maps the id of a block to the newer block to which it is similar. `calls` maps the id of a result to the text of its
-    call. `may_go` says whether a block may be in a group.
+    The blocks of a group are similar, or they are results of the same call, made repeatedly, that differ only in
+    numbers. `similar` maps the id of a block to the newer block to which it is similar. `calls` maps the id of a result
+    to the text of its call. `may_go` says whether a block may be in a group. The blocks of a group are in their order.
     """
     group = {block.block_id: block.block_id for block in blocks}
 
@@ -151,9 +161,9 @@ def groups(
             name = group[name]
         return name
 
-    for name, found in similar.items():
-        if name in group and found.to in group:
-            group[root(name)] = root(found.to)
+    for name, match in similar.items():
+        if name in group and match.to in group:
+            group[root(name)] = root(match.to)
     last: dict[str, tuple[str, frozenset[int]]] = {}
     for block in blocks:
         if key := calls.get(block.block_id):
@@ -169,9 +179,9 @@ def groups(
     return [tuple(own) for own in members.values() if len(own) >= _FEWEST]
 
 
-def _share(one: frozenset[int], other: frozenset[int]) -> float:
+def _share(first: frozenset[int], other: frozenset[int]) -> float:
     """Return the share of runs in common; texts that are too short to have any are alike."""
-    return len(one & other) / max(len(one), len(other)) if one and other else float(not one and not other)
+    return len(first & other) / max(len(first), len(other)) if first and other else float(not first and not other)
 
 
 _NAME = re.compile(r"[A-Za-z0-9_@~][\w./\\@:-]{2,200}")
@@ -185,10 +195,10 @@ _Latest = dict[tuple[bool, str], int]
 
 
 class BlockReference(msgspec.Struct, frozen=True):
-    """A reference from a later block to an earlier block.
+    """A reference from a later block to an earlier block, where blocks are pieces of a conversation such as messages.
 
-    `by` is the index of the later block and `meant` the index of the earlier block. `names` are the names, such as
-    paths, that both blocks have.
+    `by` is the index of the later block, and `meant` the index of the earlier one. `names` are the names, such as
+    paths, that make the reference: both blocks have them.
     """
 
     by: int
@@ -197,18 +207,18 @@ class BlockReference(msgspec.Struct, frozen=True):
 
 
 def names_in(text: str) -> set[str]:
-    """Return the names in a text that may refer to another block: paths, identifiers and ids."""
-    found: set[str] = set()
+    """Return the names in a text by which it may refer to another block: paths, identifiers and ids."""
+    names: set[str] = set()
     for word in _NAME.findall(text):
         name = word.rstrip(".:-/\\")
         if "/" in name or "\\" in name:
             parts = [part for part in re.split(r"[/\\]", name) if part not in ("", ".", "..")]
             name = parts.pop().partition(":")[0] if parts else ""  # a line's number may follow
-            found.add("/".join([*parts[-1:], name]))
+            names.add("/".join([*parts[-1:], name]))
         name = name.partition(":")[0]
         if len(name) > 3 and _TELLS.search(name):
-            found.add(name)
-    return found
+            names.add(name)
+    return names
 
 
 def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
@@ -216,21 +226,21 @@ def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -
 
     - `metadata["reference_count"]` is the number of turns that refer to the block.
     - The field `last_referenced_turn` is the last of these turns.
-    - `metadata["newest_share"]` is the fraction of the block's names that no newer block has; a block without names
-      lacks it. Names that are in many blocks count as names that a newer block has.
+    - `metadata["newest_share"]` is the fraction of the names in the block, such as paths, that no newer block has. A
+      name that very many blocks have is treated as if a newer block had it. A block without names has no such value.
 
-    Higher values that the host gave for the first two stay. `names` returns the names in a text.
+    If the host gave a block higher values of the first two, these stay. `names` returns the names in a text.
     """
     turns: dict[int, set[int]] = {}
-    found, latest = _names(blocks, names), _Latest()
-    for pair in _pairs(blocks, found, latest):
+    block_names, latest = _names(blocks, names), _Latest()
+    for pair in _pairs(blocks, block_names, latest):
         turns.setdefault(pair.meant, set()).add(blocks[pair.by].turn_created)
     newest = Counter(latest.values())
     known = []
     for number, block in enumerate(blocks):
         own, metadata = turns.get(number, set()), dict(block.metadata)
-        if found[number]:
-            metadata["newest_share"] = newest[number] / len(found[number])
+        if block_names[number]:
+            metadata["newest_share"] = newest[number] / len(block_names[number])
         if own:
             metadata["reference_count"] = max(len(own), int(block.metadata.get("reference_count", 0)))
         last = max(*own, block.last_referenced_turn) if own else block.last_referenced_turn
@@ -239,19 +249,19 @@ def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -
 
 
 def pairs(blocks: Sequence[ContentBlock]) -> Iterator[BlockReference]:
-    """Return an iterator of the references to blocks of earlier turns, in the order of the later blocks."""
+    """Yield the references between blocks of different turns, in the order of the blocks that refer."""
     return _pairs(blocks, _names(blocks, names_in), _Latest())
 
 
-def _pairs(blocks: Sequence[ContentBlock], found: Sequence[Set[str]], latest: _Latest) -> Iterator[BlockReference]:
-    """Yield each reference to a block of an earlier turn; `found` has the names in each block.
+def _pairs(blocks: Sequence[ContentBlock], names: Sequence[Set[str]], latest: _Latest) -> Iterator[BlockReference]:
+    """Yield each reference to a block of an earlier turn; `names` has the names in each block.
 
     `latest` is filled: its keys are pairs of True for the model's own words (False for all else) and a name, its values
     the index of the newest block with the name.
     """
-    common = _common(found)
+    common = _common(names)
     for number, block in enumerate(blocks):
-        names_here = found[number] - common
+        names_here = names[number] - common
         if block.content_type in _REFERRING:
             for meant, own in sorted(_referenced_blocks(_exact(names_here), latest).items()):
                 if blocks[meant].turn_created < block.turn_created:
@@ -262,7 +272,7 @@ def _pairs(blocks: Sequence[ContentBlock], found: Sequence[Set[str]], latest: _L
 
 def _names(blocks: Sequence[ContentBlock], names: NamesIn) -> list[set[str]]:
     """Return the names in each block; a result has those of its call, and the id of it."""
-    found: list[set[str]] = []
+    block_names: list[set[str]] = []
     calls: dict[str, int] = {}
     for number, block in enumerate(blocks):
         own = set(names(block.content))
@@ -270,9 +280,9 @@ def _names(blocks: Sequence[ContentBlock], names: NamesIn) -> list[set[str]]:
             calls[block.call_id] = number
         elif block.call_id:
             own |= {block.call_id}
-            own |= found[calls[block.call_id]] if block.call_id in calls else set()
-        found.append(own)
-    return found
+            own |= block_names[calls[block.call_id]] if block.call_id in calls else set()
+        block_names.append(own)
+    return block_names
 
 
 def _common(names: Sequence[Set[str]]) -> set[str]:
@@ -292,9 +302,9 @@ def _exact(names_here: Set[str]) -> Set[str]:
 def _referenced_blocks(names_here: Iterable[str], latest: _Latest) -> dict[int, set[str]]:
     """Return the blocks that names mean, with these: of the model's own words the latest, and of all else
     the latest."""
-    found: dict[int, set[str]] = {}
+    meant: dict[int, set[str]] = {}
     for name in names_here:
         for key in ((True, name), (False, name)):
             if key in latest:
-                found.setdefault(latest[key], set()).add(name)
-    return found
+                meant.setdefault(latest[key], set()).add(name)
+    return meant

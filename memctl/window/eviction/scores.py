@@ -1,6 +1,7 @@
-"""Scores of how worth keeping a block is, one function for each eviction policy: 0 goes first, 1 stays.
+"""Scores that say how worth keeping a block is: 0 is evicted first, 1 stays. Each eviction policy has a function.
 
-The numbers are from rules.md#window-eviction. After a half-life, in turns, one half of a score is left.
+The numbers are from rules.md#window-eviction. Scores that fall with age have a half-life, a number of turns after which
+half of the score remains.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SOURCE = {
 
 
 class Fractions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Fractions of a whole, one in each field; raises ValueError unless they sum to 1."""
+    """A base class for structures whose fields are fractions of a whole; raises ValueError unless they sum to 1."""
 
     def __post_init__(self) -> None:
         values = msgspec.structs.asdict(self)
@@ -45,7 +46,7 @@ class Fractions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class HybridWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The weight of each signal in the hybrid policy."""
+    """How much recency and four other signals count in the score of the policy `hybrid`; the weights sum to 1."""
 
     recency: Share = 0.30
     priority: Share = 0.25
@@ -55,7 +56,7 @@ class HybridWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PriorityWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The weight of each signal in the priority policy."""
+    """How much recency and four other signals count in the score of the policy `priority`; the weights sum to 1."""
 
     recency: Share = 0.30
     semantic: Share = 0.25
@@ -65,7 +66,7 @@ class PriorityWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The number of turns after which a block may be evicted, for each type of content."""
+    """The life of a block of each type of content: the number of turns after which the block may be evicted."""
 
     system_prompt: Lifetime = 50
     tool_definition: Lifetime = 50
@@ -80,13 +81,14 @@ _TTL = msgspec.structs.asdict(TypeTtl())
 
 
 class Scoring(msgspec.Struct, frozen=True):
-    """The settings of the scores; half-lives and lives are in turns.
+    """The settings of the scores of all policies; lives and half-lives are in turns.
 
-    `type_ttl` has the life of a type of content, by its name, if it differs from the life in TypeTtl. Scores of the
-    policies `fifo` and `lru` have the half-lives `fifo_half_life` and `lru_half_life`, and the signal recency of other
-    policies has `recency_half_life`. In `lru` a block without references scores at most `lru_cold_start`. A block to
-    which at least `full_reuse` turns refer has the full score for reuse. A block that is more similar than
-    `similarity_threshold` to a newer block counts as repeated.
+    `type_ttl` maps the name of a type of content, such as "tool_result", to the life of its blocks, if it differs from
+    the default in TypeTtl. After a half-life half of a score remains: `fifo_half_life` and `lru_half_life` are for the
+    policies of these names, and `recency_half_life` is for the recency in other policies. In the policy `lru` a block
+    without references scores at most `lru_cold_start`. A block to which `full_reuse` or more turns refer has the
+    highest score for reuse. A block counts as repeated if a newer block is more similar to it than
+    `similarity_threshold` (0 to 1).
     """
 
     hybrid_weights: HybridWeights = HybridWeights()
@@ -104,16 +106,16 @@ class Scoring(msgspec.Struct, frozen=True):
             raise MemctlError(f"type_ttl: there is no type of content {', '.join(wrong)}")
 
     def life(self, type_: ContentType) -> float:
-        """Return the life of a block of some type in turns, after which it may be evicted."""
+        """Return the life of a block of the type `type_`: the number of turns after which it may be evicted."""
         return self.type_ttl.get(type_.value, _TTL[type_.value])
 
 
 class ScoringInput(msgspec.Struct, frozen=True):
-    """What the score of a block depends on beside the block.
+    """What a block's score depends on, apart from the block itself.
 
-    `current_turn` is the number of the next request, and `numbers` are the settings. `task` are the words of the task,
-    `task_embedding` is its vector, and `terms` returns the words of a text. `similar` maps the id of a block to the
-    newer block that it is like.
+    `current_turn` is the number of the next request, and `numbers` are the settings. `task` has the words of the task,
+    and `task_embedding` is its vector, None if there is none. `terms` is a function that returns the words of a text.
+    `similar` maps the id of a block to the most similar newer block.
     """
 
     current_turn: int
@@ -124,31 +126,35 @@ class ScoringInput(msgspec.Struct, frozen=True):
     terms: Callable[[str], Set[str]] = terms
 
     def left(self, since: int, half_life: float) -> float:
-        """Return the fraction of a score that is left since turn `since`: 1.0 at first, 0.5 after `half_life` turns."""
+        """Return the fraction of a score that remains after it halved every `half_life` turns since turn `since`."""
         return math.pow(0.5, max(0, self.current_turn - since) / half_life)
 
     def duplication(self, block: ContentBlock) -> float:
-        """Return how similar the most similar newer block is to `block` (0 to 1); 0 without one."""
-        found = self.similar.get(block.block_id)
-        return found.share if found else 0.0
+        """Return how similar the most similar newer block is to `block` (0 to 1); 0 if no newer block is similar."""
+        match = self.similar.get(block.block_id)
+        return match.share if match else 0.0
 
 
 class EvictionScorer(Protocol):
-    """A host's own way to score blocks, used instead of an eviction policy."""
+    """A host's own way to score blocks (pieces of a conversation), used instead of an eviction policy."""
 
     def score(self, block: ContentBlock, situation: ScoringInput) -> float:
-        """Return how worth keeping a block is, from 0 (evict first) to 1 (keep)."""
+        """Return how worth keeping a block is, from 0 (evict first) to 1 (keep).
+
+        `situation` has what the score may depend on apart from the block, such as the present turn and the task.
+        """
 
 
 def fifo(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score a block by its age: the oldest block has the lowest score."""
+    """Score a block of the window by its age alone: the oldest block has the lowest score."""
     return situation.left(block.turn_created, situation.numbers.fifo_half_life)
 
 
 def lru(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score a block by the turn that last referred to it, or by its own turn if none did.
+    """Score a block of the window by how long ago it was last referred to: the longer ago, the lower.
 
-    A block without references scores at most 0.3 by default (`lru_cold_start`).
+    If no turn referred to the block, its own turn counts instead, and it scores at most `lru_cold_start`, by default
+    0.3.
     """
     numbers = situation.numbers
     if block.last_referenced_turn == 0:
@@ -157,9 +163,10 @@ def lru(block: ContentBlock, situation: ScoringInput) -> float:
 
 
 def priority(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score a block by five weighted signals: recency, nearness to the task, its type, references, and the host's mark.
+    """Score a block of the window by five weighted signals.
 
-    The mark is 1 for a block with `do_not_evict`, else the block's `priority_score`.
+    The signals are recency, nearness to the task, the type of content, how many turns refer to the block, and the
+    host's wish. The wish is 1 for a block with `do_not_evict`, else the block's `priority_score`.
     """
     weights = situation.numbers.priority_weights
     return (
@@ -172,15 +179,19 @@ def priority(block: ContentBlock, situation: ScoringInput) -> float:
 
 
 def type_based(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score a block by the fraction of its type's life that is left; 0 for a block that is older than this life."""
+    """Score a block of the window by the fraction of its life that remains; 0 if it is older than its life.
+
+    The life of a block depends on its type of content, such as 8 turns for a tool's result.
+    """
     age = max(0, situation.current_turn - block.turn_created)
     return max(0.0, 1.0 - age / situation.numbers.life(block.content_type))
 
 
 def semantic_merge(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score a block that a newer block nearly repeats by 1 minus their similarity, and other blocks by priority.
+    """Score a block of the window low if a newer block nearly repeats it, and by the policy `priority` otherwise.
 
-    A repeated block always has a lower score than any other.
+    The score of a repeated block is 1 minus its similarity to the newer block. It is lower than the score of any block
+    that is not repeated.
     """
     threshold = situation.numbers.similarity_threshold
     share = situation.duplication(block)
@@ -188,9 +199,11 @@ def semantic_merge(block: ContentBlock, situation: ScoringInput) -> float:
 
 
 def hybrid(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score a block by five weighted signals: recency, priority, the life of its type, references, and duplication.
+    """Score a block of the window by five weighted signals.
 
-    Duplication lowers the score of a block as far as a newer block is similar to it, or newer blocks have its names.
+    The signals are recency, the score of the policy `priority`, the remaining life of the block, how many turns refer
+    to it, and its novelty. The novelty is lower the more similar a newer block is, or the more of the names in the
+    block are in newer blocks, too.
     """
     weights = situation.numbers.hybrid_weights
     return (

@@ -1,18 +1,17 @@
-"""A replay of a conversation under an eviction policy, request by request, to see what the policy would have cost.
+"""Replays a conversation under an eviction policy, request by request, to see what the policy would have cost.
 
-Nothing is asked of a model and nothing is written: the requests are those that were made, and before each of them the
-policy evicts blocks. Regret is what it costs that an evicted block is needed later:
+No model is asked and nothing is written: the requests are those of the conversation, and before each of them the policy
+may evict blocks. If an evicted block is needed later, getting it back costs tokens. This is called a regret:
 
 - A later block may name something that was evicted (by path, identifier or id; see `references`). The model would then
-  have to fetch it again. Every kind of content counts: a result, an answer, a thought. The model that wrote the
-  transcript could see all of it, and nobody knows which of it that model did not need.
-- Content that the same turn fetches again is no regret: the turn repeats the call or reads the file. The transcript
-  pays for that whether or not the old content is in the window. A reading in a later turn does not count for a
-  reference before it; references after it mean the new content.
+  have to fetch it again. Evicted content of every kind counts: results, answers, thinking. The model that wrote the
+  conversation could see all of it, and nobody knows what it could have done without.
+- There is no regret if the same turn fetches the content again, by repeating the call or reading the file: the
+  conversation pays for this with or without the eviction. After that, references mean the new content.
 - A reference to a symbol that the placeholder's outline lists with its line costs the tokens of 40 lines.
-- Any other reference costs the tokens of the whole content. The content is put back at the end before the next request,
-  so it counts from then on, and can be evicted and regretted again; this makes `Replay.saved` smaller. The requests
-  that would fetch the content are neither made nor counted.
+- Any other reference costs the tokens of the whole content. The content is put back at the end before the next request.
+  From then on it counts, and can be evicted and regretted again, which makes `Replay.saved` smaller. The requests that
+  would fetch the content are neither made nor counted.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ _OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING)
 
 
 class Replay(msgspec.Struct, frozen=True):
-    """The requests of a conversation replayed under one policy; tokens are those of whole requests.
+    """What the requests of a conversation would cost under one eviction policy, in tokens of whole requests.
 
-    `unmanaged` and `managed` are the sums of tokens without and with the policy. `evictions` is how often the policy
-    ran, and `evicted` is the number of blocks that it evicted. `over_budget` is the number of requests that exceeded
-    the budget although the policy had run; before each of them the window began anew. `regrets` is how often an evicted
-    block was needed later, and `regret_tokens` the tokens that this cost. `curve` has the tokens of each request, and
-    `peak` is the largest of them.
+    `unmanaged` is the sum over all requests without the policy, and `managed` the sum with it. `evictions` is how often
+    the policy ran, and `evicted` how many blocks it evicted. `over_budget` is the number of requests that exceeded the
+    budget in spite of the policy; before each of them, everything that need not stay was taken out of the window.
+    `regrets` is how often an evicted block was needed later, and `regret_tokens` how many tokens it took to get these
+    blocks again. `curve` has the tokens of each request, and `peak` is the largest of these numbers.
     """
 
     policy: EvictionPolicy
@@ -61,11 +60,11 @@ class Replay(msgspec.Struct, frozen=True):
 
     @property
     def saved(self) -> int:
-        """The tokens by which all requests together are smaller than without the policy."""
+        """The number of tokens that the policy saves, summed over all requests."""
         return self.unmanaged - self.managed
 
     def per_hundred(self, number: int) -> float:
-        """Return a count, such as `regrets`, per 100 requests, rounded to one decimal."""
+        """Return a count of this replay, such as `regrets`, as a number per 100 requests, rounded to one decimal."""
         return round(100 * number / self.requests, 1) if self.requests else 0.0
 
 
@@ -78,9 +77,10 @@ class _Request(msgspec.Struct, frozen=True):
 
 
 class Simulation:
-    """A conversation on which policies are tried; `blocks` are all blocks that were ever in it, in their order.
+    """A conversation on which eviction policies are tried out.
 
-    `counter` is the one that counted the blocks.
+    `blocks` are all blocks that were ever in the conversation, in their order. `counter` must be the counter that
+    counted their tokens. The attribute `curve` has the tokens of each request without a policy.
     """
 
     def __init__(self, blocks: Sequence[ContentBlock], counter: TokenCounter) -> None:
@@ -90,7 +90,7 @@ class Simulation:
         self._requests = list(_requests(blocks))
         self._wanted_blocks = _wanted_blocks(blocks)
         sums = accumulate(sum(blocks[place].token_count for place in request.new) for request in self._requests)
-        self.curve = tuple(tokens + _overhead(one) for tokens, one in zip(sums, self._requests, strict=True))
+        self.curve = tuple(tokens + _overhead(request) for tokens, request in zip(sums, self._requests, strict=True))
 
     def replay(
         self,
@@ -103,9 +103,9 @@ class Simulation:
     ) -> Replay:
         """Replay all requests under a policy, which evicts blocks before each request that is too large.
 
-        A request is too large above the fraction `trigger` of the `budget`, which is in tokens; blocks are evicted
-        until the request has the fraction `target` of it. `outline_share` is the fraction of a large result that stays
-        as an outline: None for the engine's default, 0 for no outlines.
+        `budget` is in tokens. A request is too large if it has more than the fraction `trigger` of the budget; blocks
+        are then evicted until it has only the fraction `target` of the budget. `outline_share` is the fraction of a
+        large result that stays as an outline: None for the engine's default, 0 for no outlines.
         """
         argument_checks.numbers(budget=budget, trigger=trigger, target=target)
         share = OUTLINE_SHARE if outline_share is None else outline_share
@@ -186,10 +186,10 @@ class _Window:
         self._replace({block.block_id: None for block in self._blocks if block.block_id not in held})
 
     def _replace(self, texts: Mapping[str, str | None]) -> None:
-        kept: list[ContentBlock] = []
+        remaining: list[ContentBlock] = []
         for block in self._blocks:
             if block.block_id not in texts:
-                kept.append(block)
+                remaining.append(block)
                 continue
             text = texts[block.block_id]
             tokens = recount(block, text, self._counter) if text is not None else 0
@@ -199,8 +199,8 @@ class _Window:
             self._outlines[name] = (text or "").partition("\n")[2]
             self.tokens -= block.token_count - tokens
             if text is not None:
-                kept.append(msgspec.structs.replace(block, content=text, token_count=tokens))
-        self._blocks = kept
+                remaining.append(msgspec.structs.replace(block, content=text, token_count=tokens))
+        self._blocks = remaining
 
 
 def _requests(blocks: Sequence[ContentBlock]) -> Iterator[_Request]:
@@ -220,12 +220,12 @@ def _overhead(request: _Request) -> int:
 def _part(content: str, outline: str, names: Collection[str]) -> str:
     """Return the lines around what is named, "" unless all of it is in an outline; a file that is named is
     named whole."""
-    named = [name for name in names if "/" not in name]
-    if not outline or not named or not all(name in outline for name in named):
+    symbols = [name for name in names if "/" not in name]
+    if not outline or not symbols or not all(name in outline for name in symbols):
         return ""
     lines = content.split("\n")
     chosen: set[int] = set()
-    for name in named:
+    for name in symbols:
         place = next((number for number, line in enumerate(lines) if name in line), None)
         if place is None:
             return ""
@@ -247,9 +247,9 @@ def _wanted_blocks(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[st
             read = {f"file {touch.path}" for touch in touches if touch.action == READ}
             got.setdefault(block.turn_created, set()).update({same}, read)
             of_calls[block.call_id] = {same, *(f"file {touch.path}" for touch in touches)}
-    found: dict[int, dict[int, set[str]]] = {}
+    wanted: dict[int, dict[int, set[str]]] = {}
     for pair in references.pairs(blocks):
         turn, meant = blocks[pair.by].turn_created, blocks[pair.meant]
         if not of_calls.get(meant.call_id, set()) & got.get(turn, set()):
-            found.setdefault(turn, {}).setdefault(pair.meant, set()).update(pair.names)
-    return {turn: dict(sorted(places.items())) for turn, places in found.items()}
+            wanted.setdefault(turn, {}).setdefault(pair.meant, set()).update(pair.names)
+    return {turn: dict(sorted(places.items())) for turn, places in wanted.items()}

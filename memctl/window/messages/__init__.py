@@ -1,1 +1,1 @@
-"""A conversation as hosts keep it: its messages are read, split into blocks, edited, and kept valid."""
+"""Conversations in the form in which hosts keep them: they are read, split into blocks, edited, and kept valid."""

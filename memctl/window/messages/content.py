@@ -1,4 +1,4 @@
-"""The blocks of a context window, each of one type of content."""
+"""The blocks of a context window: pieces of one type of content each, such as a user's message or a tool's result."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from memctl.transcript.messages import RESULT, TEXT, Path
 EVICTED, SHORTENED, SUMMED_UP = "[Evicted: ", "[Shortened, ", "[Summary of a result of "
 
 
-# The arguments that say most about a call, by their names in common agents' tools; the most telling is first.
-_ASKED = ("command", "cmd", "pattern", "query", "url", "file_path", "notebook_path", "path", "filename", "prompt", "id")
+# Arguments by their names in common agents' tools: a command line, and the path of a file.
+COMMAND_ARGUMENTS, PATH_ARGUMENTS = ("command", "cmd"), ("file_path", "notebook_path", "path", "filename")
+# The arguments that say most about a call; the most telling is first.
+_TELLING_ARGUMENTS = (*COMMAND_ARGUMENTS, "pattern", "query", "url", *PATH_ARGUMENTS, "prompt", "id")
 
 
 class ContentType(Enum):
-    """The types of content (rules.md#window-eviction)."""
+    """What a block of a context window contains (rules.md#window-eviction)."""
 
     SYSTEM_PROMPT = "system_prompt"
     TOOL_DEFINITION = "tool_definition"
@@ -34,19 +36,22 @@ class ContentType(Enum):
 
 
 class ContentBlock(msgspec.Struct, frozen=True):
-    """One piece of a context window.
+    """One piece of a context window, such as a message, a tool's call or a tool's result.
 
     `block_id` is unique in its conversation, and does not change when other blocks are evicted. `token_count` is in
-    tokens of the model whose counter made it. A turn is one request to a model with its answer and the results of the
-    calls in it; the first is 1, and what is before the messages is of turn 0. `last_referenced_turn` is 0 if no
-    reference to the block is known. `priority_score` (0 to 1), `do_not_evict` and `embedding` are given by the host.
-    `metadata` may have `reference_count` and `newest_share` (explained at `eviction.references.with_references`),
-    `line` (of the transcript), `uncounted` (types of content that have no text, such as images), and whatever the host
-    adds.
+    tokens of the model whose counter made it. `turn_created` is the turn in which the block came into the window: a
+    turn is one request to a model with its answer and the results of the calls in it. The first turn is 1; the system
+    prompt and the definitions of tools have the turn 0. `last_referenced_turn` is the last turn that referred to the
+    block, 0 if none is known.
 
     A tool call is an ASSISTANT_RESPONSE with a `call_id`; its content is its arguments as JSON. Its TOOL_RESULT has the
-    same `call_id`. `message` is the index of its message, -1 for what a request has beside its messages, such as the
-    system prompt; `path` leads to the block in its message, or in the request.
+    same `call_id`. `message` is the index of the block's message, -1 for a part of the request outside of its messages,
+    such as the system prompt; `path` leads to the block in its message, or in the request.
+
+    The host may set `priority_score` (0 to 1), `do_not_evict` and `embedding`. `metadata` may have `reference_count`
+    (how many turns refer to the block), `newest_share` (the fraction of the block's names that no newer block has),
+    `line` (of the transcript), `uncounted` (types of content that have no text, such as images), and whatever the host
+    adds.
     """
 
     block_id: str
@@ -72,12 +77,15 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
     @property
     def is_paired(self) -> bool:
-        """Whether the block is a call of a tool or a result; both stay in the messages together, or neither."""
+        """Whether the block is a call of a tool or a tool's result.
+
+        Of such a pair, a model's interface accepts neither without the other.
+        """
         return self.is_call or self.content_type is ContentType.TOOL_RESULT
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of a call, by name; {} if the content is no JSON object, or too deeply nested to be decoded."""
+        """The arguments of a tool's call, by name; {} if the block's content can't be decoded as a JSON object."""
         try:
             return msgspec.json.decode(self.content, type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError):
@@ -85,15 +93,15 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
     @property
     def main_argument(self) -> str:
-        """The argument of a call that says most about it, such as its command or path; "" if no argument is a text."""
+        """The argument that says most about a tool's call, such as its command or path; "" if no argument is a text."""
         texts = {name: text for name, text in self.arguments.items() if isinstance(text, str) and text.strip()}
-        return next((texts[name] for name in (*_ASKED, *texts) if name in texts), "")
+        return next((texts[name] for name in (*_TELLING_ARGUMENTS, *texts) if name in texts), "")
 
     @property
     def is_fixed(self) -> bool:
         """Whether the block always stays in the window.
 
-        System prompts, definitions of tools, user's messages and blocks with `do_not_evict` stay.
+        Such blocks are system prompts, definitions of tools, user's messages, and all blocks with `do_not_evict`.
         """
         return self.do_not_evict or self.content_type in _FIXED
 
@@ -102,7 +110,7 @@ _FIXED = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION, ContentType.US
 
 
 def check_blocks(given: object) -> None:
-    """Raise MemctlError unless the value is a list of ContentBlock."""
+    """Raise MemctlError unless `given` is a list or tuple of ContentBlock."""
     hint = "Conversation.parse(messages, counter).blocks are those of messages"
     argument_checks.instance(given, (list, tuple), "blocks", "a list of ContentBlock", hint)
     for block in given if isinstance(given, list | tuple) else ():
@@ -111,14 +119,21 @@ def check_blocks(given: object) -> None:
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """A counter of tokens: `memctl.tokens.count.Counter`, or any object with such a method `tokens`."""
+    """A counter of tokens: `memctl.tokens.count.Counter`, or any object with an equal method `tokens`."""
 
     def tokens(self, text: str, kind: str = ...) -> int:
-        """Return the tokens of a text of a kind (one of `memctl.tokens.families.KINDS`)."""
+        """Return the number of tokens of a text.
+
+        `kind` says what the text is, such as "json", "markdown" or "log", because texts of different kinds have
+        different numbers of characters in a token.
+        """
 
 
 def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
-    """Return the tokens of a text in a block of type `content_type`; for a call of a tool use `count_call`."""
+    """Return the number of tokens that a text has as the content of a block of type `content_type`.
+
+    For a call of a tool use `count_call`, which also counts the tool's name and what surrounds the call.
+    """
     if not text:
         return 0
     what = RESULT if content_type is ContentType.TOOL_RESULT else TEXT
@@ -127,12 +142,15 @@ def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
 
 
 def count_call(name: str, arguments: str, counter: TokenCounter) -> int:
-    """Return the tokens of a call of a tool, with its name and what surrounds it; `arguments` are JSON."""
+    """Return the number of tokens of a tool's call, with the tool's name and what surrounds it in a message.
+
+    `arguments` are the arguments of the call, as JSON.
+    """
     return messages.count_call(name, arguments, counter.tokens)
 
 
 def recount(block: ContentBlock, text: str, counter: TokenCounter) -> int:
-    """Return the tokens that a block would have with another text."""
+    """Return the number of tokens that a block would have if `text` were its content."""
     if block.is_call:
         return count_call(block.tool_name, text, counter)
     return count(text, block.content_type, counter)

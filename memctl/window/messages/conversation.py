@@ -1,8 +1,8 @@
-"""A conversation as a host keeps it, split into blocks and put together again.
+"""A conversation as a host keeps it, split into blocks, and put together again after they are edited.
 
-It is the body of a request or a list of messages, in the shape of Anthropic's messages, of OpenAI's chat completions,
-or of the items of OpenAI's responses. What is returned has the shape of what was given; unknown parts (images,
-`cache_control`, signatures, fields of a host) stay untouched.
+A conversation is the body of a request or a list of messages, in the shape of Anthropic's messages, of OpenAI's chat
+completions, or of the items of OpenAI's responses. An edited conversation has the same shape; parts that memctl does
+not know (images, `cache_control`, signatures, fields of a host) stay untouched.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ _WHOLE = (ContentType.THINKING, ContentType.TOOL_DEFINITION)  # can only go, and
 
 
 class Keep(msgspec.Struct, frozen=True):
-    """The blocks that a host wants to stay as they are.
+    """The blocks that a host wants to stay as they are, named by three rules.
 
-    These are the blocks of the types in `types`, the results of the tools in `tools`, and the last `last` results.
+    They are the blocks of the types in `types`, the results of the tools in `tools`, and the last `last` results of any
+    tools.
     """
 
     types: frozenset[ContentType] = frozenset()
@@ -59,7 +60,7 @@ class Keep(msgspec.Struct, frozen=True):
     last: int = 0
 
     def mark(self, blocks: tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
-        """Return the blocks, with `do_not_evict` set for those that must stay."""
+        """Return `blocks`, with `do_not_evict` set for those that must stay."""
         results = [block.block_id for block in blocks if block.content_type is ContentType.TOOL_RESULT]
         last = set(results[len(results) - self.last :]) if self.last else ()
         return tuple(
@@ -73,10 +74,10 @@ class Keep(msgspec.Struct, frozen=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """A conversation as it was `given`, with its blocks in order.
+    """A conversation as the host gave it (`given`), with its blocks in order.
 
-    `lines` and `keep` are arguments of `parse`: the line of each block in the transcript, and the blocks that the host
-    wants to stay.
+    A block is a piece of the conversation, such as a message or a tool's result. `lines` has the line numbers of the
+    blocks in a transcript, message by message. `keep` says which blocks the host wants to stay.
     """
 
     given: Any
@@ -86,11 +87,11 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, given: Any, counter: TokenCounter, *, lines: Lines = (), keep: Keep | None = None) -> Conversation:
-        """Split the body of a request, or a list of messages, into blocks; `counter` counts their tokens.
+        """Split a conversation, which is the body of a request or a list of messages, into blocks.
 
-        `lines` are for messages of a transcript: for each message a sequence with the line number of each of its
-        blocks, 0 for a block without a line. `keep` says which blocks must stay. Raises MemctlError if `given` is no
-        conversation.
+        `counter` counts the blocks' tokens. `lines` is for the messages of a transcript: for each message it has the
+        line numbers of its blocks, 0 for a block without a line. `keep` says which blocks must stay. Raises MemctlError
+        if `given` is no conversation.
         """
         key = body_key(given)
         argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
@@ -104,49 +105,52 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages, or items, as they were given."""
+        """The messages of the conversation, or the items of OpenAI's responses, as they were given."""
         return messages_of(self.given)
 
     @property
     def overhead(self) -> int:
-        """The tokens that the request costs beyond its blocks, such as the frame of each message."""
+        """The number of tokens that belong to no block, such as those that each message has besides its content."""
         calls = Counter(block.message for block in self.blocks if block.is_call)
         several = sum(number > 1 for number in calls.values())
         return PER_REQUEST + PER_MESSAGE * len(self.messages) + PER_SEVERAL_CALLS * several
 
     @property
     def tokens(self) -> int:
-        """The tokens of the whole request, without content that is in `uncounted`."""
+        """The number of tokens of the whole request.
+
+        Parts whose size is not known, such as documents, are not included; `uncounted` names them.
+        """
         return self.overhead + sum(block.token_count for block in self.blocks)
 
     @property
     def uncounted(self) -> dict[str, int]:
-        """The number of parts of the messages without text or a known size, by their type, such as {"document": 1}."""
-        found: dict[str, int] = {}
+        """How many parts of the messages have no text and no known size, by their type, such as {"document": 1}."""
+        counts: dict[str, int] = {}
         for message in self.messages:
             for element in elements(message):
                 for block in element.blocks if element.type != THINKING else ():
                     if block.type == OTHER and image_tokens(block.arguments) is None:
-                        found[block.name] = found.get(block.name, 0) + 1
-        return found
+                        counts[block.name] = counts.get(block.name, 0) + 1
+        return counts
 
     @property
     def current_turn(self) -> int:
-        """The number of the next turn, which follows the last one in the conversation."""
+        """The number of the next turn, which is 1 more than the number of turns in the conversation."""
         answers = [is_answer(message) for message in self.messages]
         return 1 + sum(now and not before for before, now in pairwise([False, *answers]))
 
     def replace(self, texts: Mapping[str, str | None]) -> Any:
-        """Return the conversation with other texts for some blocks, by id, in the shape in which it was given.
+        """Return the conversation with new texts for some blocks, in the shape in which the host gave it.
 
-        The number of messages does not change, so that roles alternate as before, and no tool call is separated from
-        its result:
+        `texts` maps the ids of these blocks to the new texts. The number of messages does not change, so that roles
+        alternate as before, and no tool call is separated from its result:
 
-        - A result keeps its place and its `call_id`, and gets the text as its content; None leaves `[Evicted]`.
-        - A call keeps its name and its id; the text is its new arguments as JSON, and None is no arguments.
+        - A tool's result keeps its place and its `call_id`, and gets the text as its content; None leaves `[Evicted]`.
+        - A tool's call keeps its name and its id; the text is its new arguments as JSON, and None is no arguments.
         - A block of thinking, or the definition of a tool, can only be removed (None).
-        - Any other block gets the text. None removes it; a message that would be left empty, or with nothing but
-          thinking, gets `[Evicted]` in its place.
+        - Any other block gets the text, and None removes it. A message that would then be empty, or have nothing but
+          thinking, gets `[Evicted]` as its text.
 
         The input is not changed. Raises MemctlError for an unknown id, for new text in thinking, and for arguments that
         are not a JSON object.
@@ -168,9 +172,10 @@ class Conversation(msgspec.Struct, frozen=True):
         return replacement.rewrite(self.given, body_key(self.given), edits)
 
     def changed(self, texts: Mapping[str, str | None], counter: TokenCounter) -> Conversation:
-        """Return the conversation with other texts for some blocks, as `replace` does, with its tokens counted.
+        """Return the conversation with new texts for some blocks, as a Conversation with its tokens counted anew.
 
-        The lines of the transcript stay with their blocks.
+        `texts` maps the ids of these blocks to the new texts, as for `replace`. Blocks of a transcript keep their line
+        numbers.
         """
         if not texts:
             return self
@@ -184,9 +189,9 @@ class Conversation(msgspec.Struct, frozen=True):
         return Conversation.parse(self.replace(texts), counter, lines=lines, keep=self.keep)
 
     def with_marks(self, block_ids: Collection[str]) -> Conversation:
-        """Return the conversation with `do_not_evict` set for the blocks with these ids.
+        """Return the conversation with `do_not_evict` set for the blocks with the ids `block_ids`, so that they stay.
 
-        The marks are not part of the messages: they are lost when the messages are parsed again.
+        These marks are not in the messages, so they are lost when the messages are parsed again.
         """
         blocks = (
             msgspec.structs.replace(block, do_not_evict=True) if block.block_id in block_ids else block
@@ -195,14 +200,18 @@ class Conversation(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, blocks=tuple(blocks))
 
     def with_text(self, text: str, counter: TokenCounter) -> Conversation:
-        """Return the conversation with a text added to the end, in a message of the user."""
+        """Return the conversation with a text of the user added to the end, with its tokens counted by `counter`.
+
+        The text is added to the last message if that is the user's, else as a new message; to items of OpenAI's
+        responses it is always added as a new one.
+        """
         key = body_key(self.given)
         new = replacement.with_text(self.messages, text)
         return Conversation.parse(new if key is None else {**self.given, key: new}, counter, keep=self.keep)
 
 
 def check(given: object) -> None:
-    """Raise MemctlError unless the value is a Conversation."""
+    """Raise MemctlError unless `given` is a Conversation."""
     hint = "Conversation.parse(messages, counter) makes one of messages"
     argument_checks.instance(given, Conversation, "conversation", "a Conversation", hint)
 
@@ -305,9 +314,10 @@ class _BlockReader:
 
 
 def type_of(role: str, text: str) -> ContentType:
-    """Return the type of a text in a message of role `role`, such as "assistant".
+    """Return the type of content of a text in a message, by the message's role, such as "assistant".
 
-    In messages of the user, a pack of memctl and text that only the host added are memory injections.
+    In a message of the user, text that the user did not write is a MEMORY_INJECTION: a pack of memctl, or text that
+    only the host added.
     """
     if role in SYSTEM_ROLES:
         return ContentType.SYSTEM_PROMPT

@@ -17,7 +17,10 @@ from memctl.window.messages.conversation import Conversation
 
 
 class FileContent(msgspec.Struct, frozen=True):
-    """The content of a file before tokens are counted: its messages, and the transcript if the file is one."""
+    """What a file contains before its tokens are counted: its messages, and the transcript if the file is one.
+
+    `given` has the messages, as a list or as the body of a request.
+    """
 
     name: str
     given: Any
@@ -25,14 +28,14 @@ class FileContent(msgspec.Struct, frozen=True):
 
     @property
     def model(self) -> str:
-        """The name of the model that the file gives, "" if it gives none."""
+        """The name of the model that is given in the file, "" if there is none."""
         if self.transcript:
             return self.transcript.model
         model = self.given.get("model") if isinstance(self.given, dict) else ""
         return model if isinstance(model, str) else ""
 
     def parse(self, counter: TokenCounter) -> Conversation:
-        """Return the conversation with its tokens counted; raises MemctlError if the file has none."""
+        """Return the file's conversation, with its tokens counted; raises MemctlError if it has none that is valid."""
         lines = self.transcript.lines if self.transcript else ()
         try:
             return Conversation.parse(self.given, counter, lines=lines)
@@ -41,10 +44,10 @@ class FileContent(msgspec.Struct, frozen=True):
 
 
 def load(lines: Iterable[str], name: str, *, whole: bool = False) -> FileContent:
-    """Return the content of a file from its lines.
+    """Return what a file with a conversation contains, read from its lines.
 
-    Of a transcript only the last window is read, unless `whole` is True. `name` is what errors call the file. Raises
-    MemctlError for a transcript without messages.
+    Only the last window of a transcript is read, unless `whole` is True. `name` is the file's name for error messages.
+    Raises MemctlError for a transcript without messages.
     """
     rest = iter(lines)
     first = next((line for line in rest if line.strip()), "")

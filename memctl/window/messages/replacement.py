@@ -19,8 +19,8 @@ Edit = tuple[ContentBlock, str | None]
 def rewrite(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
     """Return a conversation with the texts of some blocks replaced; `given` is not changed.
 
-    An edit is a pair of a block and its new text; None removes the text. `key` is the field in which the body of a
-    request has its messages, None if `given` is a list of messages.
+    An edit is a pair of a block and its new text; None removes the block's text. If `given` is the body
+    of a request, `key` is the name of its field with the messages. If `given` is a list of messages, `key` is None.
     """
     messages = given if key is None else given[key]
     of_message: dict[int, list[Edit]] = {}
@@ -111,7 +111,11 @@ def _call(part: Mapping[str, Any], text: str | None) -> dict[str, Any]:
 
 
 def with_text(messages: Sequence[Mapping[str, Any]], text: str) -> list[Any]:
-    """Return the messages with a text at the end: in the last message if that is the user's, else in a new one."""
+    """Return the messages with a text of the user added to the end.
+
+    The text is added to the last message if that is the user's, else as a new message; to items of OpenAI's responses
+    it is always added as a new one.
+    """
     last = messages[-1] if messages else {}
     if is_items(messages):
         part = {"type": "input_text", "text": text}

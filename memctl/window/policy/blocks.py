@@ -1,7 +1,7 @@
 """Blocks of a text: the pieces between its visible boundaries, here those of Markdown and plain text.
 
-Blocks of Markdown are paragraphs, lists, fenced code and tables, with the heading before them. Lines that prompts use
-as headings count as headings: a line of one XML tag, a line in bold, a line in capitals that ends with a colon.
+A block of Markdown is a paragraph, a list, fenced code or a table, with the heading before it. Lines that prompts use
+as headings count as headings: a line of one XML tag, a line in bold, or a line in capitals that ends with a colon.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _CODE_LINE = re.compile(
 class TextBlock(msgspec.Struct, frozen=True):
     """A piece of a text between two boundaries, such as a paragraph, a list or a message.
 
-    `number` is the block's index among all blocks. `title` is the heading, element or key above the block, `text` its
-    content without markup, and `source` its part of the original text, which has the lines `line` to `end` there (the
-    first line is 1). `kind` is TEXT, LIST, CODE, DATA or HEADING. `parent` is the number of the block that encloses
-    this block, -1 for none. `is_marked` says whether a visible boundary other than an empty line precedes the block.
-    `tokens` is the number of tokens of `source`.
+    `number` is the block's index among all blocks of the text. `title` is the heading, element or key above the block,
+    and `text` the block's content without markup. `source` is the block as the original text has it, in the lines
+    `line` to `end` (the first line of the text is 1), and `tokens` is the size of `source`. `kind` is "heading",
+    "text", "list", "code" or "data". `parent` is the number of the block that encloses this block, -1 for none.
+    `is_marked` says whether more than an empty line separates the block from the one before, such as a heading.
     """
 
     number: int
@@ -55,15 +55,15 @@ class TextBlock(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The block's title, or without one the beginning of its text on one line."""
+        """The block's title; without a title, the first 50 characters of its text."""
         return self.title or " ".join(self.text.split())[:50]
 
 
 class ParsedText(msgspec.Struct, frozen=True):
     """A text split into blocks, with its format and its tokens.
 
-    If the text is a list of messages, `text` is what the messages say, without the JSON of the request, which no model
-    reads.
+    If the text was a list of messages in JSON, `text` has only what the messages say, because a model does not read the
+    JSON around them.
     """
 
     text: str
@@ -74,27 +74,27 @@ class ParsedText(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """The kind of text by which tokens are counted: "json" for JSON other than messages, else "markdown"."""
+        """The kind of text for the counting of tokens: "json" for JSON that is no list of messages, else "markdown"."""
         return "json" if self.format == "json" and not self.is_messages else "markdown"
 
     @property
     def content(self) -> list[TextBlock]:
-        """The blocks that have text."""
+        """The blocks that have text, and are not only a heading."""
         return [block for block in self.blocks if not block.is_heading]
 
     def ancestors(self, block: TextBlock) -> list[TextBlock]:
-        """Return the blocks that enclose a block, nearest first."""
-        found = []
+        """Return the blocks that enclose a block, the innermost first."""
+        above = []
         while block.parent >= 0:
             block = self.blocks[block.parent]
-            found.append(block)
-        return found
+            above.append(block)
+        return above
 
     def passes_down(self) -> list[bool]:
-        """Return for each block whether a property of the block, such as relevance, also holds for all blocks below it.
+        """Return for each block whether what is true of it, such as its relevance, is also true of all blocks in it.
 
-        The value is False for a block that makes up more than half of the text's tokens together with the blocks below
-        it.
+        This is not assumed if the block and the blocks in it make up more than half of the text: a heading over nearly
+        everything says little about each part.
         """
         below = [block.tokens for block in self.blocks]
         for block in reversed(self.blocks):
@@ -105,9 +105,9 @@ class ParsedText(msgspec.Struct, frozen=True):
 
 
 def enough(number: int) -> int:
-    """Return `number`, the number of parts of a text, unchanged; raise MemctlError if it is too large to measure.
+    """Check that a text does not have too many parts to be measured; return their `number` unchanged.
 
-    Parts are blocks, elements and keys. The limit is 60,000 parts, which take about 5 seconds.
+    Parts are blocks, elements and keys. Raises MemctlError for more than 60,000 parts, which take about 5 seconds.
     """
     if number > _MOST:
         raise MemctlError(f"the text has more than {_MOST:,} parts", "measure a piece of it")
@@ -115,7 +115,11 @@ def enough(number: int) -> int:
 
 
 def kind_of(text: str) -> str:
-    """Return the kind that most lines of a text are of: TEXT, LIST, CODE or DATA."""
+    """Return the kind of a text: "text", "list", "code" or "data".
+
+    A text is a list if its first line is a list item. It is data if it looks like JSON, a table or a log, and code if
+    most of its lines look like code.
+    """
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         return TEXT
@@ -145,25 +149,26 @@ _LONGEST = 2_000  # characters of a line that patterns look at
 
 
 def markdown_blocks(text: str) -> list[TextBlock]:
-    """Return the blocks of a Markdown text."""
-    found: list[TextBlock] = []
-    add_markdown(found, text)
-    return found
+    """Return the blocks of a Markdown text, which are paragraphs, lists, code and tables, with their headings."""
+    blocks: list[TextBlock] = []
+    add_markdown(blocks, text)
+    return blocks
 
 
-def add_markdown(found: list[TextBlock], text: str, first_line: int = 1, title: str = "", parent: int = -1) -> None:
-    """Add the blocks of a Markdown text to `found`; `first_line` is the number of the text's first line.
+def add_markdown(blocks: list[TextBlock], text: str, first_line: int = 1, title: str = "", parent: int = -1) -> None:
+    """Add the blocks of a Markdown text, which is a part of a larger text, to the list `blocks`.
 
-    `title` and `parent` are the title and the number of the block that encloses the text.
+    `first_line` is the number of this part's first line in the larger text. `title` and `parent` are the title and the
+    number of the block that encloses this part.
     """
-    reader = _LineReader(found, title, parent)
+    reader = _LineReader(blocks, title, parent)
     for number, line in enumerate(text.split("\n"), first_line):
         reader.take(number, line)
     reader.end()
 
 
 def plain(text: str) -> str:
-    """Return a piece of Markdown without marks, such as those of quotes, list items, bold text and code."""
+    """Return a piece of Markdown without the marks of quotes, list items, bold text, code, links and tables."""
     return _INLINE.sub("", _MARKS.sub("", text)).strip()
 
 
@@ -179,8 +184,8 @@ class _Heading(NamedTuple):
 class _LineReader:
     """Collects the lines of a Markdown text, and adds a block at each boundary."""
 
-    def __init__(self, found: list[TextBlock], title: str, parent: int) -> None:
-        self._found = found
+    def __init__(self, blocks: list[TextBlock], title: str, parent: int) -> None:
+        self._blocks = blocks
         self._above: list[tuple[int, int, str]] = [(-1, parent, title)]  # levels, blocks and titles that are open
         self._lines: list[tuple[int, str]] = []
         self._heading: _Heading | None = None
@@ -256,18 +261,18 @@ class _LineReader:
         source = "\n".join(line for _, line in self._lines)
         first, last = self._lines[0][0], self._lines[-1][0]
         self._lines = []
-        found = kind or kind_of(source)
-        says = source if found == CODE and kind is None else plain(source)
+        block_kind = kind or kind_of(source)
+        says = source if block_kind == CODE and kind is None else plain(source)
         title = self._above[-1][2]
         if self._heading is not None:
             first, source, title = self._heading.line, f"{self._heading.source}\n\n{source}", self._heading.title
-        self._add(title, says, source, first, last, found)
+        self._add(title, says, source, first, last, block_kind)
 
     def _add(self, title: str, text: str, source: str, line: int, end: int, kind: str) -> None:
-        number = enough(len(self._found))
+        number = enough(len(self._blocks))
         is_framed = _FRAMED.search(source) is not None and kind in (CODE, DATA)
         is_marked, parent = self._is_marked or is_framed, self._above[-1][1]
-        self._found.append(TextBlock(number, title, text, source, line, end, kind, parent, is_marked))
+        self._blocks.append(TextBlock(number, title, text, source, line, end, kind, parent, is_marked))
         self._is_marked = is_framed
         if self._heading is not None:
             self._above.append((self._heading.level, number, title))

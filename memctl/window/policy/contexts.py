@@ -1,28 +1,28 @@
 """Measures of what agents have in their windows: shared slice, working sets, context debt, planned growth.
 
 The working set of an agent is its whole context, and its context debt is text in it that is repeated or outdated. The
-shared slice of several contexts is the blocks that all of them have. The shared slice of a single context is extracted
-from it: mission, phase (such as planning) and plan, open risks, unresolved decisions, and anchors, which are lists of
-references (rules.md#shared-context).
+shared slice of several contexts consists of the blocks that all of them have. If there is only one context, the slice
+is extracted from it: mission, phase (such as planning) and plan, open risks, unresolved decisions, and anchors, which
+are lists of references (rules.md#shared-context). A batch is the work that several agents do at the same time.
 
-Values that nobody declares are measured from the log of earlier batches and the stream of events
-(`observations.measure_state`). A description file, YAML or JSON with all keys optional, replaces measured values:
+Other values are declared in a description file, YAML or JSON with all keys optional. Values that nobody declares are
+measured from the log of earlier batches and from the events of the workflow (`observations.measure_state`):
 
     threshold: 2000                   # SCS_THRESHOLD; else scs_threshold in config.yaml
     remaining_budget: 60000           # tokens left in the window
     delta_payload: 400                # tokens of the results that all parallel agents will return, together
-    unresolved_dependencies: [the schema comes first]
+    unresolved_dependencies: [the schema comes first]      # work that has to wait for other work
     pending_escalations: [security review of the login]    # high risk: security, legacy, network
     deferred_compressions: 1          # triggers that fired and were put off
     event_schema: true                # structured events are defined for all communication
     resumable: true                   # an agent can resume from its event
-    phase_boundary: false
-    batches_since_compression: 2
+    phase_boundary: false             # true: a phase, such as planning, has ended
+    batches_since_compression: 2      # batches of parallel work
     aws_before: 6500                  # tokens of the working set when the last batch began
-    events: 12                        # in the event stream
+    events: 12                        # of the workflow, since the last checkpoint
     scs_history: [1500, 1700, 1650]   # tokens after each of the last batches
     next_phase_scs: 300               # tokens that the next phase will add to the shared slice
-    parallel_denials: 0               # in a row
+    parallel_denials: 0               # how often in a row parallel work was refused
     unresolved_details: []            # what a compression would have to drop although it is needed
 """
 
@@ -51,9 +51,12 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of agents' contexts beside their texts, declared in a description file or measured.
+    """What is known about agents' contexts besides their texts; each value was declared in a file or measured.
 
-    The module's docstring explains the values; a value of None is unknown."""
+    For example, `remaining_budget` is the number of tokens left in the window, and `aws_before` the size of the largest
+    context when the last parallel work began. The module's docstring lists all values. None means that a value is not
+    known.
+    """
 
     threshold: Annotated[int, msgspec.Meta(ge=1)] | None = None
     remaining_budget: Tokens | None = None
@@ -73,14 +76,14 @@ class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unresolved_details: list[str] | None = None
 
     def known(self) -> dict[str, object]:
-        """Return the values that are known, by their keys in a description file."""
+        """Return the values that are known; their keys are those of a description file."""
         return {key: value for key, value in msgspec.structs.asdict(self).items() if value is not None}
 
 
 def parse(text: str, name: str) -> ContextState:
-    """Return the values in the text of a description, YAML or JSON; `name` is what errors call its file.
+    """Return the values in a description file of agents' contexts; `text` is its content, YAML or JSON.
 
-    Raises MemctlError that names the key, and for YAML the line.
+    `name` is the file's name for error messages. Raises a MemctlError that names the key, and for YAML the line.
     """
     try:
         if text.lstrip().startswith("{"):
@@ -106,21 +109,22 @@ GIVEN, COMMON, EXTRACTED, NONE = "given", "what all contexts share", "extracted 
 
 
 class Context(msgspec.Struct, frozen=True):
-    """The context of an agent: the name of the file that it is in, and its measures."""
+    """The context of one agent: the name of the file with it, and the measures of its text."""
 
     name: str
     measures: Measures
 
     @property
     def tokens(self) -> int:
-        """The tokens of the agent's working set (AWS), which is the whole context."""
+        """The size of the agent's working set (AWS), which is the whole context, in tokens."""
         return self.measures.parsed.tokens
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """The shared context slice (SCS), which is what all contexts have: its tokens, its blocks, and its source.
+    """The shared context slice (SCS), which is what the contexts of several agents have in common.
 
-    `source` says whether the slice was given, common to several contexts, or extracted from one.
+    `source` says where the blocks come from: the slice was given, it is what all contexts share, or it was extracted
+    from a single context.
     """
 
     tokens: int
@@ -129,10 +133,10 @@ class Slice(msgspec.Struct, frozen=True):
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """The growth of a working set by the next batch.
+    """How much a working set (the whole context of an agent) will grow in the next batch of parallel work.
 
-    `planned` is the number of tokens that the batch adds, and `growth` is `planned` as a fraction of the working set.
-    `over` is the number of planned tokens beyond the remaining budget; it is negative if there is room.
+    `planned` is the number of tokens that the batch adds, and `growth` is the same as a fraction of the working set.
+    `over` is the number of planned tokens for which the budget has no room; it is negative if there is room left.
     """
 
     planned: int
@@ -141,15 +145,15 @@ class Burst(msgspec.Struct, frozen=True):
 
     @property
     def is_burst(self) -> bool:
-        """Whether the growth is above 15 %."""
+        """Whether the working set would grow by more than 15 %."""
         return self.growth > BURST
 
 
 def shared_slice(contexts: Sequence[ParsedText], given: ParsedText | None = None) -> Slice:
-    """Return the shared slice of contexts: the blocks that have the same title and words in all contexts.
+    """Return the shared slice of several contexts: the blocks with a title and words that all of them have.
 
-    A `given` text is taken as the slice itself. The slice of a single context is its mission, phase and plan, open
-    risks, unresolved decisions and anchors.
+    `given` is a text that is used as the slice instead. If there is only one context, its slice is its mission, its
+    phase and plan, open risks, unresolved decisions, and anchors (lists of references).
     """
     if given is not None:
         return Slice(given.tokens, given.blocks, GIVEN)
@@ -178,9 +182,9 @@ def _extracted(context: ParsedText) -> list[TextBlock]:
 
 def _is_shared(block: TextBlock) -> bool:
     """Return whether a block belongs into the slice; decisions do while they are not made."""
-    found = measures.parts(block)
-    is_undecided = "decisions" in found and _UNRESOLVED.search(f"{block.title} {block.text[:200]}")
-    return bool(found & _SLICE) or bool(is_undecided)
+    part_names = measures.parts(block)
+    is_undecided = "decisions" in part_names and _UNRESOLVED.search(f"{block.title} {block.text[:200]}")
+    return bool(part_names & _SLICE) or bool(is_undecided)
 
 
 def _key(block: TextBlock) -> str:
@@ -189,20 +193,21 @@ def _key(block: TextBlock) -> str:
 
 
 def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
-    """Return a sentence for each record that one context works on and open work of another context blocks.
+    """Return a sentence for each record that one agent works on and that has to wait for another agent's work.
 
-    An example of a sentence is `ISS-1 of a.md waits for ISS-2 of b.md`. A context works on the records whose ids are in
-    its mission, inputs and next steps; `work` tells which open records of the memory block a record.
+    Such a sentence is `ISS-1 of a.md waits for ISS-2 of b.md`. Agents with such records should not work in parallel. An
+    agent works on the records whose ids are in the mission, inputs and next steps of its context. `work` tells which
+    open records block a record.
     """
-    named = {one.name: _named_work(one) for one in contexts}
+    work_ids = {context.name: _named_work(context) for context in contexts}
     known = {record.id: record for record in work.all}
-    found = []
-    for name, own in named.items():
+    sentences = []
+    for name, own in work_ids.items():
         for record in [known[identifier] for identifier in sorted(own) if identifier in known]:
             for blocker in work.blockers(record):
-                others = [other for other, theirs in named.items() if other != name and blocker.id in theirs]
-                found += [f"{record.id} of {name} waits for {blocker.id} of {other}" for other in others]
-    return found
+                others = [other for other, theirs in work_ids.items() if other != name and blocker.id in theirs]
+                sentences += [f"{record.id} of {name} waits for {blocker.id} of {other}" for other in others]
+    return sentences
 
 
 def _named_work(context: Context) -> set[str]:
@@ -212,10 +217,10 @@ def _named_work(context: Context) -> set[str]:
 
 
 class Debt(msgspec.Struct, frozen=True):
-    """The context debt of a working set: text that repeats earlier blocks or shows outdated records.
+    """The context debt of an agent's context: text that repeats earlier blocks, or that is outdated.
 
-    `tokens` is the size of that text, `ratio` its fraction of the working set, and `blocks` are the blocks that contain
-    such text.
+    `tokens` is the size of this text, and `ratio` the fraction of the context that it makes up (0 to 1). `blocks` are
+    the blocks that have such text.
     """
 
     tokens: int
@@ -223,18 +228,22 @@ class Debt(msgspec.Struct, frozen=True):
     blocks: list[Measured]
 
 
-def debt(found: Measures) -> Debt:
-    """Return the context debt of a measured working set: its repeated blocks and outdated text, by a heuristic."""
-    owed = [item for item in found.content if item.overlap.share >= _REPEATED or item.stale.share > 0]
+def debt(measures: Measures) -> Debt:
+    """Return the context debt of a measured context: text that repeats earlier blocks, or that is outdated.
+
+    `measures` has the context's blocks. A block counts as repeated if at least 80 % of its words are
+    in earlier blocks.
+    """
+    owed = [item for item in measures.content if item.overlap.share >= _REPEATED or item.stale.share > 0]
     repeated = [item.overlap.share if item.overlap.share >= _REPEATED else 0.0 for item in owed]
     tokens = round(sum(i.block.tokens * max(share, i.stale.share) for i, share in zip(owed, repeated, strict=True)))
-    return Debt(tokens, found.share(tokens), owed)
+    return Debt(tokens, measures.share(tokens), owed)
 
 
 def burst(planned: int, working_set: int, remaining: int) -> Burst:
-    """Return the growth of a working set by `planned` tokens; in an empty set any growth is a burst.
+    """Return how much a context of `working_set` tokens grows if `planned` tokens are added.
 
-    All arguments are in tokens; `remaining` are those left of the budget.
+    `remaining` is the number of tokens left in the budget. In an empty context any growth counts as 100 %.
     """
     growth = planned / working_set if working_set else float(planned > 0)
     return Burst(planned, growth, planned - remaining)
@@ -252,11 +261,11 @@ _SECURITY = re.compile(
 
 
 class Tier(msgspec.Struct, frozen=True):
-    """The tier of the summary to make of the shared slice, with its size and the reason for it.
+    """The size class of the summary that is to replace the shared slice, which is what all agents' contexts share.
 
-    `name` is "micro", "phase" or "macro". `most` is the number of tokens that a summary of the tier may have, and
-    `needs` is the number of tokens of one sentence for each long block. `reduction` is the fraction of the slice that
-    the summary saves. `why` is the reason, as a sentence.
+    `name` is "micro", "phase" or "macro", from small to large. `most` is the number of tokens that such a summary may
+    have, and `needs` the number that one sentence for each long block takes. `reduction` is the fraction of the slice
+    that the summary saves. `why` is the reason for the choice, as a sentence.
     """
 
     name: str
@@ -267,14 +276,14 @@ class Tier(msgspec.Struct, frozen=True):
 
     @property
     def is_enough(self) -> bool:
-        """Whether the summary takes at least 12 % off the shared slice."""
+        """Whether the summary makes the shared slice at least 12 % smaller."""
         return self.reduction >= REDUCTION
 
 
 class Strategy(msgspec.Struct, frozen=True):
-    """A way to make a context smaller.
+    """A way to make a context smaller, with the tokens that it would save.
 
-    It has a number in the order of preference, a name, the tokens that it saves, and the first line of each block that
+    `number` is its place in the order in which such ways are to be tried. `lines` has the first line of each block that
     it would change.
     """
 
@@ -285,10 +294,11 @@ class Strategy(msgspec.Struct, frozen=True):
 
 
 def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
-    """Return the smallest tier of summary with room for the first sentence of each paragraph and list of `shared`.
+    """Choose the size class of the summary that is to replace the shared slice: micro, phase or macro.
 
-    `shared` is what all contexts have in common; a block of one sentence needs no room. The tier is macro, the largest,
-    if no tier has the room, or if `working_set` is above 8,000 tokens. `count` counts tokens.
+    The summary is to have the first sentence of each paragraph and list of `shared` that is longer than a sentence, and
+    the smallest class with room for them is chosen. The largest class, macro, is chosen if no class has the room, and
+    if the largest context, `working_set`, is above 8,000 tokens. `count` counts tokens.
     """
     long = [block for block in shared.blocks if block.kind in (TEXT, LIST)]
     outcomes = {block.text: count(first_sentence(block.text), "markdown") for block in long}
@@ -307,10 +317,11 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
     return Tier(name, most, needs, saved / shared.tokens if shared.tokens else 0.0, why)
 
 
-def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
-    """Return the ways to make a measured working set smaller, in the order of preference.
+def strategies(measures: Measures, count: CountTokens) -> list[Strategy]:
+    """Return the ways to make a measured context smaller, in the order in which they are to be tried.
 
-    Each has the tokens that it would save, 0 if it has nothing to change; `count` counts tokens.
+    Each of them says how many tokens it would save; that is 0 if it would change nothing. `measures` has the context's
+    blocks with their measures, and `count` counts tokens.
     """
 
     def collapsed(item: Measured) -> int:
@@ -323,9 +334,9 @@ def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
         (5, "prune superseded tasks", lambda i: not _is_over(i), lambda i: i.block.tokens * i.stale.share),
         (6, "replace long code by hash and lines", _is_excerpt, lambda i: i.block.tokens - _ANCHOR),
     )
-    made = [_paths(found, count)]
+    made = [_paths(measures, count)]
     for number, name, fits, saves in ways:
-        useful = [(item, saved) for item in found.content if fits(item) and (saved := saves(item)) >= 1]
+        useful = [(item, saved) for item in measures.content if fits(item) and (saved := saves(item)) >= 1]
         lines = [item.block.line for item, _ in useful]
         made.append(Strategy(number, name, int(sum(saved for _, saved in useful)), lines))
     return sorted(made, key=lambda way: way.number)
@@ -350,10 +361,10 @@ def _is_excerpt(item: Measured) -> bool:
     return is_long and not _SECURITY.search(item.block.text)
 
 
-def _paths(found: Measures, count: CountTokens) -> Strategy:
+def _paths(measures: Measures, count: CountTokens) -> Strategy:
     """Return paths that are named more than twice, put into an index of anchors (three tokens each)."""
-    counted = Counter(_PATH.findall(found.parsed.text))
+    counted = Counter(_PATH.findall(measures.parsed.text))
     often = {path: number for path, number in counted.items() if number > 2}
     saved = sum((number - 1) * count(path, "markdown") - 3 * number for path, number in often.items())
-    lines = [i.block.line for i in found.content if any(path in i.block.text for path in often)]
+    lines = [i.block.line for i in measures.content if any(path in i.block.text for path in often)]
     return Strategy(3, "abstract repeated paths into an index", max(saved, 0), lines if saved > 0 else [])

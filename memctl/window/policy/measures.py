@@ -1,15 +1,15 @@
-"""The measures of each block of a text, for the quality metrics and the triggers.
+"""The measures of each block of a text, from which its quality is judged, and whether it should be compressed.
 
 Density is the share of tokens that say something (rules.md#quality). All other tokens could be dropped without loss:
-closing tags and brackets, quotation marks of JSON, marks of Markdown, rules, indentation, empty lines, and phrases that
-say nothing. Titles, keys and attributes are useful: they say what the text is about.
+closing tags and brackets, quotation marks of JSON, marks of Markdown, ruled lines, indentation, empty lines, and
+phrases that say nothing. Titles, keys and attributes count as useful, because they say what the text is about.
 
-An overlap is a run of words that an earlier block has, too.
+An overlap is a run of words that is also in an earlier block.
 
-Relevance is judged by words, not by meaning: a block bears on a task (is relevant to it) if it has enough of the task's
-words, weighted by how rare they are in the text, or if the block that encloses it bears on the task. A record bears on
-the task as a whole or not at all. Blocks of the shared context slice (the task, the progress, constraints and blockers,
-next steps) bear on the task unless they are records.
+Relevance is judged by words, not by meaning. A block bears on a task (is relevant to it) if it has enough of the task's
+words, where rare words count more, or if the block that encloses it bears on the task. A record bears on the task as a
+whole or not at all. The task itself, the progress, constraints and blockers, and next steps always bear on the task,
+unless they are records.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ _COMPARED = 400  # blocks that are compared with each other, the largest
 
 
 def relevant(parsed: ParsedText, task: str) -> list[bool]:
-    """Return for each block whether it bears on the task, in the sense of the module's docstring.
+    """Return for each block of a text whether it bears on a task (is relevant to it), judged by words.
 
-    `task` is the text of the task. A heading is relevant if a block below it is.
+    `task` is the text of the task. A block is relevant if it has enough of the task's words, where rare words count
+    more. It is also relevant if the block around it is, if it belongs to the same record as a relevant block, or if it
+    states the mission, the phase, constraints, risks or next steps. A heading is relevant if a block below it is.
     """
-    asked = terms(task)
+    task_terms = terms(task)
     own = [terms(f"{block.title} {block.text}") for block in parsed.blocks]
-    document = Counter(term for found in own for term in found & asked)
+    document = Counter(term for found in own for term in found & task_terms)
     weights = {term: math.log(1 + len(own) / number) for term, number in document.items()}
     whole = sum(weights.values())
 
@@ -67,7 +69,10 @@ def relevant(parsed: ParsedText, task: str) -> list[bool]:
 
 
 def units_of(parsed: ParsedText) -> list[int]:
-    """Return for each block the number of the record that it is a part of, -1 for none."""
+    """Return for each block of a text which record it belongs to: the number of the block with which the record begins.
+
+    A block outside of all records has -1.
+    """
     units: list[int] = []
     for block in parsed.blocks:
         above = units[block.parent] if block.parent >= 0 else -1
@@ -76,24 +81,25 @@ def units_of(parsed: ParsedText) -> list[int]:
 
 
 def clusters(blocks: list[TextBlock]) -> list[list[TextBlock]]:
-    """Return groups of similar blocks: each block shares words with another block of its group.
+    """Return groups of similar blocks; many of them are a reason to compress a context.
 
-    Two blocks are similar if they share at least half of the words of the smaller block. Only the 400 largest blocks
-    are compared, and a block that is like no other is in no group.
+    Two blocks are similar if they have at least half of the words of the smaller block in common. In a group, each
+    block is similar to at least one other. Only the 400 largest blocks are compared, and a block that is similar to no
+    other is in no group.
     """
     largest = sorted(blocks, key=lambda block: -block.tokens)[:_COMPARED]
-    found = [(block, terms(block.text)) for block in largest]
-    group = list(range(len(found)))
-    for one, (_, ours) in enumerate(found):
-        for other, (_, theirs) in enumerate(found[:one]):
+    entries = [(block, terms(block.text)) for block in largest]
+    group = list(range(len(entries)))
+    for place, (_, ours) in enumerate(entries):
+        for other, (_, theirs) in enumerate(entries[:place]):
             smaller = min(len(ours), len(theirs))
-            if smaller > 2 and group[one] != group[other] and len(ours & theirs) >= ALIKE * smaller:
-                old, new = group[one], group[other]
+            if smaller > 2 and group[place] != group[other] and len(ours & theirs) >= ALIKE * smaller:
+                old, new = group[place], group[other]
                 group = [new if number == old else number for number in group]
-    named: dict[int, list[TextBlock]] = {}
-    for number, (block, _) in zip(group, found, strict=True):
-        named.setdefault(number, []).append(block)
-    return [sorted(members, key=lambda block: block.number) for members in named.values() if len(members) > 1]
+    groups: dict[int, list[TextBlock]] = {}
+    for number, (block, _) in zip(group, entries, strict=True):
+        groups.setdefault(number, []).append(block)
+    return [sorted(members, key=lambda block: block.number) for members in groups.values() if len(members) > 1]
 
 
 CRITICAL = 9  # the weight from which a block is critical information
@@ -141,14 +147,14 @@ _DECISION = re.compile(r"\s*(?:\W{0,4}|(?:id|decision)\W{1,3})DEC-\d", re.IGNORE
 
 
 def parts(block: TextBlock) -> set[str]:
-    """Return the names of the parts of a shared context slice that a block states, such as {"mission", "next"}.
+    """Return which parts of a context a block contains, such as {"mission", "next"}, by its title and keys.
 
-    They follow from the block's title and from the keys in its text. Other parts are "phase", "risks", "decisions",
-    "anchors", "constraints", "inputs", "outputs" and "background".
+    Other parts are "phase", "risks", "decisions", "anchors" (lists of references), "constraints", "inputs", "outputs"
+    and "background".
     """
-    named = [block.title, *(_NAME.findall(block.text[:2_000]) if block.is_marked else [])]
-    found = {part for name in named for word in re.findall("[a-z]+", name.lower()) if (part := _part(word))}
-    return found if len(block.title) <= 60 or not found else found & {"decisions"}
+    names = [block.title, *(_NAME.findall(block.text[:2_000]) if block.is_marked else [])]
+    part_names = {part for name in names for word in re.findall("[a-z]+", name.lower()) if (part := _part(word))}
+    return part_names if len(block.title) <= 60 or not part_names else part_names & {"decisions"}
 
 
 def _part(word: str) -> str:
@@ -156,9 +162,9 @@ def _part(word: str) -> str:
 
 
 def is_frame(block: TextBlock) -> bool:
-    """Return whether a block's title names the mission, the phase, constraints, risks or next steps.
+    """Return whether a block's title says that it has the mission, the phase, constraints, risks or next steps.
 
-    A record never counts as such a block.
+    Such a block is relevant to every task. The result is False for a record.
     """
     title = block.title.lower()
     return (
@@ -167,43 +173,46 @@ def is_frame(block: TextBlock) -> bool:
 
 
 def preserved(parsed: ParsedText) -> set[int]:
-    """Return the numbers of the blocks that must stay: decisions, constraints, and background of up to 100 tokens.
+    """Return the numbers of the blocks that must stay, whatever the task is.
 
-    All blocks below such a block must stay, too.
+    They are decisions, constraints, and background of up to 100 tokens, with all blocks below them.
     """
-    found: set[int] = set()
+    numbers: set[int] = set()
     for block in parsed.blocks:  # parents come before their children
-        named = parts(block)
+        part_names = parts(block)
         is_decision = _DECISION.match(block.title) or _DECISION.match(block.text[:200])
         if (
-            block.parent in found
+            block.parent in numbers
             or is_decision
-            or named & _PRESERVED
-            or (_GROUND in named and block.tokens <= _SHORT and not is_record(block))
+            or part_names & _PRESERVED
+            or (_GROUND in part_names and block.tokens <= _SHORT and not is_record(block))
         ):
-            found.add(block.number)
-    return found
+            numbers.add(block.number)
+    return numbers
 
 
 def is_aside(block: TextBlock) -> bool:
-    """Return whether a block's title begins with "besides" or "left out".
+    """Return whether a block begins the part of a pack that lists what does not bear on the pack's task.
 
-    Under these titles a pack lists what does not bear on its task.
+    Such a block has a title that begins with "besides" or "left out", and is no record.
     """
     return block.title.lower().replace("_", " ").startswith(_ASIDE) and not is_record(block)
 
 
 def is_record(block: TextBlock) -> bool:
-    """Return whether a block states its importance, as records do."""
+    """Return whether a block shows a record of a memory.
+
+    It does if it states an importance, such as `importance 9/10`, as records do.
+    """
     return _STATED.search(block.text[:2_000]) is not None
 
 
 def weights(parsed: ParsedText) -> list[int]:
     """Return for each block how much it matters, from 0 to 10.
 
-    A record and all blocks below it have the weight of the record's importance, or 10 if its severity is critical.
-    Other blocks weigh by what they state: the goal 10, constraints and blockers 9, state and next steps 8, text with
-    MUST or NEVER at least 9, anything else 0.
+    A record and all blocks below it have the record's importance as their weight, or 10 if its severity is critical.
+    Other blocks have a weight by what they state: 10 for the goal, 9 for constraints and blockers, 8 for progress and
+    next steps, at least 9 for text with a word such as MUST or NEVER, and 0 for anything else.
     """
     units = [parsed.blocks[unit] if unit >= 0 else None for unit in units_of(parsed)]
     return [
@@ -233,9 +242,9 @@ _REFERENCE = re.compile(rf"^(?:item: id {ids.SHAPE} \||{ids.SHAPE}:? (?!\|)).*$"
 
 
 class Overlap(msgspec.Struct, frozen=True):
-    """The repeated words of a block: the fraction of its words that are in earlier blocks, too.
+    """The fraction of a block's words that repeat earlier text.
 
-    `earlier` is the number of the earlier block that has most of these words; -1 if there is none.
+    `earlier` is the number of the earlier block that has most of the repeated words; -1 if nothing is repeated.
     """
 
     share: float
@@ -245,16 +254,16 @@ class Overlap(msgspec.Struct, frozen=True):
 def overlaps(blocks: Sequence[TextBlock]) -> list[Overlap]:
     """Return for each block the fraction of its words that repeat earlier blocks, or earlier words of the block itself.
 
-    Runs of five words are compared; a block of three or four words is compared as a whole. A line of a list that names
-    a record by id and title is a reference, and no repetition.
+    Runs of five words are compared; a block of three or four words is compared as a whole. A line that names a record
+    by its id and title counts as a reference, and not as a repetition.
     """
     seen: dict[tuple[str, ...], int] = {}
     return [_overlap(number, block.text, seen) for number, block in enumerate(blocks)]
 
 
 def _overlap(number: int, text: str, seen: dict[tuple[str, ...], int]) -> Overlap:
-    said = _REFERENCE.sub("", text)
-    cells = [plain_words(cell) for cell in said.split(" | ")]  # a run does not span the facts of a record
+    prose = _REFERENCE.sub("", text)
+    cells = [plain_words(cell) for cell in prose.split(" | ")]  # a run does not span the facts of a record
     total = sum(map(len, cells))
     length = min(_RUN, total)
     if length < _LEAST:
@@ -289,7 +298,10 @@ _SPACE = re.compile(r"[ \t]+")
 
 
 def useful_text(parsed: ParsedText) -> str:
-    """Return a text with the least markup: each title on a line, below it its text without padding."""
+    """Return what a text says with as little markup as possible, to see which share of its tokens is useful.
+
+    Each title is on a line, with its text below it. Phrases that say nothing are left out.
+    """
     lines: list[str] = []
     title = ""
     for block in parsed.blocks:
@@ -304,7 +316,7 @@ def useful_text(parsed: ParsedText) -> str:
 
 
 def padding(text: str) -> list[str]:
-    """Return the phrases of a text that only pad, such as "please note that"."""
+    """Return the phrases in a text that say nothing, such as "please note that"."""
     return [match[0].strip() for match in _PADDING.finditer(text)]
 
 
@@ -315,9 +327,9 @@ class Measured(NamedTuple):
     """A block with its measures: `overlap` with earlier blocks, what is `stale`, and its `weight` from 0 to 10.
 
     `before` is the number of tokens of all earlier blocks. `is_preserved` says whether the block must stay whatever the
-    task is. `is_relevant` says whether the block bears on the task. It is None where relevance is not judged: without a
-    task, for a block that a pack lists as not chosen, and for a preserved block that does not bear on the task and is
-    no record.
+    task is. `is_relevant` says whether the block bears on the task. It is None if that was not judged: there was no
+    task, or a pack lists the block as left out. It is also None instead of False for a preserved block that shows no
+    record.
     """
 
     block: TextBlock
@@ -330,17 +342,18 @@ class Measured(NamedTuple):
 
     @property
     def useful(self) -> float:
-        """The tokens of the block that are relevant, new and not stale."""
+        """The number of the block's tokens that are relevant, not repeated and not outdated."""
         if self.is_relevant is False:
             return 0.0
         return self.block.tokens * (1 - self.overlap.share) * (1 - self.stale.share)
 
 
 class Measures(NamedTuple):
-    """A text with its measures.
+    """A text with the measures of its blocks.
 
-    `tokens` are those of all blocks, and `useful_text_tokens` those of the text without markup and padding. `padding`
-    are the phrases that only pad. `task` is the task by which relevance was judged, "" for none.
+    `tokens` is the sum over all blocks, and `useful_text_tokens` the size of the text without markup and without
+    phrases that say nothing; `padding` has these phrases. `task` is the task by which relevance was judged, "" for
+    none.
     """
 
     parsed: ParsedText
@@ -352,60 +365,64 @@ class Measures(NamedTuple):
 
     @property
     def content(self) -> list[Measured]:
-        """The blocks that have text."""
-        return [found for found in self.blocks if not found.block.is_heading]
+        """The blocks that have text, and are not only a heading."""
+        return [item for item in self.blocks if not item.block.is_heading]
 
     def share(self, tokens: float) -> float:
-        """Return tokens as a fraction of those of all blocks; 0.0 without blocks."""
+        """Return `tokens` as a fraction of the tokens of all blocks; 0.0 if there are no blocks."""
         return tokens / self.tokens if self.tokens else 0.0
 
     @property
     def irrelevant(self) -> list[Measured]:
-        """The blocks with text that do not bear on the task; blocks whose relevance was not judged are left out."""
-        return [found for found in self.content if found.is_relevant is False]
+        """The blocks with text that do not bear on the task.
+
+        Blocks whose relevance was not judged are not among them.
+        """
+        return [item for item in self.content if item.is_relevant is False]
 
 
 def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task: str = "") -> Measures:
-    """Return the measures of a text as of the time `now`; without a task relevance is not judged.
+    """Return the measures of a text; its relevance is only judged if there is a `task`.
 
-    `known` says which records of the memory no longer hold, `count` counts tokens.
+    `known` says which records of the memory no longer hold. `now` is the present time, from which the age of dates in
+    the text is counted. `count` counts tokens.
     """
     weighed = weights(parsed)
     again = overlaps(parsed.blocks)
     old = staleness.stale(parsed, known, now)
-    kept = preserved(parsed)
-    bears = _bearing(parsed, task, kept) if task else [None] * len(parsed.blocks)
+    must_stay = preserved(parsed)
+    bears = _bearing(parsed, task, must_stay) if task else [None] * len(parsed.blocks)
     blocks, before = [], 0
     for block in parsed.blocks:
         number = block.number
-        given = (again[number], old[number], weighed[number], bears[number], before, number in kept)
-        blocks.append(Measured(block, *given))
+        values = (again[number], old[number], weighed[number], bears[number], before, number in must_stay)
+        blocks.append(Measured(block, *values))
         before += block.tokens
     useful = useful_text(parsed)
     tokens = min(count(useful, parsed.kind) if useful else 0, parsed.tokens)
     return Measures(parsed, blocks, before, tokens, padding(parsed.text), task)
 
 
-def _bearing(parsed: ParsedText, task: str, kept: set[int]) -> list[bool | None]:
+def _bearing(parsed: ParsedText, task: str, must_stay: set[int]) -> list[bool | None]:
     """Return for each block whether it bears on a task; None if it does not, but must stay.
 
     A block must stay if a pack lists it as not chosen, or if it is preserved. Records are preserved, too, but count as
     irrelevant here, because whoever makes a pack chooses the records that a task needs.
     """
     units = units_of(parsed)
-    kept = {number for number in kept if units[number] < 0}
+    must_stay = {number for number in must_stay if units[number] < 0}
     aside: set[int] = set()
     for block in parsed.blocks:  # parents come before their children
         if block.parent in aside or is_aside(block):
             aside.add(block.number)
-    found = relevant(parsed, task)
-    return [None if n in aside or (n in kept and not bears) else bears for n, bears in enumerate(found)]
+    relevance = relevant(parsed, task)
+    return [None if n in aside or (n in must_stay and not bears) else bears for n, bears in enumerate(relevance)]
 
 
 def stated_task(parsed: ParsedText) -> str:
     """Return the task that a text states, in a line such as `Task: …` or under a title such as Mission; "" if none.
 
-    Tasks in records are ignored: they are not what the text was made for.
+    A task in a record is ignored, because it is not the task that the text was made for.
     """
     first = [block for block in parsed.blocks[:_FIRST] if not any(map(is_record, [block, *parsed.ancestors(block)]))]
     for block in first:

@@ -1,14 +1,16 @@
-"""The log of batches of parallel work, what it tells of the next batch, and the review of the threshold.
+"""The log of batches of parallel work, and the review of the threshold of the shared slice by this log.
 
-The threshold is the most tokens of the shared slice with which work may be parallel (rules.md#threshold-control).
-`memctl policy parallel` and `policy triggers` append a line of JSON for each batch that they judge. A log of another
-program has the same form:
+A batch is the work that several agents do at the same time. Their contexts have the shared slice in common, and the
+threshold is the number of tokens up to which the slice allows work in parallel (rules.md#threshold-control). `memctl
+policy parallel` and `policy triggers` append a line of JSON for each batch that they judge. A log of another program
+has the same form:
 
     {"date": "2025-11-04", "scs": 1640, "threshold": 2000, "requests": 5, "denied": 2,
      "macro_summaries": 1, "no_ops": 0}       (on one line)
 
-`date` and `scs` are required. `requests` and `denied` count the parallel batches that were asked for and refused;
-`macro_summaries` counts the compressions since the line before, and `no_ops` those of them that saved nothing.
+`date` and `scs` (tokens of the shared slice) are required. `requests` is how many batches were asked for, and `denied`
+how many of them were refused. `macro_summaries` is the number of compressions since the line before, and `no_ops` the
+number of these that saved nothing.
 """
 
 from __future__ import annotations
@@ -53,11 +55,14 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One line of the log of batches of parallel work: a batch, or a day of batches.
+    """One line of the log of batches of parallel work (several agents at the same time): a batch, or a day of batches.
 
-    `scs`, `aws` and `delta` are tokens: of the shared slice, of the largest working set, and that set's growth since
-    the last batch. `debt` is the context debt as a fraction of the working set, and `fired` has the numbers of the
-    triggers that fired. `batch` is a hash of the contexts' texts: lines with an equal hash are on the same batch.
+    `scs` is the size of what the agents' contexts have in common (the shared slice), and `threshold` the size that it
+    may have. `aws` is the size of the largest context, and `delta` how much that grew since the last batch; all are in
+    tokens. `debt` is the fraction of this context that is repeated or outdated. `requests` is how many batches were
+    asked for, and `denied` how many of them were refused. `macro_summaries` is the number of compressions since the
+    last batch, and `no_ops` the number of these that saved nothing. `fired` has the numbers of the compression triggers
+    that fired. `batch` is a hash of the contexts' texts: lines with the same hash are about the same batch.
     """
 
     date: str
@@ -76,35 +81,38 @@ class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
 
 def parse(text: str, name: str) -> list[Observation]:
-    """Return the lines of a log of batches, in the order of their dates; `name` is what errors call its file.
+    """Return the lines of a log of batches of parallel work, ordered by date; `text` is the content of its file.
 
-    Raises MemctlError that names the line and the key.
+    `name` is the file's name for error messages. Raises a MemctlError that names the line and the key.
     """
-    found = []
+    observations = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            given = msgspec.json.decode(line, type=Observation)
-            found.append(msgspec.structs.replace(given, date=timestamps.parse(given.date)))
+            observation = msgspec.json.decode(line, type=Observation)
+            observations.append(msgspec.structs.replace(observation, date=timestamps.parse(observation.date)))
         except msgspec.ValidationError as error:
             raise MemctlError(f"{name}:{number}: {describe(error)}", _HINT) from None
         except (msgspec.DecodeError, RecursionError) as error:
             raise MemctlError(f"{name}:{number}: this is not JSON: {error}", _HINT) from None
         except ValueError:
-            wrong = f"{name}:{number}: date: {given.date!r} is not a time"
+            wrong = f"{name}:{number}: date: {observation.date!r} is not a time"
             raise MemctlError(wrong, f"give {timestamps.ALLOWED}") from None
         for part, whole in (("denied", "requests"), ("no_ops", "macro_summaries")):
-            if getattr(given, part) > getattr(given, whole):
+            if getattr(observation, part) > getattr(observation, whole):
                 raise MemctlError(f"{name}:{number}: {part} is larger than {whole}")
-    return sorted(found, key=lambda item: item.date)
+    return sorted(observations, key=lambda item: item.date)
 
 
 _HINT = f"a line has {', '.join(Observation.__struct_fields__)}; date and scs are required"
 
 
 def file_of(memory: Memory) -> Path:
-    """Return the path of a memory's log of batches: in the Git directory that all worktrees share, in no commit."""
+    """Return the path of a memory's log of batches of parallel work.
+
+    The file is in the Git directory that all worktrees share, so it is in no commit.
+    """
     return memory.repository.shared / "policy" / f"{memory.private.name}.jsonl"
 
 
@@ -118,41 +126,44 @@ def read(memory: Memory) -> list[Observation]:
         lines = file_of(memory).read_bytes().split(b"\n")
     except OSError:
         return []
-    found: list[Observation] = []
+    observations: list[Observation] = []
     for line in lines:
         try:
-            found.append(msgspec.json.decode(line, type=Observation))
+            observations.append(msgspec.json.decode(line, type=Observation))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             continue
-    return merged(found)
+    return merged(observations)
 
 
 def merged(lines: Sequence[Observation]) -> list[Observation]:
-    """Return the lines of a log with neighbouring lines of the same batch merged into one.
+    """Return the lines of a log of batches, with neighbouring lines about the same batch merged into one.
 
-    The merged line is the later one, with the triggers that fired and the requests and denials of both.
+    The merged line has the values of the later line. But the growth and the counts of compressions since the last batch
+    are those of the earlier line, the triggers are all that fired in either, and of the requests and denials the higher
+    numbers count.
     """
-    found: list[Observation] = []
-    for one in lines:
-        if found and one.batch and (found[-1].batch, found[-1].workflow) == (one.batch, one.workflow):
-            before = found.pop()
-            one = msgspec.structs.replace(
-                one,
+    observations: list[Observation] = []
+    for line in lines:
+        before = observations[-1] if observations else None
+        if before and line.batch and (before.batch, before.workflow) == (line.batch, line.workflow):
+            observations.pop()
+            line = msgspec.structs.replace(
+                line,
                 delta=before.delta,
-                fired=tuple(sorted({*before.fired, *one.fired})),
-                requests=max(before.requests, one.requests),
-                denied=max(before.denied, one.denied),
+                fired=tuple(sorted({*before.fired, *line.fired})),
+                requests=max(before.requests, line.requests),
+                denied=max(before.denied, line.denied),
                 macro_summaries=before.macro_summaries,
                 no_ops=before.no_ops,
             )
-        found.append(one)
-    return found
+        observations.append(line)
+    return observations
 
 
 def note(memory: Memory, observation: Observation) -> None:
-    """Append an observation to a memory's log of batches, unless it repeats the last line with another date.
+    """Append an observation to a memory's log of batches, unless only its date differs from the last line.
 
-    A failure to write is ignored.
+    A failure to write is ignored, because the caller's verdict is right without it.
     """
     from memctl.git import private_files
 
@@ -164,7 +175,7 @@ def note(memory: Memory, observation: Observation) -> None:
             if log and merged([log[-1], observation]) == [msgspec.structs.replace(log[-1], date=observation.date)]:
                 return
             if file.exists() and file.stat().st_size > _MOST_BYTES:
-                files.replace_private(file, "".join(_line(kept).decode() for kept in log[-_MOST_KEPT:]))
+                files.replace_private(file, "".join(_line(entry).decode() for entry in log[-_MOST_KEPT:]))
             files.append_line(file, _line(observation), is_private=True)
 
 
@@ -173,19 +184,23 @@ def _line(observation: Observation) -> bytes:
 
 
 def compressions(events: Sequence[WorkflowEvent], workflow: str, since: str) -> list[WorkflowEvent]:
-    """Return the events of compressions in a workflow after the time `since`, oldest first."""
+    """Return the events that report a compression in a workflow after the time `since`, oldest first."""
     return [e for e in events if e.workflow_id == workflow and e.event_type == "compression" and e.timestamp > since]
 
 
-def no_ops(found: Sequence[WorkflowEvent]) -> int:
-    """Return how many of some compressions, given as events, saved less than 1 % of their tokens."""
-    return sum((one.compression_ratio or 0) < _NO_OP for one in found)
+def no_ops(events: Sequence[WorkflowEvent]) -> int:
+    """Return how many of the given compressions saved less than 1 % of their tokens.
+
+    `events` are the compressions, each as the event of a workflow that reports it.
+    """
+    return sum((event.compression_ratio or 0) < _NO_OP for event in events)
 
 
 def measure_state(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:
-    """Return the values of a ContextState that can be measured from the log of batches and the event stream.
+    """Return the values about agents' contexts that can be measured, as a ContextState; a value of None is not known.
 
-    They are for the next batch of the workflow with the id `workflow`; a value of None is unknown.
+    They are measured from the log of batches of parallel work and the events of the workflow with the id `workflow`,
+    and hold for its next batch.
     """
     past = [one for one in observations if one.workflow == workflow]
     last, open_ = past[-1].date if past else "", since_checkpoint(events, workflow)
@@ -210,11 +225,14 @@ def measure_state(observations: Sequence[Observation], events: Sequence[Workflow
 
 
 class Review(msgspec.Struct, frozen=True):
-    """The review of the shared slice's threshold by the log lines of seven days: figures, a decision, and the reason.
+    """A review of the threshold, which is the size that the contexts' shared slice may have, in tokens.
 
-    The decision is to raise, lower or keep the threshold. `median` is the median of the fraction of the threshold that
-    the shared slice fills, and `denial_rate` is the fraction of requests that were denied; both are None without data.
-    `proposal` is another threshold in tokens, or None.
+    `decision` is "raise", "lower" or "keep", and `why` the reason. `proposal` is the new threshold in tokens, None to
+    keep the present one.
+
+    The figures are from the log lines of seven days. `median` is the median of the fraction of the threshold that the
+    shared slice filled, and `denial_rate` is the fraction of the batches asked for that were refused; both are None
+    without data. `largest_delta` is the largest change of the slice between two lines, in tokens.
     """
 
     observations: int
@@ -233,7 +251,11 @@ class Review(msgspec.Struct, frozen=True):
 
 
 def review(observations: Sequence[Observation], threshold: int) -> Review:
-    """Review the threshold of the shared slice, in tokens, by the log lines of the seven days up to the last one."""
+    """Return a review of the shared slice's threshold: whether to raise, lower or keep it.
+
+    `observations` are lines of the log of batches, oldest first; those of the last seven days count. `threshold` is the
+    present threshold in tokens.
+    """
     until = observations[-1].date if observations else ""
     since = timestamps.days_before(until[:10] + "T23:59:59Z", DAYS) if until else ""
     week = [item for item in observations if item.date > since]

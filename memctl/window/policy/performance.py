@@ -1,12 +1,12 @@
 """The performance of a model as its context grows, as far as a transcript shows it (rules.md#quality).
 
-The time of an answer is counted from the line before it in the transcript. It includes a tool's or a user's time only
-where the host logs no line for them. An error is a failed call of a tool. The quality and the consistency of answers
-need a judge, and are not measured.
+The time of an answer begins at the line before it in the transcript. It includes the time of a tool or of the user only
+if the host logs no line for them. An error is a failed call of a tool. The quality and the consistency of answers are
+not measured, because they would need a judge.
 
-The requests of a session are divided into three parts of equal number, by the size of their context. In 58 real
-sessions of at least 30 requests the median time in the parts was 3.6, 3.5 and 3.7 s, and 3.1, 5.8 and 6.0 % of the
-calls of tools failed; in one session the performance dropped (`Performance.drop`).
+The requests of a session are ordered by the size of their context, and divided into three parts of equal number. In 58
+real sessions of at least 30 requests, the median time in the parts was 3.6, 3.5 and 3.7 s, and 3.1, 5.8 and 6.0 % of
+the calls of tools failed. In one of these sessions the performance dropped (`Performance.drop`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _FEWEST_FAILED = 5  # calls, below which a rate is chance
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A third of a session's requests, those of similar size.
+    """One of three parts of a session's requests: the small, the middle or the large ones.
 
-    It has the number of requests, the median of their tokens, and the median of the seconds until their answers, None
-    if the transcript has no times. `results` is the number of calls of tools whose results are in these requests, and
-    `failed` how many of the calls failed.
+    `requests` is their number, `tokens` the median of their sizes, and `seconds` the median of the times until their
+    answers; None if the transcript has no times. `results` is the number of calls of tools whose results are in these
+    requests, and `failed` the number of these calls that failed.
     """
 
     requests: int
@@ -42,14 +42,15 @@ class Part(msgspec.Struct, frozen=True):
 
     @property
     def error_rate(self) -> float | None:
-        """The fraction of the calls of tools that failed; None without calls."""
+        """The fraction of the calls of tools that failed; None if there were no calls."""
         return self.failed / self.results if self.results else None
 
 
 class Performance(msgspec.Struct, frozen=True):
-    """The performance of a model in three parts of a session, from small contexts to large ones.
+    """The performance of a model in three parts of a session, from its smallest contexts to its largest.
 
-    `parts` is () for a session of fewer than 30 requests.
+    `parts` is () for a session of fewer than 30 requests, which are too few to compare. `not_measured` names what would
+    need a judge.
     """
 
     parts: tuple[Part, ...]
@@ -57,24 +58,27 @@ class Performance(msgspec.Struct, frozen=True):
 
     @property
     def drop(self) -> str:
-        """The values that at least double from the smallest contexts to the largest; "" if none does.
+        """A text on how much worse the model did with the largest contexts than with the smallest; "" if it did not.
 
-        For example "failed calls 3% -> 8%, seconds 3.6 -> 8.0".
+        For example "failed calls 3% -> 8%, seconds 3.6 -> 8.0". A value is named if it at least doubled.
         """
         if not self.parts:
             return ""
         first, last = self.parts[0], self.parts[-1]
-        found = []
+        changes = []
         before, after = first.error_rate or 0.0, last.error_rate or 0.0
         if last.failed >= _FEWEST_FAILED and after >= _DROP * before:
-            found.append(f"failed calls {before:.0%} -> {after:.0%}")
+            changes.append(f"failed calls {before:.0%} -> {after:.0%}")
         if first.seconds and last.seconds and last.seconds >= _DROP * first.seconds:
-            found.append(f"seconds {first.seconds:.1f} -> {last.seconds:.1f}")
-        return ", ".join(found)
+            changes.append(f"seconds {first.seconds:.1f} -> {last.seconds:.1f}")
+        return ", ".join(changes)
 
 
 def measure(window: Window) -> Performance:
-    """Return the performance of a model in the session whose transcript was read into `window`."""
+    """Return the performance of a model in one session.
+
+    `window` has the session's requests, as read from a transcript.
+    """
     rows = list(zip_longest(window.requests, window.asked, window.times, window.results))
     if len(rows) < _FEWEST:
         return Performance(())
@@ -84,8 +88,8 @@ def measure(window: Window) -> Performance:
 
 
 def _part(rows: Sequence[tuple[int, str, str, tuple[int, int] | None]]) -> Part:
-    waits = [seconds for _, asked, answered, _ in rows if (seconds := _between(asked, answered)) is not None]
-    counts = [given for *_, given in rows if given]
+    waits = [seconds for _, begun, ended, _ in rows if (seconds := _between(begun, ended)) is not None]
+    counts = [count for *_, count in rows if count]
     return Part(
         len(rows),
         round(median(tokens for tokens, *_ in rows)),
@@ -95,10 +99,10 @@ def _part(rows: Sequence[tuple[int, str, str, tuple[int, int] | None]]) -> Part:
     )
 
 
-def _between(asked: str | None, answered: str | None) -> float | None:
+def _between(begun: str | None, ended: str | None) -> float | None:
     """Return seconds between two moments; None if one is none, or they are the wrong way round."""
     try:
-        begin, end = (datetime.fromisoformat((moment or "").replace("Z", "+00:00")) for moment in (asked, answered))
+        begin, end = (datetime.fromisoformat((moment or "").replace("Z", "+00:00")) for moment in (begun, ended))
         seconds = (end - begin).total_seconds()
     except (ValueError, TypeError):
         return None

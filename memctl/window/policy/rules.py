@@ -1,7 +1,8 @@
 """The rules on parallel work and compression as tables (rules.md#parallel-work, rules.md#compression-triggers).
 
-A rule measures a value of the contexts, and says by how much the value exceeds its limit. What follows from an exceeded
-rule depends on its table: parallel work is refused, a compression is triggered, or somebody is asked.
+A rule measures a value of the agents' contexts, and says by how much the value exceeds its limit. The consequence
+depends on the rule's table: parallel work is refused, a compression is triggered, or a person or another agent is
+asked.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ _EVENT = re.compile(r"<(?:event|action|agent_context|agent_handoff|context_trans
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """The facts that the rules measure: the contexts of agents and what is known about them.
+    """What the rules measure: the contexts of the agents and what is known about them.
 
-    `shared` is the shared slice, `threshold` its limit in tokens, `debt` the largest context debt of a working set, and
-    `burst` the planned growth of the working set. `state` has all other values that were declared or measured. `events`
-    is the number of events since the last checkpoint.
+    `shared` is the shared slice, which is what the contexts have in common, and `threshold` its limit in tokens. `debt`
+    is the largest context debt of an agent: the part of its context that is repeated or outdated. `burst` is how much a
+    context will grow by the planned work. `state` has all other values that were declared or measured. `events` is the
+    number of events in the workflow since the last checkpoint.
     """
 
     contexts: Sequence[Context]
@@ -54,12 +56,12 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def aws(self) -> int:
-        """The tokens of the largest working set."""
+        """The tokens of the largest context of an agent."""
         return max((context.tokens for context in self.contexts), default=0)
 
     @property
     def growth(self) -> float | None:
-        """The growth of the working set since the last batch, as a fraction; None if not known."""
+        """How much the largest context grew since the last batch of parallel work, as a fraction; None if unknown."""
         before = self.state.aws_before
         if before is None:
             return None
@@ -67,31 +69,38 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def is_delta_assumed(self) -> bool:
-        """Whether the number `delta` is a default, because it was neither declared nor measured."""
+        """Whether `delta` is only a guess, because it was neither declared nor measured."""
         return self.state.delta_payload is None
 
     @property
     def delta(self) -> int:
-        """The tokens of the results that the parallel agents will return: declared, measured, or 300 for each agent."""
+        """The tokens of the results that all parallel agents together will return.
+
+        The number was declared or measured; otherwise it is 300 tokens for each agent.
+        """
         expected = self.state.delta_payload
         return EXPECTED_BACK * len(self.contexts) if expected is None else expected
 
     @property
     def projected(self) -> int:
-        """The tokens of the shared slice after the next phase of work, or with the agents' results if they are more."""
+        """The size, in tokens, that the shared slice of the contexts will have after the next work.
+
+        It is the present size, plus what the next phase or the agents' results will add, whichever is more.
+        """
         return self.shared.tokens + max(self.state.next_phase_scs or 0, self.state.delta_payload or 0)
 
     @property
     def structured(self) -> list[Context]:
-        """The contexts in XML or JSON, the formats of structured events."""
-        return [one for one in self.contexts if one.measures.parsed.format in EVENT_FORMATS]
+        """The contexts that are written in XML or JSON, and so may be structured events."""
+        return [context for context in self.contexts if context.measures.parsed.format in EVENT_FORMATS]
 
 
 class Reading(NamedTuple):
-    """A measurement by a rule: the value and its limit as text, and the number by which the value exceeds the limit.
+    """What a rule measured: the value and its limit, both as text, and by how much the value exceeds the limit.
 
-    `over` is that number, None if the value is not known, and not above 0 if the limit is kept. `shown` is the excess
-    as text, by default the number. `help` says what to do; "" stands for the help of the rule.
+    `over` is this excess as a number: above 0 if the limit is exceeded, 0 or less if it is kept, None if the value is
+    not known. `shown` is the excess as text; with None the number is shown. `help` says what to do; with "" the rule's
+    own `help` is used.
     """
 
     measured: str
@@ -104,7 +113,8 @@ class Reading(NamedTuple):
 class Judgement(msgspec.Struct, frozen=True):
     """The verdict of a rule: the value and its limit as text, whether the value exceeds the limit, and what to do.
 
-    `exceeded` is None if the value is not known. `over` is the excess as text, "" without one.
+    `exceeded` is None if the value is not known. `over` is the excess as text, "" if the limit is kept. `help` says
+    what to do, "" if there is nothing to do.
     """
 
     number: int
@@ -117,7 +127,10 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 class Rule(NamedTuple):
-    """A rule: its number, its name, a function that measures, and what to do if its limit is exceeded."""
+    """A rule with a limit, on a value of the agents' contexts.
+
+    `measure` is the function that measures the value, and `help` says what to do if it exceeds the limit.
+    """
 
     number: int
     name: str
@@ -125,7 +138,7 @@ class Rule(NamedTuple):
     help: str
 
     def judge(self, facts: Facts) -> Judgement:
-        """Return the verdict of the rule."""
+        """Return whether the agents' contexts exceed the limit of this rule, and what to do then."""
         measured, limit, over, shown, help_ = self.measure(facts)
         exceeded = None if over is None else over > 0
         if not exceeded:
@@ -135,7 +148,7 @@ class Rule(NamedTuple):
 
 
 def judge(rules: Sequence[Rule], facts: Facts) -> list[Judgement]:
-    """Return the verdicts of all rules of a table."""
+    """Return the verdict of each rule in `rules`, in their order."""
     return [rule.judge(facts) for rule in rules]
 
 
@@ -170,13 +183,17 @@ def _schema(facts: Facts) -> Reading:
         return Reading(
             "declared" if declared else "declared as not ready", limit, int(not declared), None, "define the events"
         )
-    loose = [one.name for one in facts.contexts if one not in facts.structured]
+    loose = [context.name for context in facts.contexts if context not in facts.structured]
     help_ = f"give as XML or JSON events: {', '.join(loose)}; or declare event_schema"
     return Reading(f"{len(facts.structured)} of {len(facts.contexts)}", limit, len(loose), None, help_)
 
 
 def _complete(facts: Facts) -> Reading:
-    bad = [f"{one.name} lacks {', '.join(found)}" for one in facts.contexts if (found := lacks(one.measures.parsed))]
+    bad = [
+        f"{context.name} lacks {', '.join(gaps)}"
+        for context in facts.contexts
+        if (gaps := lacks(context.measures.parsed))
+    ]
     number = len(facts.contexts)
     return Reading(f"{number - len(bad)} of {number}", "each says all it needs", len(bad), None, "; ".join(bad))
 
@@ -216,7 +233,9 @@ def _batches(facts: Facts) -> Reading:
 def _stateless(facts: Facts) -> Reading:
     """Judge whether an agent can resume from each context; what is no event counts only if that is declared."""
     limit, resumable, structured = "each can resume", facts.state.resumable, facts.structured
-    bad = [f"{one.name} lacks {', '.join(found)}" for one in structured if (found := lacks(one.measures.parsed))]
+    bad = [
+        f"{context.name} lacks {', '.join(gaps)}" for context in structured if (gaps := lacks(context.measures.parsed))
+    ]
     rebuild = "rebuild the context" + (f": {'; '.join(bad)}" if bad else "")
     if resumable is not None:
         return Reading("declared", limit, int(not resumable), None, rebuild)
@@ -280,18 +299,21 @@ ESCALATIONS = (
 
 
 def lacks(context: ParsedText) -> list[str]:
-    """Return what a context lacks for an agent that knows nothing else, such as ["its inputs", "constraints"].
+    """Return what is missing in a context for an agent that knows nothing else, such as ["its inputs", "constraints"].
 
-    A reference to something that the context does not contain is named with its line.
+    If a line refers to something that the context does not contain, such as "see above", the result names this line.
     """
     there = {part for block in context.blocks for part in measures.parts(block)}
-    found = [what for part, what in COMPLETE.items() if part not in there]
+    gaps = [what for part, what in COMPLETE.items() if part not in there]
     for block in context.blocks:
         if hidden := hidden_reference(block.text):
-            found.append(f"what line {block.line} refers to ({hidden!r})")
-    return found
+            gaps.append(f"what line {block.line} refers to ({hidden!r})")
+    return gaps
 
 
 def count_events(context: Context) -> int:
-    """Return the number of events in a context: XML elements or JSON objects that are called events."""
+    """Return the number of events in a context.
+
+    Events are XML elements such as `<event>` or `<agent_handoff>`, and JSON objects with a field `event_type`.
+    """
     return len(_EVENT.findall(context.measures.parsed.text))

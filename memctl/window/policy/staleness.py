@@ -1,9 +1,9 @@
 """Finds the parts of a text that are outdated (rules.md#quality).
 
-A block is stale if it shows a record of the memory that is superseded, resolved, done, archived or expired. A sentence
-is stale if it mentions such a record as if the record still held. Text that shows no record is stale by its words: if
-it says "obsolete" or the like, is struck out, or has only dates that are older than 90 days, the age at which decisions
-are archived.
+A block is outdated (stale) if it shows a record of the memory that is superseded, resolved, done, archived or expired.
+A sentence is stale if it mentions such a record as if the record still held. Text that shows no record is judged by its
+words: it is stale if it says "obsolete" or the like, if it is struck out, or if all dates in it are older than 90 days,
+the age at which decisions are archived.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 
 
 class StaleBlock(msgspec.Struct, frozen=True):
-    """The outdated part of a block: its share of the block's words (0 to 1), its first line, and the reason.
+    """The outdated part of a block: which share of the block's words it is (0 to 1), its first line, and the reason.
 
-    `is_whole` is True if the whole block is outdated, and not only sentences in it.
+    `is_whole` is True if the block is outdated as a whole, and False if only sentences in it are.
     """
 
     share: float
@@ -63,10 +63,10 @@ FRESH = StaleBlock(0.0, 0, "")
 
 
 class Over(msgspec.Struct, frozen=True):
-    """The records of a memory, divided into records that no longer hold at some time and records that hold.
+    """The ids of a memory's records at one point in time, divided into those that no longer hold and those that do.
 
-    `closed` maps the id of each record that no longer holds to the reason: `archived`, `expired` or its closed status.
-    `current` has the ids of the records that hold.
+    `closed` maps the id of each record that no longer holds to the reason: "archived", "expired", or its closed status,
+    such as "resolved". `current` has the ids of the records that hold.
     """
 
     closed: Mapping[str, str]
@@ -74,7 +74,10 @@ class Over(msgspec.Struct, frozen=True):
 
 
 def over(records: Sequence[Record], now: str) -> Over:
-    """Return which records of a memory no longer hold at the time `now`, and which do; ids include aliases."""
+    """Return which records no longer hold at the time `now`, and which do.
+
+    The ids in the result include former ids (aliases) of the records.
+    """
     closed: dict[str, str] = {}
     current: set[str] = set()
     for record in records:
@@ -96,23 +99,23 @@ def _end_of(record: Record, now: str) -> str:
 
 
 def stale(parsed: ParsedText, known: Over, now: str) -> list[StaleBlock]:
-    """Return for each block its outdated part at the time `now`, with a share of 0.0 for a block without one.
+    """Return for each block of a text its outdated part at the time `now`; the share is 0.0 if nothing is outdated.
 
-    `known` says which records of the memory no longer hold. A block that shows such a record is stale as a whole, and
-    so are all blocks below it.
+    `known` says which records of the memory no longer hold. A block that shows such a record is outdated as a whole,
+    and so are all blocks below it.
     """
-    found: list[StaleBlock] = []
+    outdated: list[StaleBlock] = []
     current: list[bool] = []  # whether a block shows a record that holds, or is below one
     oldest = timestamps.days_before(now, OLD_DAYS)[:10]
     for block in parsed.blocks:
         parent = block.parent
         names = {match[0] for match in _ID.finditer(f"{block.title}\n{block.text}")}
         current.append(bool(names & known.current) or (parent >= 0 and current[parent]))
-        if parent >= 0 and found[parent].is_whole:
-            found.append(found[parent])
+        if parent >= 0 and outdated[parent].is_whole:
+            outdated.append(outdated[parent])
         else:
-            found.append(_of_block(block, known, "" if current[-1] else oldest))
-    return found
+            outdated.append(_of_block(block, known, "" if current[-1] else oldest))
+    return outdated
 
 
 def _of_block(block: TextBlock, known: Over, oldest: str) -> StaleBlock:

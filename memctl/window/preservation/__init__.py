@@ -1,1 +1,1 @@
-"""What a compression must not lose: what happened in a conversation, and which of that has to stay."""
+"""What a compression of a conversation must not lose, such as decisions, open issues and paths of files in use."""

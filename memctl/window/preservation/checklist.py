@@ -1,9 +1,9 @@
-"""An independent list of what must be left after a compression, used only to check compressions and their steps.
+"""An independent list of what a conversation must still contain after a compression; it is used only for checks.
 
 The list is simple on purpose, and shares no pattern and no code with the modules that choose what a compression keeps:
-otherwise a label that the reader of statements overlooks would be lost unnoticed. The list has lines that begin with a
-label, short messages of the user, edited paths, and lines of the last results that name an error. Outputs of tools are
-not searched for labels.
+otherwise, what these modules overlook would be lost unnoticed. The list has lines that begin with a label, such as
+`Decision:`, short messages of the user, the paths of edited files, and lines that name an error in the last ten results
+of tools. Results of tools are not searched for labels.
 """
 
 from __future__ import annotations
@@ -50,49 +50,50 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def of_events(events: Iterable[Event]) -> list[Entry]:
-    """Return the things in a session's events that a compression must keep, each once.
+    """Return the things in a session's events that a compression must keep, each of them once.
 
-    The events of sub-agents are left out, since they are in other windows.
+    The events of sub-agents are left out, because they are in other windows.
     """
     return list(dict.fromkeys(_entries([event for event in events if not event.agent])))
 
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> list[Entry]:
-    """Return the things in a conversation's blocks that a compression must keep, each once."""
+    """Return the things in a conversation's blocks (its pieces) that a compression must keep, each of them once."""
     return of_events(event for block in blocks if (event := _event(block)))
 
 
 def text_of(blocks: Iterable[ContentBlock]) -> str:
-    """Return the text of blocks as a model reads it.
+    """Return the text of a conversation's blocks, for a search in it.
 
-    The texts in the arguments of a call are added a second time, without the escapes of JSON, if there are any.
+    If the arguments of a tool's call contain escapes of JSON, such as for line ends, the call's texts are added a
+    second time without the escapes.
     """
-    found = []
+    texts = []
     for block in blocks:
-        found.append(block.content)
+        texts.append(block.content)
         if block.is_call and "\\" in block.content:
-            found += [value for value in block.arguments.values() if isinstance(value, str)]
-    return "\n".join(found)
+            texts += [value for value in block.arguments.values() if isinstance(value, str)]
+    return "\n".join(texts)
 
 
 def present(wanted: Iterable[Entry], blocks: Iterable[ContentBlock]) -> list[Entry]:
-    """Return the entries of `wanted` that the blocks contain."""
+    """Return those entries of the list `wanted` that a conversation's blocks contain."""
     wanted = list(wanted)
     gone = missing(wanted, text_of(blocks))
-    return [one for one in wanted if one not in gone]
+    return [entry for entry in wanted if entry not in gone]
 
 
 def missing(wanted: Iterable[Entry], text: str) -> list[Entry]:
-    """Return the entries of `wanted` that a text lacks; differences in white space do not matter.
+    """Return those entries of the list `wanted` that a text does not contain; white space makes no difference.
 
-    An entry that is a labelled line is not lacking if one line of the text has all words of the entry.
+    If an entry is a line with a label, it is enough that one line of the text has all of its words.
     """
     plain = _plain(text)
-    lost = [one for one in wanted if one.text not in plain]
-    if not any(one.kind == LINE for one in lost):
+    lost = [entry for entry in wanted if entry.text not in plain]
+    if not any(entry.kind == LINE for entry in lost):
         return lost
     lines = [_words(line) for line in text.split("\n")]
-    return [one for one in lost if one.kind != LINE or not any(_words(one.text) <= line for line in lines)]
+    return [entry for entry in lost if entry.kind != LINE or not any(_words(entry.text) <= line for line in lines)]
 
 
 def _words(line: str) -> set[str]:

@@ -1,7 +1,7 @@
 """What a compression must not lose: the task, decisions, open issues, files in use, and numbers that matter.
 
-The list follows rules.md#preservation and rules.md#window-compression, with what the user insists on. A compression is
-refused if one of these things is missing in the text that the model would see afterwards.
+The list follows rules.md#preservation and rules.md#window-compression, and also has what the user insists on. A
+compression is refused if one of these things is missing in the text that the model would see afterwards.
 """
 
 from __future__ import annotations
@@ -47,13 +47,16 @@ _WORD = re.compile(r"[^\W_]{4,}|\d+")
 
 
 class Essential(msgspec.Struct, frozen=True):
-    """One thing that must survive a compression: its kind, and its words."""
+    """One thing that must survive a compression: its kind, such as "decision", "error" or "path", and its words."""
 
     kind: str
     text: str
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text, whose words have single spaces between them, contains the thing as it is."""
+        """Return whether a text contains the words of this thing unchanged.
+
+        The words of `text` must have single spaces between them.
+        """
         if self.kind == NUMBER:
             return names_in_text.place_of_figure(self.text, text) >= 0
         plain = " ".join(self.text.split())
@@ -61,9 +64,10 @@ class Essential(msgspec.Struct, frozen=True):
         return place(plain, text) >= 0
 
     def is_reworded_in(self, lines: Sequence[set[str]]) -> bool:
-        """Return whether, for each part of a decision or an issue, one line has most words of the part.
+        """Return whether a text contains this thing in other words; only a decision or an open issue may be reworded.
 
-        `lines` has the words of each line of a text.
+        `lines` has the set of words of each line of the text. For each part of the decision or issue, one line must
+        have at least three quarters of the part's words; parts are separated by semicolons.
         """
         if self.kind not in (DECISION, ISSUE):
             return False
@@ -73,14 +77,13 @@ class Essential(msgspec.Struct, frozen=True):
 
 
 def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ()) -> list[Essential]:
-    """Return the things in blocks that must survive a compression, each once, the task first.
+    """Return the things in a conversation's blocks that must survive a compression, each of them once, the task first.
 
-    `earlier` are the things that had to survive before the blocks were last made shorter. They count, too, since an
-    error whose line was shortened may not be found again. Things that no block contains, such as the words that memctl
-    uses for an error without a message, are left out.
+    `earlier` lists the things that had to survive an earlier compression of the conversation. They are added, because
+    an error whose line was shortened may not be recognised again. A thing that no block contains is left out.
     """
-    found = [*of_happened(events.of_blocks(blocks)), *_last_errors(blocks), *earlier]
-    return present(dict.fromkeys(found), blocks)
+    things = [*of_happened(events.of_blocks(blocks)), *_last_errors(blocks), *earlier]
+    return present(dict.fromkeys(things), blocks)
 
 
 def _last_errors(blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
@@ -88,22 +91,25 @@ def _last_errors(blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
     about them."""
     results = [block for block in blocks if block.content_type is ContentType.TOOL_RESULT]
     rows = (row.strip() for block in results[-_LAST_RESULTS:] for row in block.content.split("\n"))
-    found = [row for row in rows if len(row) <= _LONGEST_ERROR and _ERROR_LINE.match(row)]
-    yield from (Essential(ERROR, one_line(row)) for row in found[-_MOST_ERRORS:])
+    lines = [row for row in rows if len(row) <= _LONGEST_ERROR and _ERROR_LINE.match(row)]
+    yield from (Essential(ERROR, one_line(row)) for row in lines[-_MOST_ERRORS:])
 
 
 def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list[Essential]:
-    """Return the essentials that blocks contain."""
+    """Return those things in `wanted` that a conversation's blocks contain.
+
+    `wanted` are things that must survive a compression.
+    """
     wanted = list(wanted)
     lost = set(missing(wanted, blocks)) if wanted else ()
-    return [one for one in wanted if one not in lost]
+    return [thing for thing in wanted if thing not in lost]
 
 
 def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
-    """Return the things of a session that must survive, each once, the task first.
+    """Return the things in the events of a session that must survive a compression, each of them once, the task first.
 
-    Within a kind the most important thing is the last. `more` are texts that are treated as messages of the user. Of
-    the changed files only the last are taken, as many as the state of a task holds.
+    Things of one kind are together; the most important is the last. `more` are texts that count as messages of the
+    user. Of the changed files only the last are included, as many as the state of a task can hold.
     """
     prompts = (*happened.prompts, *more)
     spoken = (*happened.said, *prompts[1:])
@@ -113,27 +119,28 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
     known = [one.statement for one in happened.found if one.label in (labels.DECISION, *events.OPEN)]
     errors = [failure.message for failure in happened.open_failures]
     typed = [text for text in (*happened.said, *happened.prompts) if len(text) <= LONGEST_TYPED]
-    named = [one for text in (*decisions, *happened.open_issues, *typed, *more) for one in named_in(text)]
+    mentions = [one for text in (*decisions, *happened.open_issues, *typed, *more) for one in named_in(text)]
     files = [*list(happened.files)[-RECENT_FILES:], *happened.changed[-MOST_FILES:]]
-    found = {
+    by_kind = {
         TASK: [text[:LONGEST_TYPED] for text in prompts[:1]],
         CONSTRAINT: constraints,
         MESSAGE: messages,
         STATEMENT: [block_of(made) for made in happened.statements if made.end > made.line or made not in known],
         DECISION: decisions,
         ISSUE: happened.open_issues,
-        ERROR: [*_of_kind(named, ERROR), *errors],
-        PATH: [*_of_kind(named, PATH), *files],
-        NUMBER: _of_kind(named, NUMBER),
+        ERROR: [*_of_kind(mentions, ERROR), *errors],
+        PATH: [*_of_kind(mentions, PATH), *files],
+        NUMBER: _of_kind(mentions, NUMBER),
     }
-    return list(dict.fromkeys(Essential(kind, text) for kind in (*KINDS, STATEMENT) for text in found[kind]))
+    return list(dict.fromkeys(Essential(kind, text) for kind in (*KINDS, STATEMENT) for text in by_kind[kind]))
 
 
 def block_of(made: Statement) -> str:
-    """Return the text of a statement that must survive, on one line.
+    """Return what must survive of the statement `made`, a text under a label such as `Decision:`, on one line.
 
-    This is the text behind the label for a decision, issue, to-do or learning of one line, unless that text is very
-    short. Else it is the whole statement; of a statement of more than 4,000 characters it is the first line.
+    For a short statement of a decision, issue, to-do or learning on one line, this is the text behind the label. For
+    others it is the whole statement with its label; but of a statement of more than 4,000 characters only the first
+    line.
     """
     source = made.source if len(made.source) <= LONGEST_STATEMENT else made.source.split("\n")[0]
     line = one_line(source)
@@ -144,7 +151,7 @@ def block_of(made: Statement) -> str:
 
 @lru_cache(maxsize=256)  # prompts stay, and are looked through at each turn
 def binding(prompt: str) -> tuple[str, ...]:
-    """Return the sentences of a prompt that bind the agent: wishes, prohibitions, decisions."""
+    """Return the sentences of a user's prompt by which the agent is bound: wishes, prohibitions and decisions."""
     weighty = (summary_rules.CONSTRAINT, summary_rules.DECISION)
     return tuple(
         one_line(unit.text)
@@ -154,16 +161,16 @@ def binding(prompt: str) -> tuple[str, ...]:
     )
 
 
-def _of_kind(found: Iterable[Essential], kind: str) -> list[str]:
-    return [one.text for one in found if one.kind == kind]
+def _of_kind(things: Iterable[Essential], kind: str) -> list[str]:
+    return [thing.text for thing in things if thing.kind == kind]
 
 
 def named_in(text: str) -> list[Essential]:
-    """Return the paths, figures and errors that a text names, such as `src/a.py`, `250 ms` and `ValueError`.
+    """Return the paths, figures and names of errors in a text, such as `src/a.py`, `250 ms` and `ValueError`.
 
     Single digits are left out.
     """
-    figures = (found for match in _NUMBER.finditer(text) if _TELLS.search(found := match[0].rstrip(",.")))
+    figures = (figure for match in _NUMBER.finditer(text) if _TELLS.search(figure := match[0].rstrip(",.")))
     return [
         *(Essential(PATH, path) for path in names_in_text.paths(text)),
         *(Essential(NUMBER, figure) for figure in figures),
@@ -172,29 +179,32 @@ def named_in(text: str) -> list[Essential]:
 
 
 def missing(wanted: Iterable[Essential], blocks: Iterable[ContentBlock]) -> list[Essential]:
-    """Return the essentials that blocks do not contain."""
+    """Return those things in `wanted` that a conversation's blocks do not contain.
+
+    `wanted` are things that must survive a compression. A decision or an open issue may survive in other words.
+    """
     return missing_in(wanted, "\n".join(block.content for block in blocks))
 
 
 def missing_in(wanted: Iterable[Essential], text: str) -> list[Essential]:
-    """Return the essentials that a text does not contain.
+    """Return those things in `wanted` that a text does not contain.
 
-    A decision or an issue may be there in other words.
+    `wanted` are things that must survive a compression. A decision or an open issue may survive in other words.
     """
     plain = " ".join(text.split())
-    lost = [one for one in wanted if not one.is_in(plain)]
-    if not any(one.kind in (DECISION, ISSUE) for one in lost):
+    lost = [thing for thing in wanted if not thing.is_in(plain)]
+    if not any(thing.kind in (DECISION, ISSUE) for thing in lost):
         return lost  # the words of all lines take longer than everything else
     lines = [set(_WORD.findall(line)) for line in text.lower().split("\n")]
-    return [one for one in lost if not one.is_reworded_in(lines)]
+    return [thing for thing in lost if not thing.is_reworded_in(lines)]
 
 
 def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> set[str]:
-    """Return the paths and errors that a shorter result of a tool must keep, because other messages are about them.
+    """Return the paths and errors that a tool's result must keep when it is shortened: other messages name them.
 
     Numbers are left out: those that matter are also in the messages of the user and the model, which stay as they are.
     """
-    needed = {one.text for one in wanted if one.kind in (PATH, ERROR)}
+    needed = {thing.text for thing in wanted if thing.kind in (PATH, ERROR)}
     spoken = (ContentType.USER_MESSAGE, ContentType.ASSISTANT_RESPONSE)
     for block in blocks:
         if block.content_type in spoken and not block.is_call:

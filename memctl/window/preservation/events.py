@@ -1,7 +1,9 @@
-"""A conversation as the events from which summaries of sessions are made, so that both find the same things.
+"""Reads a conversation as events, such as prompts and failures, so that a compression knows what must not be lost.
 
-A digest is the text that a compaction put in the place of older messages. Digests of earlier compactions are read, too:
-they are all that is left of the messages before them.
+Summaries of sessions are made from such events, too, so that nothing counts as important in only one of the two.
+
+A digest is the text that a compaction put in the place of older messages. The digests of earlier compactions are read
+as well, because nothing else remains of the messages that they replaced.
 """
 
 from __future__ import annotations
@@ -48,11 +50,11 @@ Sections = Mapping[str, tuple[str, ...]]
 
 
 class Happened(msgspec.Struct, frozen=True):
-    """The events of a conversation in a summary: prompts, findings, files, failures and tasks.
+    """What happened in a conversation: the user's prompts, findings, files, failures and tasks.
 
-    `found` has findings such as decisions and issues. `files` maps each path to the last action on it, and the path
-    that was touched last is the last; the action on created and changed files is `written`. `said` has the user's
-    messages that an earlier digest replaced, and `statements` the texts under labels.
+    `found` has findings such as decisions and issues. `files` maps each path to the last action on the file, such as
+    "read" or "written" (created or changed); the file that was touched last is the last. `said` has the user's messages
+    that a digest of an earlier compaction reports, and `statements` has the texts under labels, such as `Decision:`.
     """
 
     prompts: tuple[str, ...]
@@ -64,45 +66,49 @@ class Happened(msgspec.Struct, frozen=True):
     statements: tuple[Statement, ...] = ()
 
     def having(self, *kinds: str) -> list[str]:
-        """Return the texts of the findings whose label is one of `kinds`.
+        """Return the texts of the findings that have one of the labels `kinds`, such as `labels.DECISION`.
 
-        Labels are constants of `memctl.statements.labels`.
+        The labels are constants of the module `memctl.statements.labels`.
         """
-        return [one.text for one in self.found if one.label in kinds]
+        return [extract.text for extract in self.found if extract.label in kinds]
 
     @property
     def decisions(self) -> list[Extract]:
-        """The decisions, with their reasons and alternatives."""
-        return [one for one in self.found if one.label == labels.DECISION]
+        """The findings that are decisions, with their reasons and alternatives."""
+        return [extract for extract in self.found if extract.label == labels.DECISION]
 
     @property
     def open_issues(self) -> list[str]:
-        """The issues, the blockers and what is left to do; comments in code are left out."""
-        return [one.text for one in self.found if one.label in OPEN and not one.path]
+        """The texts of all issues, blockers and to-dos; those in comments in code are left out."""
+        return [extract.text for extract in self.found if extract.label in OPEN and not extract.path]
 
     @property
     def open_failures(self) -> list[Failure]:
-        """The failures whose step did not succeed later."""
+        """The failures, such as of a command, that were not followed by a success of the same command."""
         return [failure for failure in self.failures if failure.is_open]
 
     @property
     def changed(self) -> list[str]:
-        """The paths of files that were created, changed or deleted."""
+        """The paths of files that were created, changed or deleted, in the order in which they were touched."""
         return [path for path, action in self.files.items() if action != READ]
 
 
 def of_blocks(blocks: Iterable[ContentBlock]) -> Happened:
-    """Return what happened in the blocks of a conversation."""
+    """Return what happened in a conversation, read from its blocks (its pieces, such as messages and results)."""
     return of_known(events_of(blocks))
 
 
 def of_events(given: Iterable[Event]) -> Happened:
-    """Return what happened in the events of a session, including what earlier digests among them report."""
+    """Return what happened in the events of a session, including what digests of earlier compactions report."""
     return of_known(_without_digests(given))
 
 
 def of_known(events: list[Event]) -> Happened:
-    """Return what happened in events in which earlier digests are of the kind DIGEST, as `events_of` returns them."""
+    """Return what happened in a conversation, read from events among which digests are marked as such.
+
+    The events are as `events_of` returns them: a digest of an earlier compaction is of the kind DIGEST, and not a
+    prompt.
+    """
     earlier = [sections(event.text) for event in events if event.kind == DIGEST]
     return Happened(
         prompts=tuple(event.text for event in events if event.kind == PROMPT),
@@ -117,10 +123,10 @@ def of_known(events: list[Event]) -> Happened:
 
 def _statements(texts: Iterable[str]) -> Iterator[Statement]:
     """Yield what texts state under labels; of the state of the work what the last text says of it, in all its parts."""
-    found = [reader.read(text) for text in texts]
-    of_state = [number for number, made in enumerate(found) if any(one.kind == labels.STATE for one in made)]
-    for number, made in enumerate(found):
-        yield from (one for one in made if one.kind != labels.STATE or number == of_state[-1])
+    statements = [reader.read(text) for text in texts]
+    of_state = [number for number, made in enumerate(statements) if any(part.kind == labels.STATE for part in made)]
+    for number, made in enumerate(statements):
+        yield from (part for part in made if part.kind != labels.STATE or number == of_state[-1])
 
 
 def _stated(event: Event) -> str:
@@ -133,9 +139,10 @@ def _stated(event: Event) -> str:
 
 
 def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
-    """Return what happened in events, and the same events as a Part of a session, which `session.progress` reads.
+    """Return what happened in events, and the input from which `session.progress` finds out how far the task is.
 
-    Earlier digests must be events of the kind DIGEST, as `events_of` returns them.
+    This input has the same events, and the statements, failures and files found in them. The events are as `events_of`
+    returns them: a digest of an earlier compaction is of the kind DIGEST, and not a prompt.
     """
     events = [*events]
     happened = of_known(events)
@@ -145,19 +152,26 @@ def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
 
 
 def events_of(blocks: Iterable[ContentBlock]) -> list[Event]:
-    """Return the blocks of a conversation as events; an earlier digest is an event of the kind DIGEST."""
+    """Return the events in a conversation's blocks, such as prompts, calls and results.
+
+    A digest of an earlier compaction is in a message of the user, but its event is of the kind DIGEST, and not a
+    prompt.
+    """
     return _without_digests(event for block in blocks for event in _events(block))
 
 
 def digests(blocks: Iterable[ContentBlock]) -> list[ContentBlock]:
-    """Return the blocks that are digests of earlier compactions."""
-    found = [(block, event) for block in blocks for event in _events(block)]
-    known = _without_digests(event for _, event in found)
-    return [block for (block, _), event in zip(found, known, strict=True) if event.kind == DIGEST]
+    """Return the blocks that are digests, which earlier compactions put in the place of older messages."""
+    pairs = [(block, event) for block in blocks for event in _events(block)]
+    known = _without_digests(event for _, event in pairs)
+    return [block for (block, _), event in zip(pairs, known, strict=True) if event.kind == DIGEST]
 
 
 def words_of_refusal(block: ContentBlock) -> str:
-    """Return what the user said when refusing a call; "" unless `block` is the result of a refused call."""
+    """Return what the user said when refusing a tool's call; `block` is the call's result.
+
+    The text is "" if the call was not refused.
+    """
     is_error = block.content_type is ContentType.TOOL_RESULT and block.is_error
     return claude_code.words_of_refusal(block.content) if is_error else ""
 
@@ -221,36 +235,40 @@ def _files(events: list[Event], earlier: list[Sections]) -> dict[str, str]:
 
 
 def head_by(name: str) -> str:
-    """Return the first line of a digest that the model `name` wrote."""
+    """Return the first line of a digest (the summary that a compaction makes) that was written by the model `name`."""
     return f"{_START}, by {name.translate(_NO_END)}]"
 
 
 def is_digest(text: str) -> bool:
-    """Return whether a text has the form of a digest; a text that a user pasted may have it, too."""
+    """Return whether a text has the form of a digest, which is a summary that a compaction made.
+
+    A text that a user pasted may have this form, too.
+    """
     return _OURS.match(text) is not None
 
 
 def sections(text: str) -> Sections:
-    """Return the lines of a digest, without their bullets, by the name of their section."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Return the lines of a digest, by the heading above them, such as "Decisions"; bullets are removed."""
+    lines: dict[str, tuple[str, ...]] = {}
     for part in text.split("\n\n")[1:]:
         name, _, rest = part.partition(":\n")
         if name in ORDER:
-            found[name] = tuple(line.removeprefix("- ") for line in rest.split("\n") if line.startswith("- "))
-    return found
+            lines[name] = tuple(line.removeprefix("- ") for line in rest.split("\n") if line.startswith("- "))
+    return lines
 
 
 def still_open(errors: Iterable[str], succeeded: Iterable[str]) -> tuple[str, ...]:
-    """Return the lines of `errors` whose step has not succeeded since.
+    """Return those lines of `errors` that report the failure of a command or step that has not succeeded since.
 
-    `errors` are lines of a digest, and `succeeded` names the steps that have succeeded after it.
+    `errors` are lines of a digest, which is the summary of earlier messages, and `succeeded` names the commands and
+    steps that succeeded after it.
     """
     good = steps.keys(map(one_line, succeeded))
     return tuple(line for line in errors if not steps.begins(line, good))
 
 
 def path_and_action(line: str) -> tuple[str, str]:
-    """Return the path and the action in a line of a digest, such as ("src/a.py", "written") for `src/a.py (written)`.
+    """Return the path and the action in a line of a digest: ("src/a.py", "written") for `src/a.py (written)`.
 
     The action is "" if the line has none.
     """

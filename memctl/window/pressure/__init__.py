@@ -1,1 +1,1 @@
-"""How full a window is: the limits of models, the zones, the growth, and its curve."""
+"""How full a window is: the sizes of models' windows, the zones, the growth, and curves of the growth."""

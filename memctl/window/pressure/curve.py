@@ -1,7 +1,7 @@
-"""The growth of a context: the tokens of each request of a session, and where it was compacted.
+"""The growth of a session's context: the tokens of each request, and where the context was compacted.
 
-A transcript has these numbers, because the model reports its usage with each answer. For messages without a transcript
-the tokens of their blocks are summed.
+A transcript has the tokens of each request, because the model reports them with its answer. For messages without a
+transcript, the tokens of their blocks are summed instead.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _FEWEST_SESSIONS = 5  # of which a median tells something
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """The growth of a session's context: the tokens of each request (`points`), and where it was compacted.
+    """How a session's context grew: the tokens of each request (`points`), and where it was compacted.
 
-    `beginning` is the part of the first request's text that the transcript has. `source` says whether the model or the
-    client counted. `times` are those of the requests, () if unknown.
+    `beginning` is the text of the first request, as far as the transcript has it. `source` says whether the model
+    reported the tokens or memctl counted them. `times` are the times of the requests, () if they are not known.
     """
 
     points: tuple[int, ...] = ()
@@ -39,43 +39,47 @@ class Curve(msgspec.Struct, frozen=True):
 
     @property
     def segments(self) -> list[Sequence[int]]:
-        """The points between compactions: a sequence of tokens for each stretch without one."""
+        """The tokens of the requests, divided at the compactions: a sequence for each part of the session."""
         cuts = [0, *(compaction.at for compaction in self.compactions), len(self.points)]
         return [self.points[start:end] for start, end in pairwise(cuts)]
 
     @property
     def growth(self) -> float | None:
-        """The trimmed mean of the tokens that a request added; None for fewer than 8 additions."""
+        """The number of tokens by which a request is usually larger than the one before.
+
+        It is the mean over the session, without the largest and the smallest tenth; None if there are fewer than 8 such
+        growths.
+        """
         steps = [after - before for part in self.segments for before, after in pairwise(part) if after >= before]
         return trimmed_mean(steps) if len(steps) >= _FEWEST_REQUESTS else None
 
 
 def usual_growth(sessions: Iterable[Curve]) -> float:
-    """Return the tokens that a request usually adds: the median of the growth of the user's sessions.
+    """Return the number of tokens that a request usually adds: the median over the user's sessions.
 
-    A session has too few requests to count if its `Curve.growth` is None. With fewer than five sessions that count the
+    A session with too few requests (whose `growth` is None) does not count. If fewer than five sessions count, the
     result is 850.
     """
-    found = [growth for session in sessions if (growth := session.growth) is not None]
-    return float(round(median(found))) if len(found) >= _FEWEST_SESSIONS else float(USUAL_GROWTH)
+    growths = [growth for session in sessions if (growth := session.growth) is not None]
+    return float(round(median(growths))) if len(growths) >= _FEWEST_SESSIONS else float(USUAL_GROWTH)
 
 
 def of_transcript(window: Window) -> Curve:
-    """Return the growth of a session's context as its transcript reports it: tokens by request, and compactions."""
+    """Return the growth of a session's context, with the tokens and compactions that its transcript reports."""
     return Curve(window.requests, window.compactions, window.beginning, times=window.times)
 
 
-def of_blocks(found: Sequence[ContentBlock], overhead: int = 0) -> Curve:
-    """Return the curve of counted messages: the tokens at the end of each turn.
+def of_blocks(blocks: Sequence[ContentBlock], overhead: int = 0) -> Curve:
+    """Return the growth of a context without a transcript: the tokens at the end of each turn, summed over blocks.
 
-    `overhead` are the tokens of the request beside those of its blocks.
+    `overhead` is the number of tokens of the request that belong to no block.
     """
     ends: dict[int, int] = {}
     tokens = overhead
-    for block in found:
+    for block in blocks:
         tokens += block.token_count
         ends[block.turn_created] = tokens
-    points = tuple(ends[turn] for turn in sorted(ends) if turn > 0) or ((tokens,) if found else ())
+    points = tuple(ends[turn] for turn in sorted(ends) if turn > 0) or ((tokens,) if blocks else ())
     return Curve(points, source=CLIENT_ESTIMATED)
 
 
@@ -99,9 +103,10 @@ svg { background: #0d1117; } text { fill: #e6edf3; } .axis { stroke: #7d8590; } 
 
 
 def sparkline(curve: Curve, top: int, width: int = 60) -> str:
-    """Return the curve as a line of about `width` block characters, such as `▁▃▆█|▂▄`; `█` stands for `top` tokens.
+    """Return a line of block characters that shows how a session's context grew, such as `▁▃▆█|▂▄`.
 
-    A compaction is drawn as `|`. If there are more requests than characters, a character shows the largest of several
+    `top` is the number of tokens that `█` stands for, and `width` is about how many characters the line has. A
+    compaction is drawn as `|`. If there are more requests than characters, a character shows the largest of several
     requests. If the session was compacted very often, only the last windows are drawn, after `…`.
     """
     every = curve.segments
@@ -126,13 +131,17 @@ def _step(tokens: int, top: int) -> str:
 
 
 def bar(share: float, width: int = 20) -> str:
-    """Return a bar of `width` characters for a share from 0 to 1: `##..` for 0.5 and a width of 4."""
+    """Return a bar of `width` characters that shows a fraction from 0 to 1: `##..` for 0.5 and a width of 4."""
     filled = min(max(round(share * width), 1 if share > 0 else 0), width)
     return "#" * filled + "." * (width - filled)
 
 
 def svg(curve: Curve, limit: Limit, thresholds: Thresholds, title: str) -> str:
-    """Return the curve as SVG, with the zones' borders and the compactions, for light and dark pages."""
+    """Return a picture, as SVG, of how a session's context grew, for light and dark pages.
+
+    It shows the tokens of each request, the compactions, and where the zones begin. `limit` has the tokens that can be
+    filled, and `thresholds` the fractions of these at which the zones begin.
+    """
     points, top = len(curve.points), max([limit.usable, *curve.points])
     right, floor = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
 

@@ -1,12 +1,12 @@
-"""The size of a model's window, and the tokens at which the host compacts it.
+"""The size of a model's window, and the number of tokens at which the host compacts it.
 
-Zones are shares of the point at which the host compacts: Claude Code does so at 83.5 % of 200,000 tokens, where a red
-zone from 90 % of the window on would never begin.
+Zones are shares of the number of tokens at which the host compacts. They are not shares of the whole window, because
+Claude Code compacts at 83.5 % of 200,000 tokens, and a red zone from 90 % on would never begin.
 
 The windows of Claude's models are those that Claude Code reports (`memctl.tokens.model_windows`). The windows of other
 models are assumed, and outputs say so. Gemini has 1,048,576 tokens, as Google's pages of 2.0 Flash and 2.5 Pro state. A
 name of a family alone, such as `claude`, is taken for a model with a small window: a size that is too small costs a
-compaction, but one that is too large costs the request. For OpenAI's models no page with a size was found, and one
+compaction, but one that is too large makes a request fail. For OpenAI's models no page with a size was found, and one
 model may have several sizes (Codex is reported to give GPT-5 272,000). A size that the user gives replaces all of
 these.
 """
@@ -40,10 +40,10 @@ _ALL = sorted({window for _, window in _WINDOWS} | {*_CLAUDES})
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """The size of a window in tokens, the part that can be filled before the host compacts, and their source.
+    """The size of a window in tokens (`window`), and how many can be filled before the host compacts (`usable`).
 
-    `is_guessed` says that the size was chosen by the largest request seen, `is_assumed` that it was chosen by the
-    model's name although no reliable source states it.
+    `source` says in words where the size comes from. `is_guessed` is True if the size was chosen to fit the largest
+    request seen. `is_assumed` is True if it follows from the model's name, but no reliable source states it.
     """
 
     window: int
@@ -54,7 +54,10 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 def window_of(model: str) -> int | None:
-    """Return the tokens of a model's window by its name, which may end in `[1m]`; None if not known."""
+    """Return the size of a model's window in tokens, by the model's name; None if it is not known.
+
+    The name may end in `[1m]`, as Claude Code writes it for a window of a million tokens.
+    """
     name = model.strip().lower()
     if model_windows.is_large(name):
         return model_windows.LARGE
@@ -63,19 +66,15 @@ def window_of(model: str) -> int | None:
     return next((window for pattern, window in _WINDOWS if pattern.search(name)), None)
 
 
-def _is_assumed(model: str) -> bool:
-    name = model.strip().lower()
-    return ("claude" not in name or name in FAMILIES) and not model_windows.is_large(name)
-
-
 def compaction_point(
     window: int, host: str = NO_HOST, max_output: int = DEFAULT_OUTPUT, environ: Mapping[str, str] | None = None
 ) -> int:
-    """Return the tokens at which a host compacts a window of `window` tokens; the whole window for NO_HOST.
+    """Return the number of tokens at which a host compacts a window of `window` tokens.
 
-    `host` is "claude-code" or "none" (HOSTS). `max_output` is the most tokens that an answer may have. `environ` has
-    the environment variables of the host. Raises MemctlError for an unknown host, and for a window that is too small
-    for the host.
+    `host` is "claude-code", or "none" for a host that never compacts, for which the result is the whole window.
+    `max_output` is the largest number of tokens that an answer may have. `environ` has the environment variables of the
+    host, which may change the number. Raises MemctlError for an unknown host, and for a window that is too small for
+    the host.
     """
     argument_checks.numbers(window=window, max_output=max_output)
     if host not in HOSTS:
@@ -96,13 +95,15 @@ def limit_of(
     compacted: int = 0,
     environ: Mapping[str, str] | None = None,
 ) -> Limit:
-    """Return the size of a model's window, and the tokens that can be filled before the host compacts it.
+    """Return the size of a model's window, and the number of tokens that can be filled before the host compacts it.
 
-    The size is `window` if it is given, else it follows from the model's name, else from the largest request. `seen` is
-    the tokens of the largest request, which may be beyond the point where the host compacts; 0 if no request is known.
-    `compacted` is the number of tokens at which the host compacted by itself, 0 if it did not; a number that a small
-    window holds proves the small window. `host`, `max_output` and `environ` are the arguments of `compaction_point`.
-    Raises MemctlError if the size is not known.
+    The size is `window` if that is given; otherwise it follows from the model's name, or if that is not known, from the
+    largest request. `seen` is the size of the largest request in tokens, 0 if none is known; it may be above the number
+    at which the host compacts. `host`, `max_output` and `environ` are the arguments of `compaction_point`. Raises
+    MemctlError if the size can't be found.
+
+    `compacted` is the number of tokens at which the host compacted by itself, 0 if it did not. It matters for models
+    that may have a large or a small window: if this number fits into the small one, the window is small.
     """
     argument_checks.texts(model=model)
     argument_checks.numbers(seen=seen, compacted=compacted)
@@ -116,13 +117,14 @@ def limit_of(
 
     if window is not None:
         return limit(window, "given")
-    named = window_of(model)
-    if host == CLAUDE_CODE and named == model_windows.LARGE:
+    name, by_name = model.strip().lower(), window_of(model)
+    if host == CLAUDE_CODE and by_name == model_windows.LARGE:
         known = model_windows.claude_window(model, seen, compacted)
-        if known < named:
+        if known < by_name:
             return limit(of_host(known), f"the window of {model}, which the host compacted at {compacted:,} tokens")
-    if named is not None and seen <= named:
-        return limit(of_host(named), f"the window of {model}", is_assumed=_is_assumed(model))
+    if by_name is not None and seen <= by_name:
+        is_assumed = ("claude" not in name or name in FAMILIES) and not model_windows.is_large(name)
+        return limit(of_host(by_name), f"the window of {model}", is_assumed=is_assumed)
     sizes = _CLAUDES if host == CLAUDE_CODE or "claude" in model.lower() else _ALL
     larger = next((known for known in sizes if known >= seen), None) if seen else None
     if larger is None:

@@ -1,8 +1,9 @@
 """Context pressure: how full a window is, how fast it fills, and which zone it is in (rules.md#window-pressure).
 
-Here a step is the number of tokens that the window grew by between two requests. The velocity is the trimmed mean of
-the last steps. A spike is judged by a single step, such as 15,000 tokens after steps of 2,000, because a mean would
-hide it. A compaction is not a step, so the velocity is never negative.
+In this module a step is the number of tokens by which the window grew from one request to the next. The velocity is the
+mean of the last steps, without the largest and the smallest. A spike is one unusually large step, such as 15,000 tokens
+after steps of 2,000; it is judged by itself, because a mean would hide it. A compaction is not a step, so the velocity
+is never negative.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SMALL, LARGE = 32_000, 200_000  # tokens up to which a window is small, and from
 
 
 class PressureZone(Enum):
-    """A zone of context pressure (rules.md#window-pressure)."""
+    """A zone, from green to red, that says how full a window is (rules.md#window-pressure)."""
 
     GREEN = model_windows.GREEN  # nothing to do
     YELLOW = model_windows.YELLOW  # prepare: which blocks could go?
@@ -43,9 +44,9 @@ class PressureZone(Enum):
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The thresholds at which zones begin, as fractions of the tokens that can be filled.
+    """The thresholds at which the zones yellow, orange and red begin, as fractions of the tokens that can be filled.
 
-    Raises ValueError unless each threshold is above the one before it, the first above 0 and the last at most 1.
+    Raises ValueError unless the thresholds rise from above 0 to at most 1.
     """
 
     yellow: float = model_windows.YELLOW_AT
@@ -58,12 +59,15 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ValueError("yellow, orange and red must rise, above 0 and up to 1")
 
     def zone(self, utilization: float) -> PressureZone:
-        """Return the zone at a utilisation (0 to 1); a zone includes the threshold at which it begins."""
+        """Return the zone of a window that is filled to the fraction `utilization`.
+
+        At exactly a threshold the zone is the one that begins there.
+        """
         return PressureZone(model_windows.zone_of(utilization, self.yellow, self.orange, self.red))
 
     @staticmethod
     def suited_to(window: int) -> Thresholds:
-        """Return thresholds that suit a window of `window` tokens; they are a hint, and never applied by themselves.
+        """Return thresholds that suit a window of `window` tokens; they are proposed to the user, and used only if set.
 
         rules.md#window-pressure demands lower thresholds for small windows, and higher ones for yellow and orange in
         large windows; the numbers are ours. In windows of up to 32,000 tokens each zone begins 10 percentage points
@@ -79,9 +83,9 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Turns(msgspec.Struct, frozen=True):
-    """The forecast of the turns until a window reaches the red zone.
+    """A forecast of how many turns it takes until a window reaches the red zone.
 
-    `likely` is the likely number. In four of five cases the number is between `least` and `most`.
+    `likely` is the most likely number. In four of five cases the number is between `least` and `most`.
     """
 
     least: float
@@ -92,16 +96,18 @@ class Turns(msgspec.Struct, frozen=True):
 class PressureReading(msgspec.Struct, frozen=True):
     """A measurement of a window's pressure: its tokens, its zone, its growth, and a forecast.
 
-    `max_tokens` is the number of tokens that can be filled, and `utilization_pct` is in percent of it.
-    `velocity_tokens_per_turn` is the trimmed mean of the growth in the last few turns, and `burn_rate_tokens_per_turn`
-    the mean of the growth in the last `forecast_turns` turns, at most 20.
+    `max_tokens` is the number of tokens that can be filled, and `utilization_pct` is the percentage of it that is
+    filled. Two numbers say how fast the window grows, in tokens a turn: `velocity_tokens_per_turn` is the mean of the
+    last few turns without the largest and the smallest, and `burn_rate_tokens_per_turn` is the plain mean of the last
+    `forecast_turns` turns, at most 20.
 
-    `turns_until_red` is None if the window does not grow, or if its growth is not known. It is forecast from
-    `forecast_tokens_per_turn`: the trimmed mean of the last turns, averaged with `usual_tokens_per_turn`, which weighs
-    as much as 100 turns. The value 0 of `usual_tokens_per_turn` means that it is not known; it then has no weight.
+    `turns_until_red` is the forecast of the turns until the red zone; it is None if the window does not grow, or if its
+    growth is not known. It assumes that each turn adds `forecast_tokens_per_turn`. That is an average of the last
+    turns' growth and of `usual_tokens_per_turn`, which counts as much as 100 turns; if the latter is 0, which means
+    that it is not known, only the last turns count.
 
-    `source` is MODEL_REPORTED or CLIENT_ESTIMATED. `disagreement` is the fraction by which the model's count differs
-    from the client's, None if only one is known.
+    `source` says whether the model reported the tokens or memctl counted them. `disagreement` is the fraction by which
+    the model's count differs from memctl's, None if only one is known.
     """
 
     current_tokens: int
@@ -125,13 +131,16 @@ VelocitySpike = Callable[[float, float, PressureReading], None]  # the step, the
 class ContextPressureMonitor:
     """Watches how full a window is: call `measure` before each request, and `update` for changes in between.
 
-    `max_context_tokens` are the tokens that can be filled: the window, or what a host allows (`compaction_point`). The
-    velocity is the trimmed mean of the last `velocity_window_turns` steps. Turns until red are forecast from the last
-    20 steps and `usual_growth`, the tokens that a turn adds in other sessions of this kind, 0 if unknown.
+    `max_context_tokens` is the number of tokens that can be filled: the window, or what the host allows
+    (`compaction_point`). A step is the growth from one request to the next, in tokens. The velocity is the mean of the
+    last `velocity_window_turns` steps, without the largest and the smallest. The turns until the red zone are forecast
+    from the last 20 steps and from `usual_growth`, which is how many tokens a turn adds in other sessions; 0 if it is
+    not known.
 
-    `on_zone_change` is called with the zone before, the new zone and the reading. `on_velocity_spike` is called with
-    the step, the baseline and the reading if a step exceeds `spike_multiplier` times the baseline. Raises ValueError
-    for a window or a number of steps that is not above 0, and for a multiplier that is not above 1.
+    `on_zone_change` is called with the zone before, the new zone and the reading. `on_velocity_spike` is called if a
+    step exceeds `spike_multiplier` times the usual step (`baseline`); its arguments are the step, the usual step and
+    the reading. Raises ValueError if `max_context_tokens` or `velocity_window_turns` is not above 0, or
+    `spike_multiplier` not above 1.
     """
 
     def __init__(
@@ -160,7 +169,7 @@ class ContextPressureMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all measurements, for a new task."""
+        """Forget all measurements, so that the monitor can be used for a new task."""
         self._steps: deque[int] = deque(maxlen=max(BURN_TURNS, self.velocity_window_turns))
         self._zone = PressureZone.GREEN
         self._baseline = 0.0
@@ -171,24 +180,28 @@ class ContextPressureMonitor:
         self.turn_count = 0
 
     def utilization(self) -> float:
-        """Return the tokens in the window as a fraction of `max_context_tokens`; 0 before the first measurement."""
+        """Return which fraction of `max_context_tokens` is filled; 0 before the first measurement."""
         return self._current / self.max_context_tokens
 
     @property
     def zone(self) -> PressureZone:
-        """The zone at the last measurement."""
+        """The zone of the last reading; green before the first."""
         return self._zone
 
     @property
     def baseline(self) -> float:
-        """The tokens that a turn usually adds to the window, by which a spike is judged; 0 before the second turn."""
+        """The number of tokens that a turn usually adds to the window, with which spikes are compared.
+
+        It is 0 before the second measurement.
+        """
         return self._baseline
 
     def measure(self, current_tokens: int, model_reported_tokens: int | None = None) -> PressureReading:
-        """Measure the window before a request, and return the reading.
+        """Measure how full the window is before a request, and return the reading.
 
-        `model_reported_tokens` replaces the client's count, `current_tokens`, which may then be 0. Raises ValueError
-        for negative numbers.
+        `current_tokens` is the size of the request as memctl or the host counts it. `model_reported_tokens` is the
+        model's own count, if it is known; it replaces `current_tokens`, which may then be 0. Raises ValueError for
+        negative numbers.
         """
         argument_checks.numbers(current_tokens=current_tokens)
         argument_checks.numbers_or_none(model_reported_tokens=model_reported_tokens)
@@ -212,10 +225,11 @@ class ContextPressureMonitor:
         return reading
 
     def update(self, tokens: int) -> PressureReading:
-        """Add tokens to the last measurement (subtract them if negative), and return the new reading.
+        """Add tokens to the last measurement, or subtract them if `tokens` is negative, and return the new reading.
 
-        Call it for a change between two requests, such as an answer or an eviction. The next `measure` counts how much
-        the window grew since the last request; subtracted tokens do not make this growth smaller.
+        Call it for a change between two requests, such as an answer or an eviction. The next `measure` computes how
+        much the window grew since the last request; tokens that were subtracted in between do not make this growth
+        smaller.
         """
         argument_checks.numbers(tokens=tokens)
         self._removed -= min(tokens, 0)
@@ -229,14 +243,18 @@ class ContextPressureMonitor:
 
     @property
     def velocity(self) -> float:
-        """The tokens that a turn adds to the window: the trimmed mean of the last few turns; 0 before the second."""
+        """The number of tokens that a turn adds to the window, as a mean of the last few turns.
+
+        The largest and the smallest numbers are left out of the mean. It is 0 before the second turn.
+        """
         return trimmed_mean(list(self._steps)[-self.velocity_window_turns :])
 
     @property
     def burn_rate(self) -> float:
-        """The tokens that a turn adds to the window: the mean of up to 20 turns; 0 before the second turn.
+        """The number of tokens that a turn adds to the window, as the mean of the last 20 turns.
 
-        The number of turns is from rules.md#window-health.
+        If there were fewer turns, all count; it is 0 before the second turn. The number 20 is from
+        rules.md#window-health.
         """
         recent = list(self._steps)[-BURN_TURNS:]
         return sum(recent) / len(recent) if recent else 0.0
@@ -272,20 +290,20 @@ class ContextPressureMonitor:
 
 
 def trimmed_mean(steps: Sequence[int]) -> float:
-    """Return the mean without the smallest and the largest tenth of the numbers; 0 for no numbers.
+    """Return the mean of the numbers `steps` without the smallest and the largest tenth; 0 if there are none.
 
-    Of 5 to 19 numbers one is left out at each end, of fewer none.
+    At least one number is left out at each end; but with fewer than 5 numbers all count.
     """
     cut = max(1, int(len(steps) * _TRIM)) if len(steps) >= _FEWEST_TRIMMED else 0
-    kept = sorted(steps)[cut : len(steps) - cut]
-    return sum(kept) / len(kept) if kept else 0.0
+    middle = sorted(steps)[cut : len(steps) - cut]
+    return sum(middle) / len(middle) if middle else 0.0
 
 
 def expected_growth(steps: Sequence[int], usual: float = 0) -> float:
-    """Return the tokens that a turn is expected to add to a window.
+    """Return the number of tokens that a turn is expected to add to a window.
 
-    `steps` are the tokens that each of the last turns added, oldest first. `usual` is the number that a turn usually
-    adds; with 0, which means that it is not known, only `steps` count.
+    `steps` are the numbers that the last turns added, oldest first. `usual` is the number that a turn usually adds,
+    which counts as much as 100 turns; 0 means that it is not known, and only `steps` count.
     """
     recent = steps[-BURN_TURNS:]
     mean = trimmed_mean(recent)
@@ -293,10 +311,10 @@ def expected_growth(steps: Sequence[int], usual: float = 0) -> float:
 
 
 def turns_until(remaining: int, steps: Sequence[int], usual: float = 0) -> Turns | None:
-    """Return a forecast of the turns until `remaining` tokens are added; None if the window does not grow.
+    """Return a forecast of how many turns it takes to add `remaining` tokens; None if the window does not grow.
 
-    `steps` are the tokens that each of the last turns added, oldest first. `usual` is the number that a turn usually
-    adds; with 0, which means that it is not known, only `steps` count.
+    `steps` are the numbers of tokens that the last turns added, oldest first. `usual` is the number that a turn usually
+    adds; 0 means that it is not known, and only `steps` count.
     """
     if remaining <= 0:
         return Turns(0.0, 0.0, 0.0)

@@ -1,1 +1,4 @@
-"""Shorter forms of tools' results, by the form of the output (rules.md#window-compression)."""
+"""Shorter forms of tools' results; how a result is shortened depends on what it is, such as a log or a diff.
+
+The rules are in rules.md#window-compression.
+"""

@@ -1,7 +1,8 @@
-"""Splits a tool's result into rows: lines with a rank (how much they matter) and the heading of their group.
+"""Splits a tool's result into rows, from which a summary can choose the important ones.
 
-The rows depend on the form of the output, such as a search, a diff or a log. The form follows from the tool and its
-command, or else from how the output looks.
+A row is a line with a rank, which says how much it matters, and the heading of the group in which it is shown. Which
+rows there are depends on the form of the output, such as a search, a diff or a log. The form follows from the tool and
+its command, or else from how the output looks.
 """
 
 from __future__ import annotations
@@ -63,10 +64,10 @@ _NUMBERED = re.compile(r"^ *\d+(?:→|\t)(.*)$")
 
 
 class Output(msgspec.Struct, frozen=True):
-    """A tool's output: its form, its text, and the path of the file whose content it is ("" for none).
+    """A tool's output: its form, its text, and the path of the file if it is the content of a file ("" otherwise).
 
-    `form` is a constant such as SEARCH, LISTING, TESTS, DIFF, LOG or PLAIN. The text of a file has no line numbers,
-    even if the host added some.
+    The form says what the output is, such as search results, a listing, tests, a diff, a log or plain text. The text of
+    a file has no line numbers, even if the host added some.
     """
 
     form: str
@@ -75,10 +76,10 @@ class Output(msgspec.Struct, frozen=True):
 
 
 def output_of(tool: str, arguments: Mapping[str, Any], text: str) -> Output:
-    """Return the output `text` of a call of `tool` with its form; `arguments` are the arguments of the call.
+    """Return an Output for a `text` that a tool printed, with its form, such as search results, a diff or a log.
 
-    The form that the call suggests is used only if the text looks like it, since the text may be an error. For the
-    content of a file the look does not matter.
+    `tool` and `arguments` are the name and the arguments of the call. They suggest a form, which is used only if the
+    text also looks like it, because the text may be an error instead. The content of a file may look like anything.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     event = Event(CALL, tool=tool, arguments=dict(arguments))
@@ -96,7 +97,7 @@ def output_of(tool: str, arguments: Mapping[str, Any], text: str) -> Output:
 
 
 def without_numbers(text: str) -> str:
-    """Return a file's text without the line numbers that hosts add; any other text unchanged."""
+    """Return the text of a file without line numbers, if a host added them to its lines; any other text unchanged."""
     lines = text.split("\n")
     numbered = [_NUMBERED.match(line) for line in lines]
     if not lines or sum(match is not None for match in numbered) < max(1, 0.9 * sum(1 for line in lines if line)):
@@ -172,7 +173,9 @@ _MARKUP = re.compile(r"[^\w]*$|^[-=#*_|+~\s]+$")
 def key_line(text: str, *, is_error: bool = False) -> str:
     """Return the most informative line of a text; "" if no line says anything.
 
-    The line has round brackets instead of square brackets. With `is_error` it is the first line that names an error.
+    A line that counts something, such as `3 passed`, is the most informative, and one that names an error comes next.
+    With `is_error` the result is the first line that names an error. Square brackets in the line become round ones, as
+    in all placeholders of evicted texts.
     """
     lines = [line for line in map(plain, _first_and_last_lines(text)) if line and not _MARKUP.match(line)]
     if not lines:
@@ -183,12 +186,12 @@ def key_line(text: str, *, is_error: bool = False) -> str:
 
 
 def summing_up(lines: Iterable[str]) -> str:
-    """Return the last of some lines that counts something, such as `3 passed`; "" if no line does."""
+    """Return the last line that counts something, such as `3 passed`; "" if no line does."""
     return next((line for line in reversed([*lines]) if _COUNTED.search(line[:_LONGEST])), "")
 
 
 def names_error(line: str) -> bool:
-    """Return whether a line names an error or a warning, and does not say that there is none."""
+    """Return whether a line names an error or a warning; a line such as `0 errors` does not count."""
     return _WARNS.search(line) is not None and _NO_ERROR.search(line) is None
 
 
@@ -205,7 +208,10 @@ def _weight(line: str) -> int:
 
 
 def plain(line: str) -> str:
-    """Return a text for a placeholder: on one line, without control characters, with `(` and `)` for `[` and `]`."""
+    """Return a line in the form that it has in the placeholder of an evicted text.
+
+    It is printable and has at most 300 characters; `[` and `]` become `(` and `)`, because a placeholder ends with `]`.
+    """
     return printable_line(line[:_LONGEST].replace("[", "(").replace("]", ")"))
 
 
@@ -217,12 +223,15 @@ _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+
 
 
 def rows_of(output: Output) -> list[SummaryLine]:
-    """Return the rows of an output in their order; the first row is the finding, such as "3 hits in 2 files"."""
+    """Return the rows of an output, in their order; the first says what was found, such as "3 hits in 2 files".
+
+    A row is a line with a rank, which says how much it matters.
+    """
     return list(_rows(output))
 
 
 def finding(output: Output) -> str:
-    """Return the finding of an output in one line, such as "3 hits in 2 files"."""
+    """Return in one line what an output says, such as "3 hits in 2 files" for the results of a search."""
     return next(_rows(output)).text
 
 
@@ -233,23 +242,23 @@ def _rows(output: Output) -> Iterator[SummaryLine]:
 
 
 def line(text: str) -> str:
-    """Return a line without control characters, cut to 300 characters."""
+    """Return a line cut to 300 characters, in which control characters are replaced."""
     text = "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text.rstrip())
     return cut(text, _LONGEST)
 
 
 def errors(text: str) -> Iterator[SummaryLine]:
-    """Yield a row for each line that names an error or a warning, at most 40.
+    """Yield a row for each line of a text that names an error or a warning, at most 40 rows.
 
-    Lines that differ only in numbers have one row: the first of these lines, with how many there are.
+    Lines that differ only in numbers share a row, which has the first of these lines and says how many there are.
     """
-    found: dict[str, tuple[str, int]] = {}
+    groups: dict[str, tuple[str, int]] = {}
     for row in text.split("\n"):
         shown = row.strip()[:_LONGEST]
         if shown and names_error(shown):
             key = _VARIABLE.sub("#", shown)
-            found[key] = (found[key][0] if key in found else row, found.get(key, ("", 0))[1] + 1)
-    for number, (first, count) in enumerate(list(found.values())[:_MOST_ERRORS]):
+            groups[key] = (groups[key][0] if key in groups else row, groups.get(key, ("", 0))[1] + 1)
+    for number, (first, count) in enumerate(list(groups.values())[:_MOST_ERRORS]):
         times = f" ({count:,} times, but for numbers)" if count > 1 else ""
         yield SummaryLine((ERROR, number), _ERRORS, line(first.strip()) + times)
 
@@ -266,8 +275,8 @@ def _listing(output: Output) -> Iterator[SummaryLine]:
     most = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common(6))
     own = summing_up(row for row in output.text.split("\n") if " " in row.strip() and not _LONG.match(row))
     few = ", ".join(names) if len(names) <= _FEW else ""
-    found = own or few or f"{len(names):,} entries in {len(folders):,} folders ({most})"
-    yield SummaryLine((FINDING,), FOUND, line(found))
+    finding = own or few or f"{len(names):,} entries in {len(folders):,} folders ({most})"
+    yield SummaryLine((FINDING,), FOUND, line(finding))
     yield from errors("\n".join(row for row in output.text.split("\n") if ": " in row and not _LONG.match(row)))
     if len(folders) > 1:
         for number, (folder, count) in enumerate(folders.most_common()):
@@ -303,11 +312,11 @@ def _search(output: Output) -> Iterator[SummaryLine]:
     total = sum(map(len, hits.values()))
     yield SummaryLine((FINDING,), FOUND, line(summing_up(others)) or f"{total:,} hits in {len(hits):,} files")
     yield from errors("\n".join(others))
-    for number, (path, found) in enumerate(sorted(hits.items(), key=lambda item: -len(item[1]))):
-        lines = ", ".join(place for place, _ in found[:12]) + (", …" if len(found) > 12 else "")
+    for number, (path, own_hits) in enumerate(sorted(hits.items(), key=lambda item: -len(item[1]))):
+        lines = ", ".join(place for place, _ in own_hits[:12]) + (", …" if len(own_hits) > 12 else "")
         yield SummaryLine((FIRST, number), "Files, with the lines", line(f"{path}: {lines}"))
-    for number, (path, found) in enumerate(hits.items()):
-        place, text = found[0]
+    for number, (path, own_hits) in enumerate(hits.items()):
+        place, text = own_hits[0]
         yield SummaryLine((SECOND, number), "First hit of each file", line(f"{path}:{place}: {text}"))
 
 
@@ -323,13 +332,13 @@ def _tests(output: Output) -> Iterator[SummaryLine]:
     lines = output.text.split("\n")
     results = [row.strip(" =") for row in lines if RAN.search(row)]
     yield SummaryLine((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
-    named = dict.fromkeys(row.strip() for row in lines if failures.is_specific(row[:_LONGEST]))
+    names = dict.fromkeys(row.strip() for row in lines if failures.is_specific(row[:_LONGEST]))
     others = dict.fromkeys(row.strip() for row in lines if _HOW.search(row[:_LONGEST]))
-    for number, row in enumerate(named):
+    for number, row in enumerate(names):
         yield SummaryLine((ERROR, number), "Failing", line(row))
-    for number, row in enumerate(row for row in others if row not in named):
+    for number, row in enumerate(row for row in others if row not in names):
         yield SummaryLine((FIRST, number), "How they fail", line(row))
-    if not (named or others):
+    if not (names or others):
         yield from errors(output.text)
 
 
@@ -359,8 +368,8 @@ def _diff(output: Output) -> Iterator[SummaryLine]:
         elif row.startswith("--- ") and not is_in_hunk and not files:
             path = row[4:].partition("\t")[0].removeprefix("a/")
         elif row.startswith("+++ ") and not is_in_hunk:
-            named = row[4:].partition("\t")[0].removeprefix("b/")
-            path = path if named == "/dev/null" else named
+            new_path = row[4:].partition("\t")[0].removeprefix("b/")
+            path = path if new_path == "/dev/null" else new_path
             files.setdefault(path, [0, 0])
         elif row.startswith("@@"):
             is_in_hunk = True
@@ -398,8 +407,8 @@ _TELLING_KEY = re.compile(
 def _data(output: Output) -> Iterator[SummaryLine]:
     """Yield the keys of JSON with their values, above all those that tell what came out."""
     yield SummaryLine((FINDING,), FOUND, f"JSON, {len(output.text):,} characters")
-    found = summary_lines.rows("x.json", output.text)
-    for row in found:
+    key_rows = summary_lines.rows("x.json", output.text)
+    for row in key_rows:
         name = row.text.strip().partition(":")[0]
         rank = (ERROR if _TELLING_KEY.match(name) else FIRST, *row.rank)
         yield SummaryLine(rank, row.group, row.text, row.is_rest)
@@ -436,14 +445,14 @@ def _file(output: Output) -> Iterator[SummaryLine]:
 def _plain(output: Output) -> Iterator[SummaryLine]:
     """Yield the line that tells most, how it begins and ends, its errors, and which lines are frequent."""
     count = sum(1 for row in output.text.split("\n") if row.strip())
-    found = [f"{count:,} lines"] if count > 1 else []
-    yield SummaryLine((FINDING,), FOUND, "; ".join(filter(None, [*found, key_line(output.text)])))
+    size = [f"{count:,} lines"] if count > 1 else []
+    yield SummaryLine((FINDING,), FOUND, "; ".join(filter(None, [*size, key_line(output.text)])))
     yield from errors(output.text)
     yield from _ranked_after(summary_lines.rows("", output.text), FIRST)
 
 
-def _ranked_after(found: list[SummaryLine], rank: int) -> Iterator[SummaryLine]:
-    for row in found:
+def _ranked_after(summary_rows: list[SummaryLine], rank: int) -> Iterator[SummaryLine]:
+    for row in summary_rows:
         yield SummaryLine((rank, *row.rank), row.group, row.text, row.is_rest)
 
 

@@ -1,7 +1,7 @@
-"""A summary of a tool's result in a fifth of its tokens, without a model.
+"""Sums up a tool's result in a fifth of its tokens, by rules and without a model.
 
-A result above 500 tokens is summed up to less than 20 % of its length; the key finding, numbers, paths, names, errors
-and warnings stay (rules.md#window-compression).
+Results of more than 500 tokens are summed up to less than 20 % of their length. The key finding, numbers, paths, names,
+errors and warnings stay (rules.md#window-compression).
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ _NEEDED = "Referred to elsewhere"
 class ResultSummary(msgspec.Struct, frozen=True):
     """The summary of a tool's result: its text and tokens, and the tokens of the whole result (`before`).
 
-    `form` is the form of the output, and `left_out` the number of rows that the summary leaves out.
+    `form` says what the result is, such as a search or a log.
     """
 
     text: str
     tokens: int
     before: int
     form: str
-    left_out: int
 
 
 def summarize(
@@ -48,54 +47,56 @@ def summarize(
     whole: str = "",
     goal: float = GOAL,
 ) -> ResultSummary | None:
-    """Return a summary of a call's result, within the share `goal` of its tokens; None if it would save less than 10 %.
+    """Return a summary of the result of a tool's call; None if it would save less than 10 % of the tokens.
 
-    `tool` and `arguments` are those of the call, and `text` is the result. `count` returns the tokens of a text.
-    `needed` are strings (paths, identifiers, numbers) to which other messages refer: the summary keeps the line of
-    each. `whole` is a sentence on how to get the whole result. The other rows are shown in the order of their
-    importance, while there is room.
+    `tool` and `arguments` are the name and the arguments of the call, and `text` is its result. `count` returns the
+    tokens of a text. `goal` is the fraction of the result's tokens that the summary may have.
+
+    `needed` are strings (paths, identifiers, numbers) that other messages refer to: the line with each of them is kept.
+    `whole` is a sentence on how to get the whole result, which becomes part of the summary. Other lines are kept in the
+    order of their importance, as long as there is room.
     """
     before = count(text)
     output = rows.output_of(tool, arguments, text)
-    found = [*rows.rows_of(output)]
-    found[1:1] = _needed(output.text, needed, found)
+    candidates = [*rows.rows_of(output)]
+    candidates[1:1] = _needed(output.text, needed, candidates)
     head = f"{SUMMED_UP}{line(tool) or 'a tool'} ({output.form}; {before:,} tokens before)"
     head += f"; {whole}]" if whole else "]"
-    must = sum(1 for row in found if row.rank[0] == rows.FINDING)
-    order = sorted(range(len(found)), key=lambda place: found[place].rank)
+    must = sum(1 for row in candidates if row.rank[0] == rows.FINDING)
+    order = sorted(range(len(candidates)), key=lambda place: candidates[place].rank)
 
     def summary_with(number: int) -> str:
-        return _text(head, found, frozenset(order[:number]))
+        return _text(head, candidates, frozenset(order[:number]))
 
-    number = most(lambda number: count(summary_with(number)) <= before * goal, must, min(len(found), before))
+    number = most(lambda number: count(summary_with(number)) <= before * goal, must, min(len(candidates), before))
     summary = summary_with(number)
     tokens = count(summary)
     if tokens > before * (1 - LEAST_GAIN):
         return None
-    return ResultSummary(summary, tokens, before, output.form, len(found) - number)
+    return ResultSummary(summary, tokens, before, output.form)
 
 
-def _needed(text: str, needed: Collection[str], found: list[SummaryLine]) -> Iterator[SummaryLine]:
+def _needed(text: str, needed: Collection[str], candidates: list[SummaryLine]) -> Iterator[SummaryLine]:
     """Yield the lines with something that is referred to, unless a row that is shown in any case has it."""
-    sure = "\n".join(row.text for row in found if row.rank[0] == rows.FINDING)
+    sure = "\n".join(row.text for row in candidates if row.rank[0] == rows.FINDING)
     lines: dict[str, None] = {}
     places = {word: place for word in needed if word and (place := names_in_text.place(word, text)) >= 0}
     for word in sorted(places)[:_MOST_NEEDED]:
-        if any(names_in_text.place(word, one) >= 0 for one in (sure, *lines)):
+        if any(names_in_text.place(word, shown_line) >= 0 for shown_line in (sure, *lines)):
             continue
         start = text.rfind("\n", 0, places[word]) + 1
         end = text.find("\n", start)
-        found_in = text[start : end if end >= 0 else len(text)].strip()
-        shown = line(found_in)
+        source = text[start : end if end >= 0 else len(text)].strip()
+        shown = line(source)
         lines[shown if names_in_text.place(word, shown) >= 0 else line(word)] = None
     for number, shown in enumerate(lines):
         yield SummaryLine((rows.FINDING, number), _NEEDED, shown)
 
 
-def _text(head: str, found: list[SummaryLine], chosen: Collection[int]) -> str:
+def _text(head: str, candidates: list[SummaryLine], chosen: Collection[int]) -> str:
     """Return the head and the chosen rows, below the names of their groups, and how many are left out."""
     lines, group = [head], ""
-    for place, row in enumerate(found):
+    for place, row in enumerate(candidates):
         if place not in chosen:
             continue
         if row.is_rest:
@@ -108,5 +109,5 @@ def _text(head: str, found: list[SummaryLine], chosen: Collection[int]) -> str:
             lines.append(f"{row.group}:")
             group = row.group
         lines.append(row.text)
-    missing = sum(1 for place, row in enumerate(found) if place not in chosen and not row.is_rest)
+    missing = sum(1 for place, row in enumerate(candidates) if place not in chosen and not row.is_rest)
     return "\n".join([*lines, *([f"({quantity(missing, 'more line')} of this summary left out)"] if missing else [])])

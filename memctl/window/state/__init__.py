@@ -1,1 +1,1 @@
-"""The state of a task from one window to the next: what it holds, and where it is stored."""
+"""The state of a task, which passes from one window to the next: what it contains, and where it is stored."""

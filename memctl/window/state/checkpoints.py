@@ -1,4 +1,4 @@
-"""Stores the state of a task in the checkpoints of a memory, for the next window (rules.md#window-state)."""
+"""Stores the state of a task in the checkpoints of a memory, for the task's next window (rules.md#window-state)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from memctl.write.task_state import SaveOptions
 
 
 class CrossWindowStateManager(StateStore):
-    """Stores the state of a task in a memory; each save is a commit.
+    """Stores the state of a task in a memory, for the task's next window; each save is a commit.
 
-    `workflow` is the task's name in the memory. With "" it is the name of the branch, or another name while another
-    task uses the branch's name. A save is refused as stale if the state continues a version that is not the newest, if
-    the state is of an earlier window, or if its writer never loaded the newest state and lacks some of its steps.
+    `workflow` is the name under which the task's checkpoints are stored in the memory. With "" it is the name of the
+    branch, or another name if another task already uses that.
+
+    A save is refused as stale if somebody else saved a newer version since this object loaded the state, if a later
+    window has saved the state, or if this object never loaded the newest state and would drop some of its steps.
     """
 
     name = "the newest checkpoint"
@@ -34,9 +36,10 @@ class CrossWindowStateManager(StateStore):
         self.workflow = self._given or checkpoints.workflow_for(memory, load.disk(memory))
 
     def bootstrap_prompt(self) -> str:
-        """Return the text for a new window, of at most 9,500 characters; "" if no state is stored.
+        """Return the text with which a new window continues the task, of at most 9,500 characters.
 
-        The text says what is missing in the state, and how the branch, commits and files have changed since the save.
+        It is "" if no state is stored. The text also says what is missing in the state, and how the branch, commits and
+        files have changed since the state was saved.
         """
         if self._read() is None:
             return ""
@@ -55,8 +58,8 @@ class CrossWindowStateManager(StateStore):
 
     def _read(self) -> TaskState | None:
         snapshot = load.disk(self._memory)
-        found = checkpoints.read(snapshot, self.workflow)
-        if not found.checkpoints and not found.faults:
+        history = checkpoints.read(snapshot, self.workflow)
+        if not history.checkpoints and not history.faults:
             return None
         saved = checkpoints.resolve(snapshot, "", self.workflow)
         return msgspec.convert(msgspec.structs.asdict(saved), TaskState)

@@ -1,8 +1,8 @@
 """Stores for the state of a task, which passes from one window to the next (rules.md#window-state).
 
-The store in this module keeps a state in files of a project. A JSON file has the state; a save is refused as stale if
-it continues an older version or an earlier window than the file has. A Markdown file beside it is for people. The store
-in `checkpoints.py` keeps states in a memory.
+The store in this module keeps a state in files of a project: a JSON file with the state, and a Markdown file beside it
+for people. A save is refused as stale if it is based on an older version, or comes from an earlier window, than the
+state in the file. The store in `checkpoints.py` keeps states in a memory.
 """
 
 from __future__ import annotations
@@ -34,23 +34,29 @@ _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 
 
 class StateKeeper(Protocol):
-    """A store for the state of a task, from one window to the next.
+    """A store for the state of a task, which passes from one window to the next.
 
-    It may also have a method `archive()`, which is called when the task is done.
+    A host may write its own. It may also have a method `archive()`, which is called when the task is done.
     """
 
     def save(self, state: TaskState) -> str:
-        """Store a state and return its id; raises MemctlError if the state is stale, older than the stored one."""
+        """Store the state of a task and return the id under which it is stored.
+
+        Raises MemctlError if the state is stale: somebody else stored a newer one.
+        """
 
     def load(self) -> TaskState | None:
-        """Return the state that was stored last, None if there is none."""
+        """Return the state that was stored last, or None if no state is stored."""
 
     def bootstrap_prompt(self) -> str:
-        """Return the text for a new window, "" if no state is stored."""
+        """Return the text with which a new window continues the task, "" if no state is stored."""
 
 
 class StateStore:
-    """A store for states: it validates a state, compares it with the stored one, and writes it."""
+    """The base class of stores for the state of a task, which passes from one window to the next.
+
+    It validates a state and compares it with the stored one; subclasses read and write states.
+    """
 
     name = "the stored state"  # in messages
 
@@ -58,9 +64,11 @@ class StateStore:
         self._seen: int | None = None  # the version that was loaded or saved last; 0 if there was none to load
 
     def save(self, state: TaskState) -> str:
-        """Store a state and return its id; stored steps that the state does not name are dropped, unless they are done.
+        """Store the state of a task in the place of the stored one, and return the id under which it is stored.
 
-        Texts that are too long are cut. Raises MemctlError for a faulty or stale state.
+        Steps of the stored state that the new state does not name are dropped, unless they are done. Texts that are too
+        long are cut. Raises MemctlError for a faulty state, and for one that is stale: somebody else stored a newer
+        one.
         """
         state = sound(state)
         with self._alone(state.goal):
@@ -75,9 +83,10 @@ class StateStore:
             return self._put(last, state, base)
 
     def merge(self, state: TaskState) -> str:
-        """Store a state merged with the stored one, and return its id.
+        """Store the state of a task merged with the stored one, and return the id under which it is stored.
 
-        The merged state has the steps of both, each in the more advanced of its two statuses.
+        The merged state has the steps of both states. A step that is in both has its more advanced status, such as done
+        rather than planned.
         """
         state = sound(state)
         with self._alone(state.goal):
@@ -88,19 +97,25 @@ class StateStore:
             return self._put(last, sound(merged), last.version)
 
     def archive(self) -> None:
-        """Mark the stored state as finished, so that no later run continues its task."""
+        """Mark the task of the stored state as finished, so that no later run continues it."""
         if (last := self.load()) is not None:
             with self._alone(last.goal):
                 self._put(last, sound(progress.finish(last)), last.version)
 
     def load(self) -> TaskState | None:
-        """Return the newest state, None if there is none; raises MemctlError if it can't be read."""
-        found = self._read()
-        self._seen = found.version if found is not None else 0
-        return found
+        """Return the state that was stored last, or None if no state is stored.
+
+        Raises MemctlError if the state can't be read.
+        """
+        state = self._read()
+        self._seen = state.version if state is not None else 0
+        return state
 
     def validate(self, state: TaskState) -> Validation:
-        """Return the faults of a task's state: errors make it useless, warnings may mislead."""
+        """Return the faults of a task's state: errors, with which the task can't be continued, and warnings.
+
+        A warning is about something that may mislead the agent.
+        """
         return validate(state)
 
     def _alone(self, goal: str) -> AbstractContextManager[None]:
@@ -119,9 +134,10 @@ class StateStore:
 
 
 class StateFiles(StateStore):
-    """Stores a state in files inside `folder`: as JSON in `state_file`, and as Markdown in `progress_file`.
+    """Stores the state of a task in files inside `folder`: as JSON in `state_file`, as Markdown in `progress_file`.
 
-    Without a `progress_file` ("") there is no Markdown. `now` returns the time of a save as text.
+    With "" for `progress_file` no Markdown is written. `now` returns the present time as text, which is saved with the
+    state.
     """
 
     def __init__(
@@ -133,9 +149,12 @@ class StateFiles(StateStore):
         self._folder, self.name, self._progress_file, self._now = folder, state_file, progress_file, now
 
     def bootstrap_prompt(self) -> str:
-        """Return the text for a new window, of at most 9,500 characters; "" if no state is stored."""
-        found = self._read()
-        return resume.write(found).text if found is not None else ""
+        """Return the text with which a new window continues the task, of at most 9,500 characters.
+
+        It is "" if no state is stored.
+        """
+        state = self._read()
+        return resume.write(state).text if state is not None else ""
 
     def _alone(self, goal: str) -> AbstractContextManager[None]:
         return alone(self._folder, self.name)
@@ -148,13 +167,13 @@ class StateFiles(StateStore):
             values = msgspec.json.decode(text)
             if task_state_upgrade.is_of_window(values):
                 values = task_state_upgrade.current(values)
-            found = msgspec.convert(values, TaskState)
-            wrong = "; ".join(validate(found).errors)
+            state = msgspec.convert(values, TaskState)
+            wrong = "; ".join(validate(state).errors)
         except (msgspec.MsgspecError, RecursionError) as error:
             wrong = str(error)
         if wrong:
             raise MemctlError(f"{self.name} is not the state of a task: {wrong}", "repair it, or move it away")
-        return found
+        return state
 
     def _put(self, last: TaskState | None, state: TaskState, base: int | None) -> str:
         if last is not None and (state.window_id < last.window_id or base not in (None, last.version)):
@@ -174,7 +193,11 @@ class StateFiles(StateStore):
 
 
 class Validation(msgspec.Struct, frozen=True):
-    """The faults of a state: with errors the state can't be continued, with warnings it can."""
+    """The faults of a task's state.
+
+    With `errors` the task can't be continued from this state. With `warnings` alone it can, but the agent may be
+    misled.
+    """
 
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -186,20 +209,20 @@ class Validation(msgspec.Struct, frozen=True):
 
 
 def sound(state: TaskState) -> TaskState:
-    """Return a state that can be stored: each text is on one line and cut to its greatest length.
+    """Return the state of a task in a form that can be stored: each text is on one line and not too long.
 
-    Of a list with too many texts the last ones stay. Raises MemctlError for a field of a wrong type, and for a state
+    If a list has too many texts, its last texts stay. Raises MemctlError for a field of a wrong type, and for a state
     with errors, because it could not be read again.
     """
     argument_checks.instance(state, TaskState, "state", "a TaskState")
-    given = msgspec.structs.asdict(state)
-    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    values = msgspec.structs.asdict(state)
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     state = msgspec.structs.replace(state, **lists)
     kinds = {**dict.fromkeys(LISTS, str), "steps": Step, "files": TouchedFile}
     has_texts = all(isinstance(text, str) for text in (state.goal, state.task_id, state.section))
     try:
         if has_texts and all(_holds(getattr(state, name), kind) for name, kind in kinds.items()):
-            inside = tuple(one for one in state.files if is_outside(one.path) or not leaves_repository(one.path))
+            inside = tuple(file for file in state.files if is_outside(file.path) or not leaves_repository(file.path))
             state = progress.normalise(msgspec.structs.replace(state, files=inside), shorten=True)
         made = msgspec.convert(msgspec.structs.asdict(state), TaskState)
     except msgspec.ValidationError as error:
@@ -209,12 +232,15 @@ def sound(state: TaskState) -> TaskState:
     return made
 
 
-def _holds(given: object, kind: type) -> bool:
-    return isinstance(given, tuple) and all(isinstance(one, kind) for one in given)
+def _holds(values: object, kind: type) -> bool:
+    return isinstance(values, tuple) and all(isinstance(value, kind) for value in values)
 
 
 def validate(state: TaskState) -> Validation:
-    """Return the faults of a state: errors make it useless, warnings may mislead (rules.md#checkpoints)."""
+    """Return the faults of a task's state: errors, with which the task can't be continued, and warnings.
+
+    A warning is about something that may mislead the agent. The rules are in rules.md#checkpoints.
+    """
     errors = {
         "Missing goal: the agent will have no objective": not is_meaningful(state.goal),
         f"Invalid window_id: {state.window_id}": state.window_id < 1,
@@ -227,9 +253,10 @@ def validate(state: TaskState) -> Validation:
 
 @contextmanager
 def alone(folder: Path, path: str) -> Iterator[None]:
-    """Hold a lock on a file of the project, so that no other process writes it.
+    """Hold a lock on a file of the project, so that no other process of memctl writes the file meanwhile.
 
-    Raises MemctlError if another process holds the lock for ten seconds, and if the lock can't be made.
+    `path` is the file's path inside of `folder`. Raises MemctlError if another process holds the lock for ten seconds,
+    and if the lock can't be made.
     """
     file = files.locate(folder, path)
     try:
@@ -240,7 +267,10 @@ def alone(folder: Path, path: str) -> Iterator[None]:
 
 
 def text_of(folder: Path, path: str) -> str | None:
-    """Return the text of a file of the project, None if it is missing; raises MemctlError if it can't be read."""
+    """Return the text of a file of the project, None if there is no such file.
+
+    `path` is the file's path inside of `folder`. Raises MemctlError if the file can't be read.
+    """
     try:
         return files.read(folder, path)
     except FileNotFoundError:
@@ -251,10 +281,10 @@ def text_of(folder: Path, path: str) -> str | None:
 
 
 def notes_in(folder: Path, path: str) -> Notes:
-    """Return the notes in a file of the project; new notes are appended to it.
+    """Return the notes of an agent that are in a file of the project; new notes are appended to the file.
 
-    A note is a line such as `- [HIGH] bugs: the text`; other lines are ignored, and stay. Raises MemctlError if the
-    file can't be read or written.
+    `path` is the file's path inside of `folder`. A note is a line such as `- [HIGH] bugs: the text`; other lines are
+    ignored, and stay in the file. Raises MemctlError if the file can't be read or written.
     """
     files.locate(folder, path)  # before anything is read
 

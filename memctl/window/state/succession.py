@@ -1,7 +1,7 @@
-"""The windows of a task one after the other, and the state that passes to the next.
+"""Follows a task through several windows, and passes the state of the task from each window to the next.
 
-A state that can't be stored (stale, or refused by the memory) never stops the agent's loop; the audit log and the
-manager's results say why.
+If the state can't be stored (because somebody else stored a newer one, or the memory refuses it), the agent's loop goes
+on; the audit log and the manager's results have the reason.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
 def room(
     blocks: Sequence[ContentBlock], task: str, size: float, budgets: TokenBudgetManager, counter: TokenCounter
 ) -> int:
-    """Return the tokens that a new window has for the state of the task.
+    """Return how many tokens a new window has for the state of the task.
 
-    They are the tokens of `size`, the size of the window, without the system prompt and the tools in `blocks`, the text
-    `task`, and the room for an answer. Raises MemctlError if the task, with system prompt and tools, nearly fills a
-    window.
+    From `size`, the size of the window, these are subtracted: the system prompt and the definitions of tools in
+    `blocks`, the text `task`, and the room for an answer. Raises MemctlError if the task nearly fills a window together
+    with system prompt and tools.
     """
     frame = sum(block.token_count for block in blocks if block.content_type in _FRAME)
     own = frame + count(task, ContentType.USER_MESSAGE, counter) + PER_MESSAGE + PER_REQUEST
@@ -60,7 +60,10 @@ def room(
 
 
 def resume_within(state: TaskState, most: int, counter: TokenCounter) -> str:
-    """Return the text that resumes a task, in at most `most` tokens; "" if not even its goal fits."""
+    """Return a text with which an agent can continue a task, of at most `most` tokens, made from the task's state.
+
+    It is "" if not even the goal of the task fits.
+    """
     from memctl.task import resume
 
     def is_within(text: str) -> bool:
@@ -75,9 +78,9 @@ _Identity = tuple[str, str, str]
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """The result of saving a state: the id under which it is stored, or the reason why it could not be.
+    """The result of saving the state of a task: the id under which it is stored, or the reason why it is not.
 
-    With both an id and a reason the state is stored, and only its copy in files could not be written.
+    `why_not` is this reason. Both are "" if there is no place to store the state.
     """
 
     state: TaskState
@@ -86,11 +89,11 @@ class Saved(msgspec.Struct, frozen=True):
 
 
 class Succession:
-    """The progress of a task through several windows, of which each begins where the one before it ended.
+    """The progress of a task through several windows, each of which begins where the one before it ended.
 
-    `keeper` stores the task's state for the next window; with None nothing is stored. The windows are numbered: the
-    first has the number after that of the stored state, or 1 if no state is stored. `task_goal` is the goal of the
-    task; if it is "", the user's first message is the goal. `criteria` are the criteria for the task's success.
+    `keeper` stores the task's state for the next window; with None nothing is stored. The windows have numbers: the
+    first window of this run has the number after that of the stored state, or 1 if no state is stored. `task_goal` is
+    the goal of the task; "" stands for the user's first message. `criteria` say when the task is done well.
     """
 
     def __init__(self, keeper: StateKeeper | None, task_goal: str = "", criteria: Sequence[str] = ()) -> None:
@@ -113,24 +116,27 @@ class Succession:
         self._given = ""  # the text that this window began with
 
     def observe(self, blocks: Sequence[ContentBlock]) -> None:
-        """Remember the blocks that came since the last call, before they are evicted or compacted."""
+        """Remember the blocks that came into the window since the last call, before they are evicted or compacted.
+
+        The progress of the task is found in them when the state is saved.
+        """
         if self._begun is None:
             self._begun = self._first_state(blocks)
         own = self._own(blocks)
-        identities = [(one.content_type.value, one.call_id, "" if one.call_id else one.content) for one in own]
+        identities = [(b.content_type.value, b.call_id, "" if b.call_id else b.content) for b in own]
         if self._latest in identities:  # all behind it is new, though its words may be those of an earlier one
             fresh = own[len(identities) - identities[::-1].index(self._latest) :]
         else:
-            fresh = [one for one, name in zip(own, identities, strict=True) if name not in self._known]
+            fresh = [block for block, name in zip(own, identities, strict=True) if name not in self._known]
         if fresh:
             self._waiting.append(fresh)
         self._known.update(identities)
         self._latest = identities[-1] if identities else self._latest
 
     def set_progress(self, done: Iterable[str], current: str, planned: Iterable[str] | None) -> None:
-        """Set the steps that are done, the current step, and the other planned steps.
+        """Set the steps of the task that are done, the current step, and the other planned steps.
 
-        None for `planned` keeps the earlier plan.
+        If `planned` is None, the steps that were planned before stay planned.
         """
         from memctl.task.progress import set_steps
 
@@ -140,9 +146,10 @@ class Succession:
         self._progress = msgspec.structs.replace(made, state=state)
 
     def save(self, blocks: Sequence[ContentBlock]) -> Saved:
-        """Store the state for the next window if there is a keeper, and return the result.
+        """Store the state of the task for the next window, and return the result.
 
-        An unchanged state is not stored twice.
+        The state is made from `blocks`, the present conversation, and from all blocks that `observe` was given before.
+        An unchanged state is not stored again, and without a keeper nothing is stored.
         """
         self.observe(blocks)
         state = self._advanced().state
@@ -161,12 +168,12 @@ class Succession:
         return self._last
 
     def task(self, blocks: Sequence[ContentBlock]) -> str:
-        """Return the user's first message in some blocks, which is the task.
+        """Return the user's first message in a conversation, which is the task; "" if there is none.
 
-        The text with which `begin_anew` began the window is removed from the message.
+        If the window began with a text of `begin_anew`, this text is removed from the message.
         """
         own = self._own(blocks)
-        return next((one.content for one in own if one.content_type is ContentType.USER_MESSAGE), "")
+        return next((block.content for block in own if block.content_type is ContentType.USER_MESSAGE), "")
 
     def _first_state(self, blocks: Sequence[ContentBlock]) -> TaskState:
         """Return how far the task is as this run begins: as an earlier one left it, if that was the same task."""
@@ -189,29 +196,31 @@ class Succession:
 
         goal = cut(one_line(self.task_goal), LONGEST_MISSION)
         made = self._progress or progress.Progress(self._begun or TaskState(goal=goal))
-        happened = (one for blocks in self._waiting for one in events.events_of(blocks))
-        said = [one for one in happened if one.kind != PROMPT or not events.is_digest(one.text)]
-        if said:
-            made = progress.advance(made, events.part_of(said)[1])
+        happened = (event for blocks in self._waiting for event in events.events_of(blocks))
+        news = [event for event in happened if event.kind != PROMPT or not events.is_digest(event.text)]
+        if news:
+            made = progress.advance(made, events.part_of(news)[1])
         self._waiting = []
         self._progress = made
         return made
 
     def _own(self, blocks: Sequence[ContentBlock]) -> list[ContentBlock]:
         """Return the blocks without the text that this window began with, and without empty messages of the user."""
-        found = []
-        for one in blocks:
-            if one.content_type is ContentType.USER_MESSAGE:
-                text = one.content.replace(self._given, "").rstrip() if self._given else one.content
-                one = msgspec.structs.replace(one, content=text)
-            if one.content or one.content_type is not ContentType.USER_MESSAGE:
-                found.append(one)
-        return found
+        own = []
+        for block in blocks:
+            if block.content_type is ContentType.USER_MESSAGE:
+                text = block.content.replace(self._given, "").rstrip() if self._given else block.content
+                block = msgspec.structs.replace(block, content=text)
+            if block.content or block.content_type is not ContentType.USER_MESSAGE:
+                own.append(block)
+        return own
 
     def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
-        """Store the state if `is_above` is True and was False at the last call in this window; else return None.
+        """Store the state of the task when the window becomes full enough for a save, but only once in a row.
 
-        `is_above` says whether the utilisation calls for a save (rules.md#window-state).
+        `is_above` says whether it is full enough now (rules.md#window-state). The result is None if nothing was to be
+        stored: because `is_above` is False, because it was True at the last call in this window already, or because
+        there is no keeper.
         """
         crosses = is_above and not self._is_saved and self._keeper is not None
         self._is_saved = is_above
@@ -220,8 +229,9 @@ class Succession:
     def begin_anew(self, room: int, counter: TokenCounter, engine: CompressionEngine) -> str:
         """Begin the next window, and return the text with which it begins, of at most `room` tokens.
 
-        The text has the stored state of the task and the notes of the `engine`. If the stored state does not fit or
-        can't be used, the state that this object saved last takes its place, shortened. `counter` counts the tokens.
+        The text has the stored state of the task, and the agent's notes from `engine`. If the stored state does not fit
+        or can't be used, a shortened form of the state that this object saved last takes its place. `counter` counts
+        the tokens.
         """
         self.window += 1
         self._is_saved = False

@@ -60,7 +60,11 @@ class Given:
     def catalogue(self) -> Catalogue:
         """The real one, over a cache in memory."""
         cache = Cache.open(None)
-        parsed = {one.path: ParsedFile(one.path, "", one, "", [], []) for one in self._records}
+        blocked = {path for path, text in self._texts.items() if "blockers" in text.casefold()}
+        parsed = {
+            one.path: ParsedFile(one.path, "", one, "", [], [], has_blockers=one.path in blocked)
+            for one in self._records
+        }
         broken = {one.path: ParsedFile(one.path, "", None, "", [], [one]) for one in self._faults}
         cache_update.update(cache, [*parsed.values(), *broken.values()], [], ("", ""), ("", ""))
         return StoredCatalogue(cache)

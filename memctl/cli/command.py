@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import click
 
 from memctl.errors import CredentialFound
-from memctl.text.lazy_regex import lazy_regex
 
 _OF_FILES = ("FILE", "PATH", "DIR", "PLACE")  # metavars
 F = TypeVar("F", bound=Callable[..., Any])
@@ -166,7 +165,6 @@ def complete(kind: str) -> Completer:
 
 
 complete_id = complete("id")
-_MARKER = lazy_regex(r"\s*§?\d|\s*§|\s*$")
 
 
 def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
@@ -177,7 +175,7 @@ def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any
     """
     if isinstance(given, tuple):
         return tuple(section_named(ctx, param, one) for one in given)
-    if not isinstance(given, str) or _MARKER.match(given) or ctx.resilient_parsing:
+    if not isinstance(given, str) or given.strip()[:1] in ("", *"§0123456789") or ctx.resilient_parsing:
         return given
     from memctl.store import load
     from memctl.store.memory import open_memory

@@ -164,6 +164,7 @@ def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: 
     `styles` has for each column a style of click's, such as {"fg": "red"}, or a function from a cell's text to a style
     or to coloured text. `below` has a line to print under each row, "" for none.
     """
+    styles = styles if sys.stdout.isatty() else ()  # click would take the colours out
     widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
     lines = []
     for number, row in enumerate(rows):

@@ -143,7 +143,7 @@ def complain(text: str) -> None:
     A CI system reads some lines as commands, such as `::error …`. A name in a line must not be read so; thus such
     beginnings are changed.
     """
-    line = re.sub(_COMMAND, r"\1\2\\", harmless(text, sys.stderr))
+    line = harmless(re.sub(_COMMAND, r"\1\2\\", text) if "::" in text else text, sys.stderr)
     if has_colour(sys.stderr):
         line = re.sub(_LABEL, lambda found: f"\033[1;{_COLOUR_OF[found[0]]}m{found[0]}\033[0m", line)
     if sys.stderr.isatty() and keep(f"{line}\n"):

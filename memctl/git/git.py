@@ -19,7 +19,7 @@ _BLOCK = 1 << 16  # bytes that are read at once
 _SIGKILL = 9  # SIGKILL: the module `signal` makes an enum of 64 names
 # SIGPIPE and SIGXFSZ, which Python ignores: programs that Git runs, such as a hook with `yes | head`, need them.
 _DEFAULT_SIGNALS = (13, 25)
-_SCRUBBED = (
+_SCRUBBED = {
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
     "GIT_DIR",
@@ -40,7 +40,7 @@ _SCRUBBED = (
     "GIT_ICASE_PATHSPECS",
     "GIT_LITERAL_PATHSPECS",
     "GIT_NOGLOB_PATHSPECS",
-)
+}
 COMMITTING = "MEMCTL_COMMITTING"  # the process id of the memctl that makes a commit, for a memctl in the user's hooks
 
 

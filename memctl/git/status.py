@@ -140,20 +140,20 @@ class UntrackedNames:
         """
         with suppress(OSError):
             index, latest = mark(self._index)
+            stored: dict[bytes, list[bytes]] = {path: [] for path in self._stored_stamps}
+            for path in stored:
+                stored.get(os.path.dirname(path), []).append(path)
             folders, waiting = [], [self._prefix] if os.path.getsize(self._index) >= _LARGE_INDEX else []
             while waiting and latest < number - RACY:
                 path = waiting.pop()
                 now, changed = mark(os.path.join(self._top, path))
                 latest = max(latest, changed)
                 folders.append(now + b" " + path)
-                waiting += self._folders_below(path, now)
+                waiting += stored[path] if self._stored_stamps.get(path) == now else self._folders_below(path)
             if folders and latest < number - RACY:
                 private_files.replace_file(self.file, b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
 
-    def _folders_below(self, path: bytes, now: bytes) -> list[bytes]:
-        """Return the folders in a folder; they are known without reading it if its stamp `now` is the stored one."""
-        if self._stored_stamps.get(path) == now:
-            return [stored_stamp for stored_stamp in self._stored_stamps if os.path.dirname(stored_stamp) == path]
+    def _folders_below(self, path: bytes) -> list[bytes]:
         with os.scandir(os.path.join(self._top, path)) as entries:
             return [os.path.join(path, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)]
 

@@ -7,10 +7,9 @@ link to the record. All texts can be put into Markdown as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import groupby
-from typing import overload
 
 import msgspec
 
@@ -40,32 +39,12 @@ _KEY_DECISIONS = 5  # on level 1
 _BLOCKERS = 5  # issues, and blockers of tasks, on level 1
 _LISTED = 100  # records of a kind that levels 2 and 3 choose from
 _BRIEF = 20  # decisions that level 2 chooses from
+_FIRST_READ = 8  # records of a list that are read at first; most pages show no more
 _BLOCK = lazy_regex(r"```|~~~|[-*+>#|<]|\d{1,9}[.)]|    ")
 # The types whose open records a level counts: a section leaves learnings to its details, and these the tasks to it.
 _COUNTED = {2: [name for name in KNOWLEDGE if name != "learning"], 3: [name for name in KNOWLEDGE if name != "state"]}
 _TAGS = 40  # in the index
 _HEADINGS = 2_000  # in the index: of so many, with long titles and links, it has half a megabyte
-
-
-class _Entries(Sequence[ListEntry]):
-    """A list whose entries are built on access, because a page shows about ten of 100 records, and each is a file."""
-
-    def __init__(self, records: Sequence[Record], make: Callable[[Record], ListEntry]) -> None:
-        self._records = records
-        self._make = make
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    @overload
-    def __getitem__(self, place: int) -> ListEntry: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> _Entries: ...
-
-    def __getitem__(self, place: int | slice) -> ListEntry | _Entries:
-        record = self._records[place]
-        return self._make(record) if isinstance(record, Record) else _Entries(record, self._make)
 
 
 def title_of(snapshot: Snapshot) -> str:
@@ -109,11 +88,8 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
     issues = sorted(snapshot.catalogue.blocking(_BLOCKERS), key=lambda r: (r.severity != "critical", not r.blocks))
     entries = [_entry(links, record, "" if record.severity == "critical" else "high") for record in issues]
     of_tasks: list[ListEntry] = []
-    for record in snapshot.catalogue.top("state", None, _LISTED):
-        body = snapshot.body(record)
-        if "blockers" not in body.casefold():  # the heading of blockers, which most tasks lack
-            continue
-        content = content_fields.content(record.kind, body)
+    for record in snapshot.catalogue.blocked(_LISTED):
+        content = content_fields.content(record.kind, snapshot.body(record))
         lines = (markdown.inline(fit.first_sentence(line)) for line in content.get("blockers") or ())
         of_tasks += [
             ListEntry(record.id, line, links.record(record), f"blocks “{_title(record)}”") for line in lines if line
@@ -130,9 +106,8 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
     details. Its lists have more records than the document has room for; `fit_section` shortens them.
     """
     content = content_fields.content(pages.SECTION, page.body)
-    details = snapshot.outline.details_of(page.id)
-    places = [page.id, *(detail.id for detail in details)]
-    decisions = _records(snapshot, "decision", places)
+    places = places_on(snapshot, page)
+    entries = partial(_entries, snapshot)
     return Level2(
         number=page.number,
         title=markdown.inline(page.title),
@@ -141,16 +116,13 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
         status_is_block=_BLOCK.match(_text(content, "status")) is not None,
         percentage=page.completion_percentage,
         next_actions=_items(links, content, "next_actions"),
-        decisions=_Entries(decisions[:_BRIEF], lambda record: _entry(links, record, _reason(snapshot, record))),
-        issues=_Entries(
-            _records(snapshot, "issue", places), lambda record: _entry(links, record, record.severity or "")
+        decisions=entries(
+            "decision", places, lambda record: _entry(links, record, _reason(snapshot, record)), longest=_BRIEF
         ),
-        tasks=_Entries(
-            _records(snapshot, "state", places),
-            lambda record: _entry(links, record, f"{record.completion_percentage or 0} %"),
-        ),
+        issues=entries("issue", places, lambda record: _entry(links, record, record.severity or "")),
+        tasks=entries("state", places, lambda record: _entry(links, record, f"{record.completion_percentage or 0} %")),
         left_out=_count_open(snapshot, places, 2),
-        details=tuple(_page_entry(detail) for detail in details),
+        details=tuple(_page_entry(detail) for detail in snapshot.outline.details_of(page.id)),
         files=_files_entry(page) if page.paths else None,
         more=_other_parts(links, page),
     )
@@ -163,9 +135,12 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
     lists have more records than the document has room for; `fit_detail` shortens them.
     """
     parent = snapshot.outline.find(page.section or "")
-    siblings = snapshot.outline.details_of(page.section or "")
-    # Records of the section as a whole are shown in full on its first page of details.
-    places = [page.id, *([parent.id] if parent and siblings[0].id == page.id else [])]
+    places = places_on(snapshot, page)
+
+    def whole(record: Record) -> ListEntry:
+        body = links.from_record(record, snapshot.body(record).strip("\n"))
+        return _entry(links, record, links.prose(markdown.embed(body)))
+
     return Level3(
         number=page.number,
         title=markdown.inline(page.title),
@@ -175,11 +150,10 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
             HeadedText(f"{part.id[1:]} {part.title}", links.prose(headings.close_fence(part.text.strip("\n"))))
             for part in pages.numbered_headings(page)
         ),
-        decisions=_full_entries(snapshot, links, "decision", places),
-        issues=_full_entries(snapshot, links, "issue", places),
-        learnings=_Entries(
-            _records(snapshot, "learning", places),
-            lambda record: _entry(links, record, _sentence(snapshot, record, "lesson")),
+        decisions=_entries(snapshot, "decision", places, whole),
+        issues=_entries(snapshot, "issue", places, whole),
+        learnings=_entries(
+            snapshot, "learning", places, lambda record: _entry(links, record, _sentence(snapshot, record, "lesson"))
         ),
         left_out=_count_open(snapshot, places, 3),
         files=tuple(
@@ -268,23 +242,51 @@ def _shortcuts(snapshot: Snapshot, links: Links) -> list[ListEntry]:
 
 def _tags(snapshot: Snapshot) -> list[ListEntry]:
     """Return the most common tags, each with the page that most of its open records belong to."""
-    places: dict[str, list[tuple[int, Page]]] = {}
+    outline = snapshot.outline.pages
+    numbers = {page.id: number for number, page in reversed([*enumerate(outline)])}
+    counts: dict[str, list[tuple[int, int]]] = {}  # a negative count of records, and the number of their page
     for tag, marker, count in snapshot.catalogue.tags():
-        if (tagged := snapshot.outline.find(marker)) is not None:
-            places.setdefault(tag, []).append((count, tagged))
-    common = sorted(places, key=lambda tag: (-sum(count for count, _ in places[tag]), tag))[:_TAGS]
-    tags = []
-    for tag in sorted(common):
-        page = min(places[tag], key=lambda item: (-item[0], pages.sort_key(item[1].id)))[1]
-        tags.append(ListEntry(page.id, markdown.inline(tag), document_of(page)))
-    return tags
+        if marker in numbers:
+            counts.setdefault(tag, []).append((-count, numbers[marker]))
+    common = sorted(counts, key=lambda tag: (sum(count for count, _ in counts[tag]), tag))[:_TAGS]
+    places = [(tag, outline[min(counts[tag])[1]]) for tag in sorted(common)]
+    return [ListEntry(page.id, markdown.inline(tag), document_of(page)) for tag, page in places]
 
 
-def _records(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> list[Record]:
-    """Return the open records of a type at some places (markers), the most important first, at most 100."""
-    records = [record for place in places for record in snapshot.catalogue.top(memory_type, place, _LISTED)]
-    records.sort(key=lambda record: record.timestamp, reverse=True)
-    return sorted(records, key=lambda record: -record.importance)[:_LISTED]
+def _entries(
+    snapshot: Snapshot,
+    memory_type: str,
+    places: Sequence[str],
+    make: Callable[[Record], ListEntry],
+    longest: int = _LISTED,
+) -> Iterator[ListEntry]:
+    """Yield the entries of the open records of a type at some places (markers), the most important first.
+
+    At most `longest` are yielded. Records are read when they are needed, and `make` builds an entry from each: a page
+    shows about ten of 100 records, and each is a file.
+    """
+    yielded, limit = 0, _FIRST_READ
+    while yielded < longest:
+        limit = min(limit, longest)
+        records = [record for place in places for record in snapshot.catalogue.top(memory_type, place, limit)]
+        records.sort(key=lambda record: record.timestamp, reverse=True)
+        records.sort(key=lambda record: -record.importance)
+        yield from map(make, records[yielded:limit])
+        if len(records) < limit:
+            return
+        yielded, limit = limit, 2 * limit
+
+
+def places_on(snapshot: Snapshot, page: Page) -> list[str]:
+    """Return the places (markers) whose records the document of a section or page of details shows.
+
+    Records of a section as a whole are shown in full on its first page of details.
+    """
+    if page.kind is pages.SECTION:
+        return [page.id, *(detail.id for detail in snapshot.outline.details_of(page.id))]
+    parent = snapshot.outline.find(page.section or "")
+    is_first = parent and snapshot.outline.details_of(parent.id)[0].id == page.id
+    return [page.id, *([parent.id] if parent and is_first else [])]
 
 
 def _count_open(snapshot: Snapshot, places: Sequence[str], level: int) -> int:
@@ -327,16 +329,6 @@ def _key_decision(links: Links, record: Record) -> ListEntry:
     marker = ".".join(record.section.split(".")[:2]) if record.section else ""
     where = links.marker(marker) if marker else ""
     return _entry(links, record, f"[{marker}]({where})" if where else "")
-
-
-def _full_entries(snapshot: Snapshot, links: Links, memory_type: str, places: Sequence[str]) -> _Entries:
-    """Return the entries of records at some places, each with the record's whole text."""
-
-    def whole(record: Record) -> ListEntry:
-        body = links.from_record(record, snapshot.body(record).strip("\n"))
-        return _entry(links, record, links.prose(markdown.embed(body)))
-
-    return _Entries(_records(snapshot, memory_type, places), whole)
 
 
 def _reason(snapshot: Snapshot, record: Record) -> str:
@@ -419,7 +411,7 @@ def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate
 
 
 def _fit(
-    level: int, base: str, lists: Sequence[Sequence[ListEntry]], estimate: Estimate
+    level: int, base: str, lists: Sequence[Iterable[ListEntry]], estimate: Estimate
 ) -> tuple[tuple[ListEntry, ...], tuple[ListEntry, ...], tuple[ListEntry, ...]]:
     """Return the beginnings of three lists that fit beside the Markdown `base`.
 
@@ -427,15 +419,13 @@ def _fit(
     """
     room = LIMITS[level][1] * _SLACK - estimate(markdown.visible(base))
     fitting: list[list[ListEntry]] = [[], [], []]
-    closed = [False] * 3
-    for turn in range(max(map(len, lists), default=0)):
-        for number, entries in enumerate(lists):
-            if closed[number] or turn >= len(entries):
-                continue
-            entry = entries[turn]
-            cost = estimate(markdown.visible(f"- {entry.title} [{entry.id}]: {entry.note}\n"))
-            if cost > room and (turn or number):
-                closed[number] = True  # a shorter but less important entry must not take its place
+    growing = dict(enumerate(map(iter, lists)))
+    while growing:
+        for number, entries in list(growing.items()):
+            entry = next(entries, None)
+            cost = estimate(markdown.visible(f"- {entry.title} [{entry.id}]: {entry.note}\n")) if entry else 0
+            if entry is None or (cost > room and (number or fitting[0])):
+                del growing[number]  # a shorter but less important entry must not take its place
                 continue
             room -= cost
             fitting[number].append(entry)

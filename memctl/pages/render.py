@@ -140,12 +140,10 @@ def touched(snapshot: Snapshot, places: Iterable[str]) -> tuple[str, ...]:
     `places` are the markers of these pages, such as "§2.1" or "§3.4"; "" stands for records that belong to no page. It
     is used to render again only the documents that a changed record appears in.
     """
-    outline = snapshot.outline
-    sections = set(places)
-    sections |= {page.section or "" for page in outline.details if page.id in sections}
-    shown = [page for page in outline.sections if page.id in sections]
-    shown += [page for page in outline.details if page.section in sections or page.id in sections]
-    return (INDEX, EXECUTIVE, *(document_of(page) for page in shown))
+    changed, outline = set(places), snapshot.outline
+    pages = (*outline.sections, *outline.details)
+    shown = (page for page in pages if not changed.isdisjoint(levels.places_on(snapshot, page)))
+    return (INDEX, EXECUTIVE, *map(document_of, shown))
 
 
 class _CompiledTemplate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -90,9 +90,9 @@ class Level2(msgspec.Struct, frozen=True):
     status_is_block: bool  # whether the status is Markdown that must begin its own line, such as a list
     percentage: int | None
     next_actions: tuple[str, ...]
-    decisions: Sequence[ListEntry]
-    issues: Sequence[ListEntry]
-    tasks: Sequence[ListEntry]
+    decisions: Iterable[ListEntry]
+    issues: Iterable[ListEntry]
+    tasks: Iterable[ListEntry]
     left_out: int
     details: tuple[ListEntry, ...]
     files: ListEntry | None
@@ -111,9 +111,9 @@ class Level3(msgspec.Struct, frozen=True):
     section: ListEntry | None
     beginning: str
     parts: tuple[HeadedText, ...]
-    decisions: Sequence[ListEntry]
-    issues: Sequence[ListEntry]
-    learnings: Sequence[ListEntry]
+    decisions: Iterable[ListEntry]
+    issues: Iterable[ListEntry]
+    learnings: Iterable[ListEntry]
     left_out: int
     files: tuple[ListEntry, ...]
 

@@ -19,7 +19,6 @@ from memctl.text.lazy_regex import lazy_regex
 
 FENCE = "---"
 MAX_HEAD = 64 * 1024  # characters; real ones have about 600
-KEY = lazy_regex(r"[A-Za-z_][A-Za-z0-9_-]*")
 _INT = lazy_regex(r"-?(?:0|[1-9][0-9]{0,17})")
 _PLAIN = lazy_regex(r"[^\W\d_][\w./@+()§-]*(?:(?: |:|, )[\w./@+()§-]+)*|§[\w.]+(?:[/-][\w.]+)*")
 _MOMENT = lazy_regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -142,7 +141,7 @@ def parse_frontmatter(text: str, path: str) -> tuple[dict[str, Any], str]:
 
 def emit(key: str, value: Any) -> str:
     """Return a key and its value as lines of canonical front matter. Raises ValueError for an invalid key."""
-    if KEY.fullmatch(key) is None or key.lower() in _RESERVED:
+    if not _is_key(key):
         raise ValueError(
             f"{key!r} can't be a key of front matter: a key has letters, digits, `_` and `-`, and begins with a letter"
         )
@@ -252,7 +251,8 @@ def _read_line(line: str) -> tuple[str, Any]:
 
 @lru_cache(maxsize=256)
 def _is_key(name: str) -> bool:
-    return KEY.fullmatch(name) is not None and name.lower() not in _RESERVED
+    is_name = name.isascii() and name.replace("-", "_").isidentifier()
+    return is_name and name[0] != "-" and name.lower() not in _RESERVED
 
 
 def _read_scalar(text: str) -> Any:

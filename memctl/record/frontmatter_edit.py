@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from memctl.record.errors import Fault, InvalidRecord
-from memctl.record.frontmatter import KEY, emit, read, read_canonical, split
+from memctl.record.frontmatter import emit, read, read_canonical, split
 
 
 class KeyLines(msgspec.Struct, frozen=True):
@@ -30,7 +30,9 @@ def blocks(text: str) -> tuple[KeyLines, ...]:
     """
     head, _ = split(text)
     if read_canonical(head) is not None:
-        starts = {n: line.partition(":")[0] for n, line in enumerate(head.split("\n")[:-1], 2) if KEY.match(line)}
+        starts = {
+            n: line.partition(":")[0] for n, line in enumerate(head.split("\n")[:-1], 2) if line and line[0] not in " #"
+        }
     else:
         from memctl.record import strict_yaml
 

@@ -120,9 +120,10 @@ class Snapshot:
 
         If no record has the id now, the result is a record that had it formerly.
         """
-        if ids.kind_of(identifier) is None:
+        found = self.catalogue.with_id(identifier)
+        if not found and ids.kind_of(identifier) is None:
             return next((record for record in self.records if record.memory_id == identifier), None)
-        return next(iter([*self.catalogue.with_id(identifier), *self.catalogue.with_alias(identifier)]), None)
+        return next(iter(found or self.catalogue.with_alias(identifier)), None)
 
     def link_target_by_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
         """Return the record that a link means if the link names a former id of that record, None if there is none.

@@ -130,6 +130,9 @@ class Catalogue(Protocol):
     def blocking(self, limit: int) -> list[Record]:
         """Return up to `limit` open issues of severity critical and high: critical ones first, then the newest."""
 
+    def blocked(self, limit: int) -> list[Record]:
+        """Return up to `limit` open tasks whose text has the word "blockers", the most important first."""
+
     def count(self, memory_type: str, place: str) -> int:
         """Return the number of open records of a type that belong to a page; `place` is the page's marker."""
 

@@ -44,8 +44,6 @@ _AROUND = 0.3
 _MEANING = 0.2  # the share of similarity of meaning, if a model is configured; measured on bench/labelled
 # The least similarity by which a record that shares no word with the query is found; half of all records are below 0.
 _ALIKE = 0.25
-_EXACT = lazy_regex(r'"|\*(?:\s|$)')  # a query with a phrase or a prefix, for which no similar text is wanted
-_SPACE = lazy_regex(r"\s")
 _NAMED = 10  # the first results, among which the one that a query names is looked for
 _SCALED = ("score", "own", "around", "meaning", "importance", "recency", "access", "match")
 _FEW = 1_000  # reading this many records one by one takes as long as reading all of 10,000
@@ -173,7 +171,8 @@ def matches(snapshot: Snapshot, query: str, kinds: Collection[str] = RECORDS, mo
     `most` makes this faster: at least the best `most` entries are returned, and others may be left out. None returns
     all.
     """
-    by_meaning = not _EXACT.search(query)
+    # For a phrase or a prefix no similar text is wanted.
+    by_meaning = '"' not in query and not any(word.endswith("*") for word in query.split())
     hits = snapshot.texts.match(query, None if by_meaning and snapshot.texts.semantic_model else most, kinds)
     best = max((hit.text for hit in hits), default=0.0) or 1.0
     around = _around(hits, snapshot.texts.links([hit.number for hit in hits]))

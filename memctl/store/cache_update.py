@@ -34,7 +34,7 @@ _MOST_ADVANCED = 100  # paths of a commit over which `advance` updates the cache
 _MOST_LOGGED = 1_000  # changed files that the cache lists with the update in which they changed
 # How many token counts and digests to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "clean": 20_000}
-_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 26)})"
+_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 27)})"
 _ENCODE = msgspec.msgpack.Encoder().encode
 _IGNORE = f"\n{mentions.IGNORE}:"
 
@@ -49,6 +49,7 @@ class ParsedFile(msgspec.Struct):
     - `weight` is an upper limit for the number of tokens in a record's text.
     - `is_suspicious` says that the text contains what looks like a credential.
     - `has_controls` says that the text contains control characters.
+    - `has_blockers` says that the body has the word "blockers".
     """
 
     path: str
@@ -60,6 +61,7 @@ class ParsedFile(msgspec.Struct):
     weight: int = 0  # see Catalogue.heavy
     is_suspicious: bool = False
     has_controls: bool = False
+    has_blockers: bool = False
     blob: str = ""
 
 
@@ -184,8 +186,8 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
     if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
         found_mentions.append(mentions.Mention(1, mentions.IGNORE))
     weight = characters.weight(text)
-    controls = bool(characters.first_control_character(text))
-    return ParsedFile(path, stat, record, body, found_mentions, [], weight, _has_credential(text), controls, blob)
+    marks = (_has_credential(text), bool(characters.first_control_character(text)), "blockers" in body.casefold())
+    return ParsedFile(path, stat, record, body, found_mentions, [], weight, *marks, blob)
 
 
 def _has_credential(text: str) -> bool:
@@ -312,9 +314,9 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
     mentions = _ENCODE(item.mentions) if item.mentions else None
     stored = (item.path, number, item.stat, packed, faults, mentions)
     if record is None:
-        return *stored, *(None,) * 19, item.blob
+        return *stored, *(None,) * 20, item.blob
     columns = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
-    marks = (item.weight, int(item.is_suspicious), int(item.has_controls))
+    marks = (item.weight, int(item.is_suspicious), int(item.has_controls), int(item.has_blockers))
     dated = (record.timestamp, *marks, record.recorded, record.title, record.id, record.status)
     lists = (f",{','.join(values)}," if values else "" for values in (record.tags, record.aliases))  # none has a comma
     return (

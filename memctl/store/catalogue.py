@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec.json import encode
 
-from memctl.record import ids
 from memctl.record.errors import Fault
-from memctl.record.kinds import HANDOFF, SEVERITIES
+from memctl.record.kinds import BY_PREFIX, HANDOFF, SEVERITIES
 from memctl.record.record import Record
 from memctl.store import retrieval_counts
 from memctl.store.cache import Cache, Undecodable, discard_undecodable
@@ -67,9 +66,11 @@ class StoredCatalogue:
         return self._records(f"is_open AND place = ? AND type = ? {_ORDER}", place, memory_type, limit)
 
     def blocking(self, limit: int) -> list[Record]:
-        query = "is_open AND type = 'issue' AND severity = ? ORDER BY timestamp DESC, path LIMIT ?"
-        critical = self._records(query, "critical", limit)
-        return critical + self._records(query, "high", limit - len(critical))
+        query = "is_open AND type = 'issue' AND severity IN ('critical', 'high')"
+        return self._records(f"{query} ORDER BY severity, timestamp DESC, path LIMIT ?", limit)
+
+    def blocked(self, limit: int) -> list[Record]:
+        return self._records(f"is_open AND type = 'state' AND has_blockers {_ORDER}", limit)
 
     def count(self, memory_type: str, place: str) -> int:
         if place not in self._open:  # of all types at once: a page asks for each of them, and most places have few
@@ -100,43 +101,39 @@ class StoredCatalogue:
         condition, values = _where(conditions)
         if order == "access":  # the cache has no retrieval counts
             key, large_first = ORDERS[order]
-            records = retrieval_counts.with_counts(self._counts, self._records(f"{condition} ORDER BY path", *values))
+            records = self._counted(f"{condition} ORDER BY path", *values)
             records.sort(key=key, reverse=large_first != reverse)
             return records[: limit or None], len(records)
         if order == "title":
             self._database.create_function("casefold", 1, str.casefold, deterministic=True)
         way = " DESC" if ORDERS[order][1] != reverse else ""
         ordered = ", ".join(f"{part}{way}" for part in (*_ORDERS[order], "id"))
-        records = self._records(f"{condition} ORDER BY {ordered}, path LIMIT ?", *values, limit or -1)
+        records = self._counted(f"{condition} ORDER BY {ordered}, path LIMIT ?", *values, limit or -1)
         number = len(records)
         if number == limit:
             number = self._database.execute(f"SELECT count(*) FROM records WHERE {condition}", values).fetchone()[0]
-        return retrieval_counts.with_counts(self._counts, records), number
+        return records, number
 
     def with_id(self, identifier: str) -> list[Record]:
-        return retrieval_counts.with_counts(self._counts, self._with_id(identifier))
-
-    def with_alias(self, identifier: str) -> list[Record]:
-        query = "aliases <> '' AND instr(aliases, ?) AND id <> ? ORDER BY path"
-        return retrieval_counts.with_counts(self._counts, self._records(query, f",{identifier},", identifier))
-
-    def find(self, identifier: str) -> Record | None:
-        return next(iter(self._with_id(identifier)), None)
-
-    def _with_id(self, identifier: str) -> list[Record]:
-        kind = ids.kind_of(identifier)
+        kind = BY_PREFIX.get(identifier[:3])
         if kind is None:
             return []
         start = f"{kind.folder}/{identifier[4:11]}/{identifier}"
-        return self._records("path BETWEEN ? AND ? AND id = ? ORDER BY path", start, start + "~", identifier)
+        return self._counted("path BETWEEN ? AND ? AND id = ? ORDER BY path", start, start + "~", identifier)
+
+    def with_alias(self, identifier: str) -> list[Record]:
+        query = "aliases <> '' AND instr(aliases, ?) AND id <> ? ORDER BY path"
+        return self._counted(query, f",{identifier},", identifier)
+
+    def find(self, identifier: str) -> Record | None:
+        return next(iter(self.with_id(identifier)), None)
 
     def at(self, paths: Iterable[str]) -> list[Record]:
-        query = f"{_AT_PATHS} AND record NOT NULL ORDER BY path"
-        return retrieval_counts.with_counts(self._counts, self._records(query, encode(list(paths)).decode()))
+        return self._counted(f"{_AT_PATHS} AND record NOT NULL ORDER BY path", encode(list(paths)).decode())
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         query = "path IN (SELECT path FROM code_refs WHERE file IN (SELECT value FROM json_each(?))) ORDER BY path"
-        return retrieval_counts.with_counts(self._counts, self._records(query, encode(list(files)).decode()))
+        return self._counted(query, encode(list(files)).decode())
 
     def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
         wanted, paths = set(among), set[str]()
@@ -240,6 +237,14 @@ class StoredCatalogue:
                 raise
             self._database, self._renew = self._renew().database, None
             return self._records(condition, *values)
+
+    def _counted(self, condition: str, *values: Any) -> list[Record]:
+        """Return the records that meet a condition, with their retrievals."""
+        return retrieval_counts.with_counts(self._totals, self._records(condition, *values))
+
+    @cached_property
+    def _totals(self) -> Mapping[str, tuple[int, str]]:
+        return {} if self._counts is None else retrieval_counts.counts(self._counts)
 
     def _decoder(self, form: type[T]) -> Callable[[bytes], T]:
         """Return a function that decodes values of the cache; it raises Undecodable."""

@@ -127,7 +127,7 @@ class _Disk:
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
         parsed = _read(self._memory, self._cache, self._progress, self._written, only_open=only_open)
         self._cache, (records, faults) = parsed
-        return retrieval_counts.with_counts(self._memory.repository.shared, records), faults
+        return retrieval_counts.with_counts(retrieval_counts.counts(self._memory.repository.shared), records), faults
 
     def names(self, folder: str) -> list[str]:
         return files.names(files.list_files(self._memory.folder, folder) if folder else self._file_names)

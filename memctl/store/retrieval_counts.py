@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -73,13 +73,11 @@ def counts(folder: Path) -> dict[str, tuple[int, str]]:
         return {}
 
 
-def with_counts(folder: Path | None, records: list[Record]) -> list[Record]:
-    """Return `records` with an `access_count` that includes the retrievals counted by the database in `folder`.
+def with_counts(totals: Mapping[str, tuple[int, str]], records: list[Record]) -> list[Record]:
+    """Return `records` with an `access_count` that includes the retrievals in `totals`, which `counts` returned.
 
-    `last_accessed` of such a record becomes the time of its last retrieval. The given records are not changed. If
-    `folder` is None, or the database has no counts, the given records are returned.
+    `last_accessed` of a record becomes the time of its last retrieval. The given records are not changed.
     """
-    totals = counts(folder) if folder is not None and records else {}
     if not totals:
         return records
     return [

@@ -14,6 +14,7 @@ CREATE INDEX mentioning ON records (path) WHERE mentions NOT NULL;
 CREATE INDEX ranked ON records (type, importance DESC, timestamp DESC, path) WHERE is_open;
 CREATE INDEX placed ON records (place, type, importance DESC, timestamp DESC, path, is_open) WHERE is_open;
 CREATE INDEX blocking ON records (severity, timestamp DESC, path) WHERE is_open AND type = 'issue';
+CREATE INDEX blocked ON records (type, importance DESC, timestamp DESC, path) WHERE is_open AND has_blockers;
 CREATE INDEX latest ON records (timestamp DESC, path DESC) WHERE record NOT NULL;
 CREATE INDEX recorded ON records (recorded) WHERE recorded NOT NULL;
 CREATE INDEX counted ON records (type, is_archived, status, severity);
@@ -32,7 +33,7 @@ CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE records (
     path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB, mentions BLOB,
     type TEXT, place TEXT, is_open INTEGER, importance INTEGER, severity TEXT, timestamp TEXT,
-    weight INTEGER, is_suspicious INTEGER, has_controls INTEGER, recorded INTEGER, title TEXT,
+    weight INTEGER, is_suspicious INTEGER, has_controls INTEGER, has_blockers INTEGER, recorded INTEGER, title TEXT,
     id TEXT, status TEXT, is_archived INTEGER, section TEXT, agent_id TEXT, tags TEXT, aliases TEXT,
     expires_at TEXT,
     blob TEXT

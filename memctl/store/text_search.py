@@ -302,7 +302,7 @@ def _rarer(words: Sequence[str], weights: Mapping[str, float], share: float) -> 
 
 def _excerpt(marked: str) -> Excerpt:
     """Return an excerpt without marks and line ends; a colon separates a heading from what follows."""
-    marked = _HEADING.sub(r"\1:", marked)
+    marked = _HEADING.sub(r"\1:", marked) if "#" in marked else marked
     marked = " ".join(marked.split())
     parts: list[str] = []
     marks: list[tuple[int, int]] = []

@@ -8,6 +8,7 @@ from memctl.check.cached_renderer import CachedRenderer
 from memctl.check.findings import CheckContext, StagedWork
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
+from memctl.pages import renamed_files
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, pending_state
 from memctl.store.memory import Memory
@@ -59,14 +60,9 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
         None if at else _coordination_state(memory),
         () if staged or at else _overdue_changes(memory),
         documents.belong_here(memory, snapshot.config),
-        (lambda: _staged_renames(memory)) if staged else dict,
+        lambda missing: renamed_files.present_paths(memory, snapshot, missing, at=at),
+        staged,
     )
-
-
-def _staged_renames(memory: Memory) -> dict[str, str]:
-    """Return the new path of each file that the index has under another path than HEAD, by old path."""
-    changes = differences.changed_in_index(memory.repository)
-    return {change.before: change.path for change in changes if change.status == differences.RENAMED}
 
 
 def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:

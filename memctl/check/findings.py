@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -77,7 +77,9 @@ class CheckContext:
       change it is and why it waits.
     - `has_documents`: whether the branch is to have rendered documents. A memory's settings may leave them out on
       branches other than the main one.
-    - `renames`: a function that returns the new path of each file that the staged change renames, by old path.
+    - `present_paths`: a function that returns the present path of each renamed file or folder among some missing ones,
+      by its old path.
+    - `is_staged`: whether the index is checked, before a commit.
     """
 
     def __init__(
@@ -92,7 +94,8 @@ class CheckContext:
         coordination: State | None = None,
         overdue: Sequence[tuple[str, str]] = (),
         has_documents: bool = True,
-        renames: Callable[[], Mapping[str, str]] = dict,
+        present_paths: Callable[[Collection[str]], Mapping[str, str]] = lambda _: {},
+        is_staged: bool = False,
     ) -> None:
         self.snapshot = snapshot
         self.now = now
@@ -104,7 +107,8 @@ class CheckContext:
         self.coordination = coordination
         self.overdue = overdue
         self.has_documents = has_documents
-        self._find_renames = renames
+        self.present_paths = present_paths
+        self.is_staged = is_staged
         self._suggested = 0
         self._lines: dict[tuple[str, str], dict[str, int]] = {}
 
@@ -117,11 +121,6 @@ class CheckContext:
     def others(self) -> list[str]:
         """The paths of all files of the memory that are not records."""
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
-
-    @cached_property
-    def renames(self) -> Mapping[str, str]:
-        """The new path of each file that the staged change renames, by old path; empty unless the index is checked."""
-        return self._find_renames()
 
     def findings(self, rule: Callable[[CheckContext], Iterator[Finding]]) -> list[Finding]:
         """Run a rule and return its findings.

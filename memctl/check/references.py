@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memctl.check.findings import CheckContext, Finding, closest
 from memctl.pages import freshness, repository_paths
+from memctl.pages.renamed_files import folder_after
 from memctl.record import mentions, pages
 from memctl.record.mentions import IGNORE, Mention
+from memctl.record.record import Record
 from memctl.store.memory_root import CONFIG
 from memctl.text.phrases import quantity
 
@@ -19,28 +21,28 @@ _FEW = 10  # missing references that are listed one by one, even if all code is 
 def code_of_pages(subject: CheckContext) -> Iterator[Finding]:
     """Report each code reference of a page that leads to no file or folder, or to several."""
     beyond: list[tuple[str, str, str]] = []
-    for page in subject.snapshot.outline.pages:
-        start = subject.body_line(page.path, page.body)
-        for reference in freshness.references(subject.snapshot, page):
-            line = start + reference.line - 1
-            if not reference.line:
-                line = subject.line_of(page.path, "code_refs", reference.reference)
-            if reference.state == freshness.MISSING:
-                message = f"{reference.reference} matches no file of the repository"
-                renamed = _rename_hint(subject, reference.reference)
-                hint = renamed or _suggest_file(subject, reference.reference)
-                yield Finding("MEM201", page.path, line, message, hint, is_demoted=bool(renamed))
-            elif reference.state == freshness.AMBIGUOUS:
-                some = ", ".join(reference.paths[:4]) + (" …" if len(reference.paths) > 4 else "")
-                yield Finding("MEM202", page.path, line, f"{reference.reference} may mean any of {some}")
-            elif not reference.line and reference.paths[0] != reference.reference:
-                beyond.append((page.path, reference.reference, reference.paths[0]))
+    snapshot = subject.snapshot
+    references = [(page, ref) for page in snapshot.outline.pages for ref in freshness.references(snapshot, page)]
+    renamed = _renamed(subject, (ref.reference for _, ref in references if ref.state == freshness.MISSING))
+    for page, reference in references:
+        line = subject.body_line(page.path, page.body) + reference.line - 1
+        if not reference.line:
+            line = subject.line_of(page.path, "code_refs", reference.reference)
+        if reference.state == freshness.MISSING:
+            message = f"{reference.reference} matches no file of the repository"
+            yield _missing_code(subject, "MEM201", page.path, line, message, reference.reference, renamed)
+        elif reference.state == freshness.AMBIGUOUS:
+            some = ", ".join(reference.paths[:4]) + (" …" if len(reference.paths) > 4 else "")
+            yield Finding("MEM202", page.path, line, f"{reference.reference} may mean any of {some}")
+        elif not reference.line and reference.paths[0] != reference.reference:
+            beyond.append((page.path, reference.reference, reference.paths[0]))
     yield from _missing_lines(subject, beyond)
 
 
 def code_of_records(subject: CheckContext) -> Iterator[Finding]:
     """Report each code reference of an open record whose file or line does not exist."""
     beyond: list[tuple[str, str, str]] = []
+    missing: list[tuple[Record, str, str]] = []
     references = [(record, ref) for record in subject.snapshot.open_records for ref in record.code_refs]
     names = subject.snapshot.files.names() if references else frozenset()
     for record, reference in references:
@@ -48,11 +50,12 @@ def code_of_records(subject: CheckContext) -> Iterator[Finding]:
         if path in names:
             beyond += [(record.path, reference, path)] if path != reference else []
         elif not repository_paths.is_folder(names, path.rstrip("/")):
-            line = subject.line_of(record.path, "code_refs", reference)
-            message = f"code_refs: {path} matches no file of the repository"
-            renamed = _rename_hint(subject, path)
-            hint = renamed or _suggest_file(subject, path)
-            yield Finding("MEM203", record.path, line, message, hint, is_demoted=bool(renamed))
+            missing.append((record, reference, path))
+    renamed = _renamed(subject, (path for *_, path in missing))
+    for record, reference, path in missing:
+        line = subject.line_of(record.path, "code_refs", reference)
+        message = f"code_refs: {path} matches no file of the repository"
+        yield _missing_code(subject, "MEM203", record.path, line, message, path, renamed)
     yield from _missing_lines(subject, beyond)
 
 
@@ -172,26 +175,25 @@ def _suggest_marker(subject: CheckContext, marker: str) -> str:
     return subject.near(marker, subject.markers)
 
 
-def _rename_hint(subject: CheckContext, reference: str) -> str:
-    """Return a hint with the new path of the file or folder that the staged change renames; "" if it renames none."""
-    if not subject.renames:
-        return ""
-    path = reference.removeprefix("§4.")
-    old_names = frozenset(subject.renames)
-    paths = repository_paths.resolve(old_names, path) or repository_paths.resolve(old_names, pages.code_path(path))
-    new_paths = {_path_after(subject.renames, old) for old in paths}
-    if len(new_paths) != 1:
-        return ""
-    return f"the staged change renames it to {new_paths.pop()}: `memctl check --fix` writes the new path"
+def _renamed(subject: CheckContext, missing: Iterable[str]) -> Mapping[str, str]:
+    """Return the present path of each renamed file or folder among some missing references, by its old path."""
+    paths = {pages.code_path(reference.removeprefix("§4.")) for reference in missing}
+    return subject.present_paths(paths) if paths else {}
 
 
-def _path_after(renames: Mapping[str, str], path: str) -> str:
-    """Return the new path of a renamed file, or of a folder (with a slash at its end) by the files that were in it."""
-    if path in renames:
-        return renames[path]
-    old, new = next(pair for pair in renames.items() if pair[0].startswith(path))
-    inside = old[len(path) :]
-    return new.removesuffix(inside) if new.endswith(f"/{inside}") else new.rpartition("/")[0] + "/"
+def _missing_code(
+    subject: CheckContext, code: str, place: str, line: int, message: str, reference: str, renamed: Mapping[str, str]
+) -> Finding:
+    """Return the finding for a reference to missing code, with its present path in the hint if it was renamed.
+
+    Before a commit a renamed file is a warning, since the commit that renames it should not wait for the memory.
+    """
+    path = pages.code_path(reference.removeprefix("§4."))
+    old = (path,) if path in renamed else repository_paths.resolve(frozenset(renamed), path)
+    if len(old) != 1 or not (new := renamed.get(old[0]) or folder_after(renamed, old[0])):
+        return Finding(code, place, line, message, _suggest_file(subject, reference))
+    hint = f"it is {new} now: `memctl check --fix` writes the new path"
+    return Finding(code, place, line, message, hint, is_demoted=subject.is_staged)
 
 
 def _suggest_file(subject: CheckContext, reference: str) -> str:

@@ -140,20 +140,16 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
 def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
     """Correct records in one commit (with their documents), then render the documents that are still stale."""
     from memctl.cli import write_command  # loads what writes, which a check without --fix does not need
-    from memctl.pages.renamed_files import present_paths
-    from memctl.record.change import Change, WriteOptions
+    from memctl.record.change import WriteOptions
     from memctl.write import autofix, render, transaction
 
     say = output.text if style == "text" else output.note
     mended = [finding for finding in found.findings if finding.rule.is_mended or finding.code in autofix.RENAMED]
     in_records = [(finding.code, finding.path) for finding in mended if finding.code not in DOCUMENTS]
     if in_records:
-
-        def plan(_: object) -> Change:
-            snapshot = load.disk(memory)
-            return autofix.fix(snapshot, in_records, lambda missing: present_paths(memory, snapshot, missing))
-
-        result = transaction.carry_out(memory, plan, WriteOptions(dry_run=dry_run))
+        result = transaction.carry_out(
+            memory, lambda _: autofix.fix(load.disk(memory), in_records, memory), WriteOptions(dry_run=dry_run)
+        )
         if result.change.is_empty:
             mended = [finding for finding in mended if finding.code in DOCUMENTS]
         elif style == "text":

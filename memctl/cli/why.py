@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, reading
-from memctl.pages import impact, provenance, why_answer
+from memctl.pages import provenance, why_answer
 from memctl.pages.line_references import LineReference
 from memctl.pages.provenance import (
     IN_COMMIT,
@@ -122,7 +122,10 @@ def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> N
     if asked.last is not None:
         by = f": {asked.last.removed_by[:SHORT]} removed it" if asked.last.removed_by else ""
         output.note(f"{asked.path} no longer exists{by}")
-        if name := impact.successor(memory, snapshot.files.names(), asked.path, at):
+        from memctl.pages.renamed_files import present_paths
+
+        name = present_paths(memory, snapshot, [asked.path], at=at or None).get(asked.path, "")
+        if snapshot.files.existing([name]):
             output.note(f"hint: it was renamed: `memctl why {shlex.quote(name)}`")
     if origin is not None and origin.is_unknown:
         output.note(

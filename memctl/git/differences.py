@@ -58,9 +58,9 @@ def renamed_since(repository: Repository, commits: Iterable[str], head: str) -> 
 def renamed_stepwise(repository: Repository, paths: Iterable[str], head: str) -> dict[str, str]:
     """Return the present paths of files that were renamed, perhaps several times, in commits up to `head`, by old path.
 
-    `paths` are the old paths. Each commit is looked at alone. So a file is found even if it was edited so much in the
-    end that a comparison of the first and the last version would show no rename. Deleted files, and files that still
-    have their old path, are left out.
+    `paths` are the old paths of files, or of folders, whose files are followed. Each commit is looked at alone. So a
+    file is found even if it was edited so much in the end that a comparison of the first and the last version would
+    show no rename. Deleted files, and files that still have their old path, are left out.
     """
     present = {path: path for path in paths}
     moving = set(present)
@@ -72,9 +72,10 @@ def renamed_stepwise(repository: Repository, paths: Iterable[str], head: str) ->
         args = ["diff-tree", "--stdin", "-r", "-z", "-M", "--name-status", "--diff-filter=R", "--no-commit-id"]
         words = iter(git.read(args, repository.top, stdin.encode()).split(b"\0"))
         pairs = {git.decode_path(next(words)): git.decode_path(next(words)) for word in words if word}
-        present = {old: pairs.get(path, path) if path in gone else path for old, path in present.items()}
+        present = {path: path for path in gone} | present  # the files of folders
+        present = {old: pairs.get(path, "") if path in gone else path for old, path in present.items()}
         moving = {pairs[path] for path in gone if path in pairs}
-    return {old: path for old, path in present.items() if path != old}
+    return {old: path for old, path in present.items() if path not in ("", old)}
 
 
 def _deletions(repository: Repository, paths: Iterable[str], head: str) -> dict[str, str]:

@@ -246,6 +246,13 @@ class Repository:
                 return operation
         return ""
 
+    def is_moving(self) -> bool:
+        """Return whether a rebase, a bisection or the like is unfinished, which changed tracked files may stop.
+
+        A merge goes on whatever else has changed.
+        """
+        return self.under_way() not in ("", _UNDER_WAY["MERGE_HEAD"], _UNDER_WAY["SQUASH_MSG"])
+
     def is_over(self, why: str) -> bool:
         """Return whether the merge, rebase or the like that prevented a commit has ended by now.
 

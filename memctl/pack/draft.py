@@ -88,8 +88,8 @@ class PackPart(msgspec.Struct, frozen=True):
     - `limit` is the largest number of tokens for the part's items, 0 for no limit.
     - `rank` says which items get room first: those of parts with the rank 1, then those with 2, then those with 0.
     - `shortest_first` says that short items of the part get room before long ones. It matters only for the rank 1.
-    - `counted` says that a larger budget must not include fewer whole items of this part, unless the room went to an
-      item at the front of the pack (`PackDraft.leading`). It matters only for the rank 1.
+    - `counted` says that with a larger budget at least as many items of this part must be whole. An exception is room
+      that an item at the front of the pack (`PackDraft.leading`) takes. It matters only for the rank 1.
     """
 
     name: str
@@ -144,7 +144,8 @@ class OmittedGroup(msgspec.Struct, frozen=True):
     """A group of items that a pack leaves out, mostly the records of one section or of one type.
 
     - `listed` are the items whose titles the pack lists, and `more` is the number of the other items of the group.
-    - `name` is the group's name for people, and `element` its name for programs. Both are "" for any other group.
+    - `name` is the group's name for people, and `element` its name for programs. Both are "" if the group is neither a
+      section nor a record type.
     - `marker` is the section's marker, "" if the group is not a section.
     - `command` is a command that lists the whole group, such as "memctl list --open --type issue", "" if there is none.
     - `noun` is the noun for one of the items, such as "issue".
@@ -168,9 +169,9 @@ class PackDraft(msgspec.Struct, frozen=True):
       2; no more than a third of the budget is kept free.
     - Items with a weight of at least `leading` come before all parts, until about a quarter of the pack is full; with 0
       no item does.
-    - `others` come after the parts, each as one line with id and title, grouped by section. `sections` maps the markers
-      of sections to titles. `lines` is the share of the budget for these lines (0 to 1). At least `least_lines` lines
-      are shown, with shorter titles if there is little room.
+    - `others` are items that come after the parts, each as one line with id and title, grouped by section. `sections`
+      maps the markers of sections to titles. `lines` is the share of the budget for these lines (0 to 1). At least
+      `least_lines` lines are shown, with shorter titles if there is little room.
     - `whole` yields the same items as `others`, but with their texts. Those for which there is room are included whole,
       in the part `rest`.
     - `opening` notes come first and `closing` notes last, where models pay most attention. One of the opening notes
@@ -224,9 +225,9 @@ class Frame(NamedTuple):
 
 
 def frames(draft: PackDraft) -> Iterator[Frame]:
-    """Yield the frames that a pack of this draft may have, from the one with all notes to the smallest.
+    """Yield the frames (what a pack has besides items) that a pack of this draft may have, the largest first.
 
-    A small budget needs a frame with few notes, so that some items have room.
+    The largest frame has all notes. A small budget needs a frame with few notes, so that some items have room.
     """
     essential, last = (tuple(note for note in notes if note.essential) for notes in (draft.opening, draft.closing))
     noticed = tuple(note for note in draft.opening if note in (NOTICED, FOREIGN))

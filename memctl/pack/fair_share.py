@@ -25,7 +25,9 @@ class Candidate(NamedTuple):
     """An item that a pack may include whole or by title.
 
     - `key` identifies the item. `cost` are the tokens of the whole item, and `title` those of its title.
-    - `counted` and `shortest_first` are those of the item's PackPart; `counted` is False for an item without text.
+    - `shortest_first` says that the item gets room before longer ones. `counted` says that it is one of the items of
+      which a larger budget must not include fewer whole. Both are settings of the item's part (PackPart), but `counted`
+      is False for an item without text.
     - `lead` is the item's weight if the item belongs to the front of the pack, and otherwise 0. Items with a greater
       `lead` mostly get room first.
     - `has_text` says whether the item has more than a title.
@@ -73,9 +75,9 @@ def choose(
 ) -> Choice:
     """Return which candidates are included whole, in at most `room` tokens, and which only by title.
 
-    `ordered` are the candidates in the order of `in_turn`. `later` are items that get their room elsewhere, but need a
-    title here in case they are left out. All titles together take at most `for_titles` tokens. If the first candidate
-    does not fit into `room` tokens, it may take up to `alone` tokens.
+    `ordered` are the candidates in the order of `in_turn`. `later` are items that may get other room
+    later; here they only get room for their titles, in case they are left out then. All titles together take at most
+    `for_titles` tokens. If the first candidate does not fit into `room` tokens, it may take up to `alone` tokens.
     """
     number, spent = 0, 0
     titles = sum(one.title for one in (*ordered, *later))

@@ -166,9 +166,9 @@ def package(
     memory that the package is made from. `sources` gets further facts about records and pages, and `count` counts the
     tokens of a text.
 
-    Raises MemctlError if there is no room for the giver's own texts. Also raises it if a required item is missing,
-    since the giver can then hand over fewer sections. In an emergency, or if the request names no sections, the package
-    may be incomplete.
+    Raises MemctlError if there is no room for the giver's own texts, or if there is none for a required item, so that
+    the giver hands over fewer sections. In an emergency, or if the request names no sections, the package may lack
+    required items.
     """
     groups = _groups(scope, asked)
     expertise = _expertise(snapshot, scope.records, asked.to_agent_id)

@@ -91,7 +91,7 @@ class HandoffRequest(Parties, frozen=True, kw_only=True):
     """A request for a handoff: its agents, type, sections and task, and the texts of the giver.
 
     - `form` is the format, and `budget` the largest number of tokens (0 for the budget of the handoff's type).
-    - `lines` are the giver's lists by name, such as "immediate" and "constraints".
+    - `lines` are the giver's lists by name, such as "immediate" (what to do first) and "constraints".
     - `changes` are pairs of a changed file's path and a text that says when and how it changed.
     - `id` is the handoff's id, and `transfers` has a line on the new owner of each section. memctl fills both when it
       offers the handoff.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from memctl.errors import MemctlError
 from memctl.git import git, history, trees
 from memctl.pack import items
 from memctl.pack.items import RecordOrigin, Sources
+from memctl.pages import repository_paths
 from memctl.record import pages
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -118,8 +119,7 @@ def origins_of(
 ) -> dict[str, RecordOrigin]:
     """Return the last commit of each record, by path, and what has changed since in the code that it refers to.
 
-    Only the code counts to which the record refers in its code references. `at` is the revision to look at, None for
-    the worktree.
+    A record refers to code by its field of code references. `at` is the revision to look at, None for the worktree.
     """
     wanted = {memory.tracked(record.path): record for record in records}
     if any(record.code_refs for record in wanted.values()):
@@ -187,6 +187,9 @@ def _code(
     before = trees.blob_ids_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
     now = snapshot.files.contents(places.values(), frozenset(before.values()))
     gone = {key for key, path in places.items() if path not in now and (commits[key[0]], path) in before}
+    others = {key: path for key, path in places.items() if path not in now and key not in gone}
+    lost_folders = _lost_folders(memory, snapshot, others, commits) if others else set()
+    gone |= lost_folders
     missing = {places[key] for key in gone}
     renamed: dict[str, str] = {}
     if gone:
@@ -198,18 +201,33 @@ def _code(
     code = _Code({}, {})
     for (record, reference), path in places.items():
         then, new = before.get((commits[record], path)), path
-        if (record, reference) in gone and renamed.get(path) in now:
+        is_lost = (record, reference) in lost_folders
+        if (record, reference) in gone and (renamed.get(path) in now or (is_lost and path in renamed)):
             new = renamed[path]
             code.moved.setdefault(record, {})[reference] = new
         if new in now:
             is_same = then is None or then == now[new] or _is_same_there(memory, then, new, now[new], reference, at)
             state = "" if is_same else _CHANGED
         else:
-            is_gone = then is not None and path not in snapshot.withheld.files
+            is_gone = (then is not None and path not in snapshot.withheld.files) or (is_lost and new == path)
             state = _GONE if is_gone else ""  # otherwise it is a folder, or never existed
         if state:
             code.drift.setdefault(record, {})[reference] = state
     return code
+
+
+def _lost_folders(
+    memory: Memory, snapshot: Snapshot, places: Mapping[tuple[str, str], str], commits: Mapping[str, str]
+) -> set[tuple[str, str]]:
+    """Return those references that name a folder which the commit of the record has, and which does not exist now.
+
+    `places` has the path of each reference, by the record's path and the reference; `commits` are by records' paths.
+    """
+    folders = {key: path.rstrip("/") for key, path in places.items()}
+    names = snapshot.files.containing(set(folders.values())).union(snapshot.withheld.files)
+    lost = [key for key, folder in folders.items() if not repository_paths.is_folder(names, folder)]
+    before = memory.repository.objects.read([f"{commits[key[0]]}:{folders[key]}/" for key in lost])
+    return {key for key, tree in zip(lost, before, strict=True) if tree}
 
 
 def _is_same_there(memory: Memory, then: str, path: str, blob: str, reference: str, at: str | None) -> bool:

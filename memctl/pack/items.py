@@ -148,7 +148,7 @@ def of_place(place: Place) -> Item:
 
 
 def split_off(item: Item, heading: str) -> tuple[Item, str]:
-    """Split an item: return it without the section under a heading, and the text of that section.
+    """Cut a heading and the text below it out of an item; return the item that is left, and that text.
 
     Returns the unchanged item and "" if the item has no such heading.
     """

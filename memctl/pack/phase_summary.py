@@ -45,9 +45,10 @@ class PhaseStatus(msgspec.Struct, frozen=True):
 
 
 def summary(status: PhaseStatus, budget: int, count: CountTokens) -> str:
-    """Return the decision with its reason, then as many facts and paths as fit into `budget` tokens.
+    """Return, as text, PROCEED, STOP or CLARIFY with the reason, then as many facts and paths as the budget allows.
 
-    Raises MemctlError if the budget is too small even for the decision.
+    `status` has all of these, and `budget` is in tokens, as `count` counts them. Raises MemctlError if the budget is
+    too small even for the first word.
     """
     head = f"{status.decision}: {status.why}"
     if count(head) > budget:

@@ -16,6 +16,7 @@ from memctl.pages.freshness import MISSING, CodeReference, Drift, references_to_
 from memctl.pages.links import EXECUTIVE, SOURCES, document_of
 from memctl.pages.links import FOLDER as DOCUMENTS
 from memctl.pages.provenance import start_revision
+from memctl.pages.renamed_files import present_paths
 from memctl.pages.repository_paths import files_below, possible_paths, unknown_path_error
 from memctl.record import pages
 from memctl.record.kinds import BY_FOLDER
@@ -323,7 +324,6 @@ def _in_page_order(unsorted: Iterable[Page]) -> tuple[Page, ...]:
 
 BY_RENAME, BY_CONTENT, BY_NAME = "renamed", "same content", "same name"
 _CANDIDATES = 5  # for each broken reference
-_STEPS = 5  # successive renames of a file that are followed
 # The ids of an empty file in SHA-1 and SHA-256: two empty files are not one renamed file.
 EMPTY = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
@@ -354,36 +354,16 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
     path = stamped[0] if len(stamped) == 1 else name
     start = start_revision(memory, at)
     last = history.last_state(memory.repository, path, start) if start else None
-    became = successor(memory, names, path, at)
+    became = present_paths(memory, snapshot, [path], at=at or None).get(path, "")
     content = last.blob if last else page.stamps.get(path, EMPTY[0])
     blobs = snapshot.files.blobs(names) if content not in EMPTY else {}
     alike = [other for other, blob in blobs.items() if blob.startswith(content)]
     namesakes = [other for other in names if _is_namesake(other, path)]
     result: dict[str, str] = {}
-    for by, likely in ((BY_RENAME, [became] if became else []), (BY_CONTENT, alike), (BY_NAME, namesakes)):
+    for by, likely in ((BY_RENAME, [became] if became in names else []), (BY_CONTENT, alike), (BY_NAME, namesakes)):
         for other in sorted(likely, key=lambda other: _distance(path, other)):
             result.setdefault(other, by)
     return [Candidate(other, by) for other, by in result.items()][:_CANDIDATES]
-
-
-def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
-    """Return the file to which a missing file was renamed, "" if none is known.
-
-    `path` is the path of the missing file. Several renames in a row are followed, and a rename that is not committed
-    yet. `names` are the paths of all present files. `at` is the commit whose history is read, "" for HEAD and the
-    index.
-    """
-    start = start_revision(memory, at)
-    for _ in range(_STEPS):
-        last = history.last_state(memory.repository, path, start) if start else None
-        if last and last.removed_by:
-            changes = differences.changed_by(memory.repository, last.removed_by)
-        else:
-            changes = [] if at else differences.changed_in_index(memory.repository)
-        path = next((change.path for change in changes if change.before == path), "")
-        if not path or path in names:
-            return path
-    return ""
 
 
 def _is_namesake(path: str, former: str) -> bool:

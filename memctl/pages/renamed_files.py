@@ -1,8 +1,8 @@
-"""Find the present paths of files that were renamed after somebody referred to them."""
+"""Find the present paths of files and folders that were renamed after somebody referred to them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -15,12 +15,12 @@ from memctl.store.memory import Memory
 def present_paths(
     memory: Memory, snapshot: Snapshot, missing: Collection[str], commits: Collection[str] = (), at: str | None = None
 ) -> dict[str, str]:
-    """Return the present path of each renamed file among `missing`, by its old path.
+    """Return the present path of each renamed file or folder among `missing`, by its old path.
 
-    Git is asked which files were renamed between each of `commits` and the revision `at` (None for HEAD and the index),
-    once for all commits. For the `missing` files that it does not find so, since they were edited before the rename, it
-    is asked about each commit that renamed one. The answer is cached until HEAD or the index changes. The result may
-    have other files that were renamed since `commits`.
+    The path of a folder ends with a slash if the old one does. Git is asked which files were renamed between each of
+    `commits` and the revision `at` (None for HEAD and the index), once for all commits. For the `missing` files that it
+    does not find so, since they were edited before the rename, it is asked about each commit that renamed one. The
+    answer is cached until HEAD or the index changes. The result may have other renamed files, too.
     """
     repository = memory.repository
     head = repository.resolve(at) if at is not None else repository.branch()[1]
@@ -31,10 +31,23 @@ def present_paths(
     renamed = differences.renamed_since(repository, sorted(commits), head) if head else {}
     staged = [] if at is not None else differences.changed_in_index(repository)
     later = {change.before: change.path for change in staged if change.before}
-    left = [path for path in missing if path not in renamed and path not in later]
+    left = [path for path in missing if path not in renamed and not folder_after(later, path) and path not in later]
     if head and left and not repository.is_partial:  # in a partial clone Git would fetch each version
         renamed |= differences.renamed_stepwise(repository, left, head)
     renamed = {**later, **{old: later.get(new, new) for old, new in renamed.items()}}
+    renamed |= {path: after for path in missing if path not in renamed and (after := folder_after(renamed, path))}
     if at is not None or mark:
         snapshot.catalogue.keep(key, msgspec.json.encode(renamed))
     return renamed
+
+
+def folder_after(renamed: Mapping[str, str], folder: str) -> str:
+    """Return the new path of a folder to which all its renamed files went, with their names; "" if there is none.
+
+    `renamed` has the new paths of files by their old paths. The new path ends with a slash if `folder` does.
+    """
+    start = folder.rstrip("/") + "/"
+    inside = [(old[len(start) :], new) for old, new in renamed.items() if old.startswith(start)]
+    places = {new.removesuffix(name) if new.endswith(f"/{name}") else "" for name, new in inside}
+    place = places.pop() if len(places) == 1 else ""
+    return place if folder.endswith("/") else place.rstrip("/")

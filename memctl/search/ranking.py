@@ -118,7 +118,7 @@ def search(
     """Return the entries of the given kinds that match a query, the best first; `most` limits their number.
 
     `now` is the current time, such as "2025-11-04T14:32:00Z", from which the age of records is counted. If `filters`
-    has any condition, only records are returned. A session is returned once, with the best matching section of its
+    has any condition, only records are returned. A session is returned once, with the best matching part of its
     page. If a superseded record matches, the record that has replaced it comes before it, even if that one does not
     match.
     """

@@ -168,7 +168,10 @@ def is_work(record: Record) -> bool:
 
 
 def is_started(record: Record) -> bool:
-    """Return whether work on a record has started: its status is not the first of its type, or it has a percentage."""
+    """Return whether work on a record has started.
+
+    This is so if the record's status is not the first of its type, or if the record states how much is completed.
+    """
     step = record.kind.step(record.status)
     return bool(step and step.rank) or record.completion_percentage is not None
 

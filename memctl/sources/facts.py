@@ -41,7 +41,7 @@ class FileFacts(msgspec.Struct, frozen=True, array_like=True):
     - `size` is in bytes, and `kind` is the kind of text, such as "python" or "prose".
     - `refusal` says why the file may never enter a model's context, "" if it may.
     - `todos` counts TODO comments.
-    - `imports` are as `imports.in_code` yields them.
+    - `imports` are the imports in its code, such as "a.b" for `import a.b` in Python (see `imports.in_code`).
     - `names` are the names that the file defines, such as classes. `words` are the words of these names and of the
       sentence on the file's purpose.
     - `declared` is what a manifest such as go.mod declares (`manifests.declarations`), () for any other file.
@@ -169,8 +169,8 @@ def gather(
     and its facts are written to `cache`. `progress` is called with the number of files read and of all files to read.
     10,000 files with known facts take about 0.1 s.
 
-    A file that is missing or can't be read has the blob id "" and a `refusal`. So has a large file if this run has
-    spent too much time on large files already; the next run reads it.
+    A file that is missing or can't be read has the blob id "", and a `refusal` with the reason. The same is true of a
+    large file if too much time went into large files before it; the next run reads it.
     """
     unchanged = files.unchanged()
     contents: dict[str, Content] = {}

@@ -82,7 +82,10 @@ def read_revision(
 
 
 def matches(memory: Memory, sources: FileSources[_Files], query: str, progress: Progress | None = None) -> FileMatches:
-    """Return how well the text of each file in `sources` matches a query; `progress` is called while files are read."""
+    """Return the files in `sources` whose text matches a query, and how well each does.
+
+    `progress` is called while files are read.
+    """
     blobs = {path: content.blob for path, content in sources.contents.items() if content.blob}
     secret = [path for path in blobs if path in sources.refusals]
     return file_texts.matches(memory, sources.files, blobs, query, secret=secret, progress=progress)

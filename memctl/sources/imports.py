@@ -30,7 +30,7 @@ _TYPED_SUFFIXES = ("ts", "mts", "cts", "tsx")
 def in_code(suffix: str, text: str) -> Iterator[str]:
     """Yield the imports in code (with LF line ends) in their order, including those inside functions.
 
-    Each language has its own form:
+    `suffix` is that of the file, such as "py", and says which language it is. Each language has its own form:
 
     - Python: `a.b` for `import a.b`, `..a|b` for `from ..a import b`
     - JavaScript and TypeScript: the quoted path
@@ -51,7 +51,7 @@ def is_parsed(suffix: str) -> bool:
 
 
 def in_piece(suffix: str, piece: ParsedCode) -> Iterator[str]:
-    """Yield the imports in one piece of code that a parser has parsed."""
+    """Yield the imports in one piece of a file's code, which a parser has parsed; `suffix` is the file's suffix."""
     from tree_sitter import QueryCursor
 
     nodes = QueryCursor(_query(suffix)).captures(piece.root).get("found", [])

@@ -34,10 +34,11 @@ class ScoredFile(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A scored file with its tokens, and the verdict when to load it: "preload", "just-in-time" or "on demand".
+    """A scored file with its tokens, the verdict when to load it, and whether it is loaded now.
 
-    `left_out` says why the file is not loaded now, "" if it is loaded. `outline` says why a model only gets an outline
-    of it (for example because it is large), "" if it gets the whole file.
+    `verdict` follows mostly from the score: "preload" from 70 on, "just-in-time" from 40 on, else "on demand". Whether
+    the file is loaded now depends on the budget, too: `left_out` says why it is not, "" if it is. `outline` says why a
+    model only gets an outline of it (for example because it is large), "" if it gets the whole file.
     """
 
     path: str
@@ -91,11 +92,11 @@ def reserve_of(window: int) -> dict[str, int]:
 
 
 def verdict(score: float, outline: str, room: LoadBudget) -> str:
-    """Return when to load a file: "preload", "just-in-time" or "on demand" (rules.md#files-for-a-task).
+    """Return the verdict when to load a file (rules.md#files-for-a-task).
 
-    `score` is the file's score, and `outline` says why a model only gets an outline of the file, "" if it gets all of
-    it. A file with an outline is never "preload". In a crowded window (`LoadBudget.is_crowded`) every file is
-    "just-in-time".
+    It is "preload" for a `score` of 70 or more, "just-in-time" from 40 on, and "on demand" below. `outline` says why a
+    model only gets an outline of the file, "" if it gets all of it; a file with an outline is never "preload". In a
+    crowded window (`LoadBudget.is_crowded`) every file is "just-in-time".
     """
     if room.is_crowded:
         return JUST_IN_TIME

@@ -18,9 +18,9 @@ _LAST_COMMA = re.compile(r"(\"(?:[^\"\\\n]|\\.)*\"?)|,(?=\s*[}\]])")
 def declarations(name: str, text: str) -> tuple[tuple[str, str], ...]:
     """Return what a manifest declares, as pairs of a kind and a value, such as ("module", "example.com/lamp").
 
-    go.mod declares a "module", package.json a "package" and "entry" files, and tsconfig.json an "alias" for each path.
-    The value of an alias is a pattern, a line feed, and the target relative to the manifest's folder. A text that can't
-    be parsed declares nothing.
+    `name` is the manifest's file name, and `text` its content. go.mod declares a "module", package.json a "package" and
+    "entry" files, and tsconfig.json an "alias" for each path. The value of an alias is a pattern, a line feed, and the
+    target relative to the manifest's folder. A text that can't be parsed declares nothing.
     """
     if name not in NAMES or len(text) > _LARGEST:
         return ()

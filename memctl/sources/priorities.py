@@ -36,7 +36,7 @@ class FileRequest(msgspec.Struct, frozen=True):
     """A request for the files that a task needs.
 
     - `task` is the text of the task, "" for none.
-    - `active` are the files that a person works on, relative to `folder`.
+    - `active` are the paths of the files that a person works on; they are relative to the folder `folder`.
     - `globs` limit the ranked files; () stands for all files.
     - `shown` is how many of the best files are shown. Their tokens are counted, those of other files only estimated.
     - `lists_all` ranks all files. Otherwise a request with a task leaves out most files that nothing connects with the

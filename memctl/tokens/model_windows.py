@@ -108,7 +108,8 @@ def host_window(window: int, environ: Mapping[str, str]) -> int:
 def host_limit(window: int, environ: Mapping[str, str], max_output: int = DEFAULT_OUTPUT) -> int:
     """Return how many tokens are in a window when Claude Code compacts it by itself, by the settings in `environ`.
 
-    `window` and `max_output` are as in `compacted_at`. A variable in `environ` may make Claude Code compact earlier.
+    `window` is the size of the window in tokens, and `max_output` the greatest number of tokens that an answer of the
+    model may have. A variable in `environ` may make Claude Code compact earlier.
     """
     limit, share = compacted_at(window, max_output), _number(environ, _HOST_SHARE)
     return min(limit, (window - min(max_output, MOST_OUTPUT)) * share // 100) if 0 < share <= 100 else limit

@@ -33,9 +33,8 @@ from memctl.transcript.line import Line, context_tokens
 class Growth(msgspec.Struct, frozen=True):
     """What was added to a context between two requests to a model: its texts in `parts`, and its number of `tokens`.
 
-    `overhead` is how many of the tokens are not of the texts, but what every message and every tool call has in
-    addition. `fault` says why the difference can't be used to correct counts, such as an image in it; "" if it can be
-    used.
+    `overhead` is how many of the tokens belong to no text: every message and every tool call has some. `fault` says why
+    memctl's counts can't be corrected by this growth, such as an image in it; "" if they can.
     """
 
     model: str
@@ -135,8 +134,8 @@ def observe(text: str, read_file: ReadFile) -> Observations:
     """Return what a file of reports says of texts and of the number of tokens that a model reported for each.
 
     `text` is the text of the file. Each line is JSON, such as `{"model": …, "text": …, "input_tokens": …}`, or a line
-    of a Claude Code transcript. Instead of the counted text a line may have the name of a file with it; `read_file`
-    returns the text of the file with a given name.
+    of a Claude Code transcript. Instead of the counted text, a line may have the name of a file that contains the
+    text; `read_file` returns the text of the file with a given name.
     """
     observed = Observations(defaultdict(list), [])
     reader, growths = LineReader(), GrowthReader()

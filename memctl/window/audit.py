@@ -69,15 +69,15 @@ class AuditSink:
         self._why_missed = ""
 
     def record(self, event: str, decision: str, **more: Any) -> Decision:
-        """Make a Decision, write it to the log, and return it as it was written.
+        """Write a decision of the window's manager to the audit log, and return it as it was written.
 
         `event` is the subject, such as "step", and `decision` what was decided on it. `more` are further fields of
         Decision, such as `reason="orange zone"`. Credentials in texts are redacted, and long texts are cut. Raises
         MemctlError for a field with a wrong type, and if the log can't be written.
         """
-        given = {"timestamp": self._now(), "event": event, "decision": decision, **more}
+        fields = {"timestamp": self._now(), "event": event, "decision": decision, **more}
         try:
-            made = msgspec.convert(_clean(msgspec.to_builtins(given, enc_hook=str, str_keys=True)), Decision)
+            made = msgspec.convert(_clean(msgspec.to_builtins(fields, enc_hook=str, str_keys=True)), Decision)
         except (msgspec.ValidationError, RecursionError) as error:
             why = describe(error) if isinstance(error, msgspec.ValidationError) else "its values are nested too deep"
             raise MemctlError(f"this is not a decision: {why}", exit_code=USAGE) from None
@@ -85,10 +85,10 @@ class AuditSink:
         return made
 
     def attempt(self, event: str, decision: str, **more: Any) -> None:
-        """Write a decision as `record` does, but raise no error if that fails.
+        """Write a decision of the window's manager to the audit log, but raise no error if that fails.
 
-        So a full disk does not end an agent's run. The attribute `missed` counts the decisions that could not be
-        written. The next successful call writes this count to the log first.
+        So a full disk does not end an agent's run. The arguments are those of `record`. The attribute `missed` counts
+        the decisions that could not be written. The next successful call writes this count to the log first.
         """
         try:
             if self.missed:
@@ -129,7 +129,7 @@ class AuditLog(AuditSink):
             raise MemctlError(f"{self.file} can't be written: {error.strerror}") from None
 
     def read(self) -> Iterator[Decision]:
-        """Yield the decisions in the log, oldest first, including those in the older files (`NAME.1` and so on).
+        """Yield the manager's decisions in the audit log, oldest first, with those in older files (`NAME.1` and so on).
 
         A line that can't be read is skipped. Raises MemctlError for a file that can't be read.
         """
@@ -151,8 +151,8 @@ class AuditLog(AuditSink):
         return [self.file, *(self.file.with_name(f"{self.file.name}.{n}") for n in range(1, self._most_files))]
 
     def _rotate(self) -> None:
-        found = self._files()
-        for newer, older in zip(found[-2::-1], found[:0:-1], strict=True):
+        paths = self._files()
+        for newer, older in zip(paths[-2::-1], paths[:0:-1], strict=True):
             if newer.exists():
                 newer.replace(older)
         self.file.unlink(missing_ok=True)  # where only one is kept, nothing is put aside
@@ -228,12 +228,12 @@ class Worth(msgspec.Struct):
 class Summary(msgspec.Struct):
     """The sums of an audit log, which has a line for each decision of a window's manager.
 
-    - `decisions` and `turns` are their numbers.
-    - `events` counts the decisions with the same event and decision; a key is such as `step: eviction`.
+    - `decisions` is the number of decisions in the log, and `turns` the number of turns in which they were made.
+    - `events` counts decisions by their subject and by what was decided on it; a key is such as `step: eviction`.
     - `steps` says for each step of the cascade, by its name, how often it ran and how many tokens it freed.
     - `worth` says how often evicted content was asked for again, for each policy and kind of block; a key is such as
       `hybrid tool_result Read`.
-    - `reasons` says for each reason, such as `orange zone`, how often the manager freed tokens for it.
+    - `reasons` says for each reason, such as `orange zone`, how often the manager freed tokens for this reason.
     - `model` counts the requests to a model (`asked`) and the model's texts that were used (`used`) or not (`refused`).
     - `results` counts tools' results that came in whole (`whole`), results that came in shortened (`summed up`), and
       results that the agent had to ask for once more (`again`).
@@ -250,62 +250,60 @@ class Summary(msgspec.Struct):
 
 
 def summary(decisions: Iterable[Decision]) -> Summary:
-    """Return the sums of the `decisions` of an audit log.
+    """Return the sums of an audit log, which has the `decisions` of a window's manager.
 
-    They include how often the agent asked again for evicted content; the weights of eviction policies are tuned by
-    this.
+    They include how often the agent asked again for evicted content, which shows whether the weights of an eviction
+    policy are good.
     """
-    found = Summary(
+    sums = Summary(
         0, 0, {}, {}, {}, {}, {"asked": 0, "used": 0, "refused": 0}, {"whole": 0, "summed up": 0, "again": 0}
     )
     scores: dict[str, list[float]] = {}
     again: dict[str, list[float]] = {}
     turns = set()
-    for one in decisions:
-        found.decisions += 1
-        turns.add((one.window_id, one.turn))
-        _add(found.events, f"{one.event}: {one.decision}")
-        if one.event == "step":
-            _sum_step(one, found, scores)
-        elif one.event == "management":
-            _add(found.reasons, one.reason)
-        elif one.event == "tool_result":
-            _add(found.results, "whole" if one.decision == "taken whole" else "summed up")
-            if isinstance(gone := one.details.get("again"), dict):
-                _add(found.results, "again")
-                worth = _worth(found, again, gone.get("policy") or gone.get("by"), one.details, gone.get("score"))
+    for decision in decisions:
+        sums.decisions += 1
+        turns.add((decision.window_id, decision.turn))
+        _add(sums.events, f"{decision.event}: {decision.decision}")
+        if decision.event == "step":
+            _sum_step(decision, sums, scores)
+        elif decision.event == "management":
+            _add(sums.reasons, decision.reason)
+        elif decision.event == "tool_result":
+            _add(sums.results, "whole" if decision.decision == "taken whole" else "summed up")
+            if isinstance(gone := decision.details.get("again"), dict):
+                _add(sums.results, "again")
+                worth = _worth(sums, again, gone.get("policy") or gone.get("by"), decision.details, gone.get("score"))
                 worth.again += 1
-    found.turns = len(turns)
-    for key, worth in found.worth.items():
+    sums.turns = len(turns)
+    for key, worth in sums.worth.items():
         worth.score, worth.score_again = _mean(scores.get(key)), _mean(again.get(key))
-    return found
+    return sums
 
 
-def _sum_step(one: Decision, found: Summary, scores: dict[str, list[float]]) -> None:
+def _sum_step(step: Decision, sums: Summary, scores: dict[str, list[float]]) -> None:
     before, after = (
-        tokens if isinstance(tokens := state.get("tokens"), int) else 0 for state in (one.before, one.after)
+        tokens if isinstance(tokens := state.get("tokens"), int) else 0 for state in (step.before, step.after)
     )
-    tally = found.steps.setdefault(one.decision, Tally())
+    tally = sums.steps.setdefault(step.decision, Tally())
     tally.times += 1
-    tally.refused += bool(one.details.get("refused"))
-    tally.wanted += one.wanted or 0
+    tally.refused += bool(step.details.get("refused"))
+    tally.wanted += step.wanted or 0
     tally.freed += max(before - after, 0)
-    for name, number in (one.details.get("model") or {}).items():
-        _add(found.model, name, int(number))
-    for block in one.blocks:
-        worth = _worth(found, scores, one.policy or one.decision, block, block.get("score"))
+    for name, number in (step.details.get("model") or {}).items():
+        _add(sums.model, name, int(number))
+    for block in step.blocks:
+        worth = _worth(sums, scores, step.policy or step.decision, block, block.get("score"))
         worth.blocks += 1
         worth.tokens += int(block.get("before") or 0) - int(block.get("after") or 0)
 
 
-def _worth(
-    found: Summary, scores: dict[str, list[float]], by: object, block: Mapping[str, Any], score: object
-) -> Worth:
+def _worth(sums: Summary, scores: dict[str, list[float]], by: object, block: Mapping[str, Any], score: object) -> Worth:
     """Return what is known of a kind of block under a policy; its score is noted."""
     key = " ".join(str(part) for part in (by, block.get("type", "tool_result"), block.get("tool")) if part)
     if isinstance(score, int | float):
         scores.setdefault(key, []).append(score)
-    return found.worth.setdefault(key, Worth())
+    return sums.worth.setdefault(key, Worth())
 
 
 def _add(counts: dict[str, int], name: str, number: int = 1) -> None:

@@ -2,7 +2,8 @@
 
 All keys are optional; the defaults are those of rules.md#window-manager. An unknown key is an error, because the
 setting that a misspelt key was meant for would otherwise keep its default unnoticed; the error's hint names the nearest
-known key. A file in the project (for notes, decisions, or the state of the task) is written only if a setting names it.
+known key. A file in the project (for notes, the manager's decisions, or the state of the task) is written only if a
+setting names it.
 """
 
 from __future__ import annotations

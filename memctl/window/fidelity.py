@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -29,6 +29,9 @@ from memctl.window.messages import reading
 from memctl.window.preservation import checklist, essentials, events
 from memctl.window.preservation.checklist import Entry
 from memctl.window.preservation.essentials import Essential
+
+if TYPE_CHECKING:
+    from memctl.providers.provider import Provider
 
 TARGET = 0.85  # of the questions
 JUDGE, FACTS = "judge", "facts"
@@ -59,12 +62,6 @@ _WORD = re.compile(r"[\w][\w./:-]*\w|\w")
 
 
 Ask = Callable[[str, str], str]  # a system prompt and a prompt -> the answer
-
-
-class Answering(Protocol):
-    """Something that answers a prompt, such as a provider that the user has set up."""
-
-    def answer(self, prompt: str) -> str: ...
 
 
 _ANSWER = (
@@ -201,11 +198,11 @@ def evaluate(
     return _scored(answers, JUDGE, panel.calls)
 
 
-def judge_by(provider: Answering) -> Ask:
+def judge_by(provider: Provider) -> Ask:
     """Return a function that asks a model, made from a provider, for the argument `judge` of `evaluate`.
 
-    A judge gets two texts, a system prompt and a prompt, but a provider takes one; so the two are joined, with an empty
-    line between them.
+    The function is called with a system prompt and a prompt. A provider takes only one text, so the function joins the
+    two, with an empty line between them.
     """
     return lambda system, prompt: provider.answer(f"{system}\n\n{prompt}")
 
@@ -294,12 +291,12 @@ class _Panel:
 
     def _answer(self, question: Question, context: str) -> str:
         """Return what the pieces of a context answer, "" if none does."""
-        found = []
+        replies = []
         for part in _pieces(context, self._piece):
             reply = self._ask(_ANSWER, f"{_fenced(part)}\n\nQuestion: {question.ask}").strip()
             if reply and _ABSENT not in reply.upper()[: len(_ABSENT) + 4]:
-                found.append(reply)
-        return "\n".join(dict.fromkeys(found))
+                replies.append(reply)
+        return "\n".join(dict.fromkeys(replies))
 
     def _compare(self, question: Question, first: str, second: str) -> bool | None:
         """Return whether two answers agree; None if the judge does not say so clearly, twice."""
@@ -339,15 +336,15 @@ def parse_questions(text: str, name: str) -> list[Question]:
     question.
     """
     values = read_yaml(text, name, "the file must have a list `questions`, and nothing else")
-    given = values.pop("questions", None)
-    if values or not isinstance(given, list) or not given:
+    entries = values.pop("questions", None)
+    if values or not isinstance(entries, list) or not entries:
         what = f"an unknown key `{next(iter(values))}`" if values else "no list `questions`"
         raise MemctlError(f"{name} has {what}", "the file must have a list `questions`, and nothing else")
-    return [_question(one, f"{name}: question {number}") for number, one in enumerate(given, 1)]
+    return [_question(entry, f"{name}: question {number}") for number, entry in enumerate(entries, 1)]
 
 
-def _question(given: object, name: str) -> Question:
-    values = {"ask": given} if isinstance(given, str) else given
+def _question(entry: object, name: str) -> Question:
+    values = {"ask": entry} if isinstance(entry, str) else entry
     fields = Question.__struct_fields__
     unknown = next((key for key in values if key not in fields), None) if isinstance(values, dict) else None
     if unknown is not None:
@@ -366,9 +363,9 @@ def generate_questions(session: Session) -> list[Question]:
     """Return questions about what a compression of a session must not lose.
 
     Each question is about one thing in the session, such as a decision, an error or a path. Of each kind of thing, at
-    most the last ten are asked about. There is no question about a thing whose words are not together in any one text
-    of the session. The events of sub-agents are left out, because each sub-agent has its own window. In a plain text it
-    is not known who speaks, so all of it counts as the user's words.
+    most the last ten are asked about. A thing is left out if no place in the session has most of its words. The events
+    of sub-agents are left out, because each sub-agent has its own window. In a plain text it is not known who speaks,
+    so all of it counts as the user's words.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
@@ -380,18 +377,18 @@ def generate_questions(session: Session) -> list[Question]:
     return list({(one.said or one.ask).rstrip("."): one for one in reversed(asked)}.values())[::-1]
 
 
-def _question_about(one: Essential) -> Question:
+def _question_about(thing: Essential) -> Question:
     """Return what is asked about a thing. Of a path the end is looked for: folders above may be left out."""
-    text = one_line(one.text)
-    if one.kind == essentials.PATH:
-        return Question(f"Is {text} still named?", one.kind, ("/".join(text.split("/")[-2:]),))
-    if one.kind == essentials.NUMBER:
-        return Question(f"Is the figure {text} still there?", one.kind, (text,))
-    if one.kind == essentials.CONSTRAINT:  # as it is written: a prohibition without its "never" is none
-        return Question(f"What does the user insist on? ({cut(one_line(text), 60)})", one.kind, (text.rstrip(" .!"),))
-    if one.kind == essentials.TASK:
-        return Question("What is the task?", one.kind, said=one_line(first_sentence(one.text)))
-    return Question(f"{_ASKED[one.kind]} ({cut(one_line(text), 60)})", one.kind, said=text)
+    text = one_line(thing.text)
+    if thing.kind == essentials.PATH:
+        return Question(f"Is {text} still named?", thing.kind, ("/".join(text.split("/")[-2:]),))
+    if thing.kind == essentials.NUMBER:
+        return Question(f"Is the figure {text} still there?", thing.kind, (text,))
+    if thing.kind == essentials.CONSTRAINT:  # as it is written: a prohibition without its "never" is none
+        return Question(f"What does the user insist on? ({cut(text, 60)})", thing.kind, (text.rstrip(" .!"),))
+    if thing.kind == essentials.TASK:
+        return Question("What is the task?", thing.kind, said=one_line(first_sentence(thing.text)))
+    return Question(f"{_ASKED[thing.kind]} ({cut(text, 60)})", thing.kind, said=text)
 
 
 def _can_tell(question: Question) -> bool:

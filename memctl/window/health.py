@@ -81,8 +81,8 @@ class HealthSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     def value(self, metric: str) -> float | None:
         """Return the value of the metric with the name `metric`, such as "utilization"; None if it was not measured."""
-        found: float | None = getattr(self, metric)
-        return found
+        measured: float | None = getattr(self, metric)
+        return measured
 
 
 class Alert(msgspec.Struct, frozen=True):
@@ -139,7 +139,8 @@ class HealthMetric(msgspec.Struct, frozen=True):
     def judge(self, history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
         """Return the alarm that this metric raises at the end of `history`; None if it raises none.
 
-        `history` has at least one snapshot of a window, oldest first. `limits` has the limits of all metrics.
+        `history` has the window's health after each turn, for one turn at least, oldest first. `limits` has the limits
+        of all metrics.
         """
         if not self.limit:
             return self._spike(history)
@@ -158,7 +159,7 @@ class HealthMetric(msgspec.Struct, frozen=True):
         Means are compared so that a loop which regularly reads a large file raises no alarm.
         """
         value = history[-1].value(self.name)
-        before = [found for one in history[:-1] if (found := one.value(self.name)) is not None][BURN_TURNS:]
+        before = [past for snapshot in history[:-1] if (past := snapshot.value(self.name)) is not None][BURN_TURNS:]
         usual = sum(before) / len(before) if len(before) >= FEWEST else 0.0
         if value is None or usual <= 0 or value <= SPIKE * usual:
             return None
@@ -219,18 +220,18 @@ def alerts(
 ) -> list[Alert]:
     """Return the alarms that the metrics raise at the end of `history`, the most serious first.
 
-    `history` has snapshots of a window, oldest first. `limits` are the limits of the metrics, None for the defaults.
-    `metrics` are the names of the metrics that may raise an alarm; by default all may.
+    `history` has a window's health after each turn, oldest first. `limits` are the limits of the metrics, None for the
+    defaults. `metrics` are the names of the metrics that may raise an alarm; by default all may.
     """
     if not history:
         return []
     limits = limits or AlertThresholds()
-    found = (METRICS[name].judge(history, limits) for name in METRICS if name in metrics)
-    return sorted((one for one in found if one is not None), key=lambda alert: alert.level is not AlertLevel.CRITICAL)
+    raised = [alert for name in METRICS if name in metrics and (alert := METRICS[name].judge(history, limits))]
+    return sorted(raised, key=lambda alert: alert.level is not AlertLevel.CRITICAL)
 
 
 def watch(snapshot: HealthSnapshot) -> list[Alert]:
-    """Return an alert of level INFO for each metric of a snapshot that is outside of its healthy range."""
+    """Return an alert of level INFO for each metric in a health snapshot that is outside of its healthy range."""
     return [alert for name in METRICS if (alert := METRICS[name].watch(snapshot.value(name)))]
 
 
@@ -271,10 +272,10 @@ def trend(points: Sequence[tuple[float, float]]) -> Trend:
 class ContextHealthMonitor:
     """Collects a snapshot of a window's health after each turn, and raises alarms.
 
-    `now` returns the time for a snapshot. `on_alert` is called when an alarm begins, and not again as long as it lasts.
-    `thresholds` are the limits of alarms, and `metrics` the names of the metrics that may raise one. The last
-    `max_history` snapshots are kept. `questions` are the questions that `evaluate_fidelity` asks about a compressed
-    context.
+    Such a health snapshot has the values of all metrics; the last `max_history` of them are kept. `now` returns the
+    time for a health snapshot. `on_alert` is called when an alarm begins, and not again as long as it lasts.
+    `thresholds` are the limits of alarms, and `metrics` the names of the metrics that may raise one. `questions`
+    are the questions that `evaluate_fidelity` asks about a compressed context.
     """
 
     def __init__(
@@ -303,7 +304,7 @@ class ContextHealthMonitor:
 
     @property
     def history(self) -> tuple[HealthSnapshot, ...]:
-        """The snapshots that are kept, oldest first."""
+        """The health snapshots that are kept, oldest first."""
         return tuple(self._history)
 
     def record_eviction(self, count: int = 1) -> None:
@@ -342,9 +343,9 @@ class ContextHealthMonitor:
         """
         from memctl.window import fidelity
 
-        found = fidelity.evaluate(original, compressed, self.questions, judge)
-        self.record_fidelity(found.score)
-        return found
+        result = fidelity.evaluate(original, compressed, self.questions, judge)
+        self.record_fidelity(result.score)
+        return result
 
     def collect(
         self,
@@ -353,7 +354,7 @@ class ContextHealthMonitor:
         *,
         window_id: int = 1,
     ) -> HealthSnapshot:
-        """Make the snapshot of the turn that ends, add it to the history, and return it.
+        """Make the health snapshot of the turn that ends, add it to the history, and return it.
 
         `on_alert` is called for alarms that begin. What is recorded afterwards counts for the next turn. `pressure`
         gives the utilisation; `budget` gives the burn rate and the share of tool results. Metrics whose source is None
@@ -377,30 +378,28 @@ class ContextHealthMonitor:
         return snapshot
 
     def observe(self, snapshot: HealthSnapshot) -> list[Alert]:
-        """Add a snapshot to the history, and return the alarms that it raises, the most serious first.
+        """Add a health snapshot to the history, and return the alarms that it raises, the most serious first.
 
-        `on_alert` is called for each alarm that the snapshot before did not raise.
+        `on_alert` is called for each alarm that the health snapshot before did not raise.
         """
         self._history.append(snapshot)
-        found = self.check_alerts()
-        begun = [alert for alert in found if alert.metric not in self._alarming]
-        self._alarming = {alert.metric for alert in found}
+        alarms = self.check_alerts()
+        begun = [alert for alert in alarms if alert.metric not in self._alarming]
+        self._alarming = {alert.metric for alert in alarms}
         if self.on_alert:
             for alert in begun:
                 self.on_alert(alert)
-        return found
+        return alarms
 
     def check_alerts(self) -> list[Alert]:
-        """Return the alarms that the last snapshot raises, the most serious first."""
+        """Return the alarms that the last health snapshot raises, the most serious first."""
         return alerts(self.history, self.thresholds, self.metrics)
 
     def trend_report(self) -> dict[str, Trend]:
-        """Return how each metric developed in the last ten snapshots, by the metric's name.
+        """Return how each metric developed in the last ten health snapshots, by the metric's name.
 
-        The direction is "insufficient_data" for a metric that has a value in fewer than five of these snapshots.
+        The direction is "insufficient_data" for a metric that has a value in fewer than five of them.
         """
         recent = self.history[-RECENT:]
-        return {
-            name: trend([(turn, value) for turn, one in enumerate(recent) if (value := one.value(name)) is not None])
-            for name in METRICS
-        }
+        rows = {name: [(turn, snapshot.value(name)) for turn, snapshot in enumerate(recent)] for name in METRICS}
+        return {name: trend([(turn, value) for turn, value in row if value is not None]) for name, row in rows.items()}

@@ -131,15 +131,16 @@ class ContextWindowManager:
 
         None for `given` stands for the settings of `memory`, or without a memory for the defaults. `counter` is a token
         counter or the name of a model; None stands for the model of the memory, or without a memory for Claude models.
-        With a memory, the state of the task is stored in its checkpoints, and decisions in a log in its Git directory.
+        With a memory, the state of the task is stored in its checkpoints, and the manager's decisions in a log in its
+        Git directory.
 
         `more` are other arguments of the class, and these: `provider` (a language model), `dispatcher` (a function that
         starts sub-agents), and `folder` (where files that settings name are). Raises MemctlError for wrong settings.
         """
         counter = subsystems.counter_of(counter, memory)
-        found = subsystems.parts(given, counter, memory, **more)
-        unused = found.pop("unused")
-        manager = cls(counter, **found)
+        arguments = subsystems.parts(given, counter, memory, **more)
+        unused = arguments.pop("unused")
+        manager = cls(counter, **arguments)
         manager.unused = unused
         for line in unused:
             manager._log("settings", "not used", reason=line)
@@ -292,14 +293,14 @@ class ContextWindowManager:
             return ()
         size = token_budget.window(conversation, self.pressure_monitor.utilization())
         wanted = free if free is not None else max(conversation.tokens - int(TARGET * size), 1)
-        found = self.eviction_engine.evict(conversation.blocks, wanted, conversation.current_turn)
-        return tuple(block.block_id for block in found.blocks_evicted)
+        result = self.eviction_engine.evict(conversation.blocks, wanted, conversation.current_turn)
+        return tuple(block.block_id for block in result.blocks_evicted)
 
     def get_status_report(self) -> dict[str, Any]:
         """Return the state of the whole manager as a mapping that can be written as JSON.
 
         Its keys are `window_status`, `turn`, `windows_created` (the number of this window, from 1), `utilization` (0 to
-        1), `budget_report`, `alerts`, `decisions_missed` (how many decisions the audit could not write) and `unused`
+        1), `budget_report`, `alerts`, `decisions_missed` (how many of its decisions could not be logged) and `unused`
         (settings without effect).
         """
         return {
@@ -378,7 +379,7 @@ class ContextWindowManager:
             blocks=[change.described for change in step.changes],
             details={"refused": bool(step.refused), **({"model": calls} if step.llm_calls else {})},
         )  # fmt: skip
-        results = {one.block_id: one for one in step.changes if one.content_type is ContentType.TOOL_RESULT}
+        results = {change.block_id: change for change in step.changes if change.content_type is ContentType.TOOL_RESULT}
         calls_by_id = {block.call_id: block for block in before.blocks if block.is_call} if results else {}
         for block in before.blocks:
             if block.block_id in results and (call := calls_by_id.get(block.call_id)):

@@ -23,7 +23,7 @@ from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.result import Step
 from memctl.window.health import HealthSnapshot, Trend
-from memctl.window.messages.content import ContentType
+from memctl.window.messages.content import COMMAND_ARGUMENTS, PATH_ARGUMENTS, ContentType
 from memctl.window.messages.conversation import Conversation
 from memctl.window.pressure.monitor import PressureReading, PressureZone, Thresholds
 from memctl.window.steps import ALL, EVICTION, RESULTS, SUB_AGENT
@@ -31,8 +31,6 @@ from memctl.window.steps import ALL, EVICTION, RESULTS, SUB_AGENT
 EMERGENCY = 0.95  # of what can be filled; rules.md#window-manager
 SOON = 2  # turns until red, below which old results go although the zone is yellow
 _RESERVE = 0.03  # of the window: what placeholders and the last calls take; what does not fit then is shortened late
-_FILES = ("file_path", "path", "filename", "notebook_path")
-_COMMANDS = ("command", "cmd")
 _LOOKS = re.compile(r"read|view|cat|open|file", re.IGNORECASE)
 
 
@@ -120,9 +118,10 @@ class Room(msgspec.Struct):
         return cls(window, conversation.overhead + sum(b.token_count for b in conversation.blocks if b.is_fixed))
 
     def holds(self, tokens: int, *, is_again: bool = False) -> bool:
-        """Return whether a new result of `tokens` tokens fits into the window, beside those since the last request.
+        """Return whether a new result of `tokens` tokens fits into the window, beside other new results.
 
-        3 % of the window are kept as a reserve, except if the result comes from a repeated call (`is_again`).
+        New are the results that came since the last request. 3 % of the window are kept as a reserve, unless the result
+        comes from a repeated call (`is_again`).
         """
         reserve = 0 if is_again else int(_RESERVE * self.window)
         return tokens <= self.free - self.taken - reserve
@@ -161,11 +160,11 @@ def range_hint(tool: str, arguments: Mapping[str, Any] | None, output: str, toke
 
 def _range(tool: str, arguments: Mapping[str, Any], lines: int) -> str:
     """Return a call that gives the first lines of what a call gave."""
-    command = next((str(arguments[name]) for name in _COMMANDS if arguments.get(name)), "")
+    command = next((str(arguments[name]) for name in COMMAND_ARGUMENTS if arguments.get(name)), "")
     if command:
         shown = command if len(command) <= 80 else "…"
         return f"{tool}: {shown} | sed -n '1,{lines}p'"
-    path = next((name for name in _FILES if arguments.get(name)), "")
+    path = next((name for name in PATH_ARGUMENTS if arguments.get(name)), "")
     if path and _LOOKS.search(tool):
         return f"{tool} with {path}={arguments[path]!r}, offset=1, limit={lines}"
     return f"{tool} for less of it, such as {lines:,} of the {'entries' if lines > 1 else 'parts'}"
@@ -207,10 +206,10 @@ class TurnStart(msgspec.Struct, frozen=True):
     """The result of `on_turn_start` or `on_overflow`: the `messages` to send, and what was done to them.
 
     The messages have the shape in which they were given. `reading` is the pressure before anything was freed.
-    `utilization_before` and `utilization_after` say which fraction is filled of the tokens that can be filled. `steps`
-    are the steps of the cascade that ran to free tokens, and `evicted_blocks` is how many blocks they evicted.
-    `checkpoint` is the id of the saved state of the task, "" for none. `reason` says why the action was taken, or why
-    no step ran.
+    `utilization_before` and `utilization_after` say how full the window was before and after tokens were freed, as a
+    fraction of the tokens that can be filled. `steps` are the steps of the cascade that ran to free tokens, and
+    `evicted_blocks` is how many blocks they evicted. `checkpoint` is the id of the saved state of the task, "" for
+    none. `reason` says why the action was taken, or why no step ran.
 
     With the action CROSS_WINDOW_SAVE the conversation can't go on in this window: begin a new one with the text
     `bootstrap`.

@@ -56,8 +56,8 @@ class SeenConversation(msgspec.Struct, frozen=True):
 class ComponentUse(msgspec.Struct, frozen=True):
     """How many tokens a component of the window uses (`used`), and how many it may use (`limit`).
 
-    For a transcript, the system prompt and the definitions of tools are one component here, because it does not tell
-    them apart.
+    The system prompt and the definitions of tools are one component here if the conversation is from a transcript,
+    because a transcript does not say how many tokens each of the two has.
     """
 
     components: tuple[BudgetComponent, ...]
@@ -201,15 +201,15 @@ def _frame(seen: SeenConversation) -> int:
     return max(min(curve.points[0] - seen.counter.tokens(curve.beginning, "chat"), *curve.points), 0)
 
 
-def _largest(found: Sequence[ContentBlock]) -> list[Large]:
+def _largest(blocks: Sequence[ContentBlock]) -> list[Large]:
     """Return the largest results that are in the window, with what their calls were about."""
-    called = {block.call_id: block for block in found if block.is_call}
-    results = [block for block in found if block.content_type is ContentType.TOOL_RESULT]
+    calls = {block.call_id: block for block in blocks if block.is_call}
+    results = [block for block in blocks if block.content_type is ContentType.TOOL_RESULT]
     largest = sorted(results, key=lambda block: -block.token_count)[:LARGEST]
     return [
         Large(
-            tool=block.tool_name or (called[block.call_id].tool_name if block.call_id in called else ""),
-            about=_about(called.get(block.call_id)),
+            tool=block.tool_name,
+            about=_about(calls.get(block.call_id)),
             tokens=block.token_count,
             turn=block.turn_created,
             line=int(block.metadata.get("line") or 0),

@@ -53,5 +53,5 @@ def steps_at(utilization: float, steps: Mapping[float, str], compaction_from: fl
     at least `compaction_from`. For example, with the default steps, 0.86 allows `tool_result_summarization` and
     `progressive`.
     """
-    found = [steps[least] for least in sorted(steps) if least <= utilization]
-    return [step for step in found if step != COMPACTION or utilization >= compaction_from]
+    names = [steps[least] for least in sorted(steps) if least <= utilization]
+    return [step for step in names if step != COMPACTION or utilization >= compaction_from]

@@ -67,16 +67,16 @@ def keep_rules(config: WindowConfig) -> Keep | None:
 
     The settings are `protected_types`, `exclude_tools` and `keep_last`. The system prompt stays without a rule.
     """
-    given = config.eviction
-    types = frozenset(given.protected_types) - {ContentType.SYSTEM_PROMPT}
-    found = Keep(types, frozenset(given.exclude_tools), given.keep_last)
-    return None if found == Keep() else found
+    section = config.eviction
+    types = frozenset(section.protected_types) - {ContentType.SYSTEM_PROMPT}
+    rules = Keep(types, frozenset(section.exclude_tools), section.keep_last)
+    return None if rules == Keep() else rules
 
 
 def monitor(config: WindowConfig) -> ContextPressureMonitor:
     """Return the pressure monitor for a window's manager, made from the settings."""
-    given, size = config.pressure, config.max_context_tokens
-    return ContextPressureMonitor(size, given.velocity_window, given.thresholds, usual_growth=given.usual_growth)
+    section, size = config.pressure, config.max_context_tokens
+    return ContextPressureMonitor(size, section.velocity_window, section.thresholds, usual_growth=section.usual_growth)
 
 
 def eviction(config: WindowConfig, counter: TokenCounter, embed: Embed | None = None) -> EvictionEngine:
@@ -84,10 +84,10 @@ def eviction(config: WindowConfig, counter: TokenCounter, embed: Embed | None = 
 
     `embed` is a function that returns the vectors of texts, which the policy `semantic_merge` compares.
     """
-    given = config.eviction
-    numbers = Scoring(hybrid_weights=given.weights, type_ttl=msgspec.structs.asdict(given.type_ttl))
-    types = given.protected_types
-    return EvictionEngine(given.policy, counter=counter, numbers=numbers, protected_types=types, embed=embed)
+    section = config.eviction
+    numbers = Scoring(hybrid_weights=section.weights, type_ttl=msgspec.structs.asdict(section.type_ttl))
+    types = section.protected_types
+    return EvictionEngine(section.policy, counter=counter, numbers=numbers, protected_types=types, embed=embed)
 
 
 def compression(
@@ -102,15 +102,15 @@ def compression(
     `provider` is a language model; without it the engine works by rules alone. `notes` are the agent's notes, and
     `dispatcher` is a function that starts sub-agents.
     """
-    given = config.compression
+    section = config.compression
     engine = CompressionEngine(
-        counter, provider=provider, dispatcher=dispatcher, threshold=given.summarization_threshold_tokens,
-        cascade=given.cascade, compaction_from=given.compaction_utilization_threshold, notes=notes,
+        counter, provider=provider, dispatcher=dispatcher, threshold=section.summarization_threshold_tokens,
+        cascade=section.cascade, compaction_from=section.compaction_utilization_threshold, notes=notes,
     )  # fmt: skip
     if engine.model is not None:
         from memctl.window.compression.model import Instructions
 
-        engine.model.instructions = Instructions(given.system_prompt, given.preserve)
+        engine.model.instructions = Instructions(section.system_prompt, section.preserve)
     return engine
 
 
@@ -121,10 +121,10 @@ def budget(config: WindowConfig) -> TokenBudgetManager:
     If components refused tokens, tools' results beyond their share of 12 % would be summed up before the model reads
     them, even in an empty window (rules.md#window-budget). Raises MemctlError for a window that is too small.
     """
-    given, size = config.budget, config.max_context_tokens
-    how: dict[str, Any] = {"soft_limit_pct": given.soft_limit_pct, "enforce_components": False}
+    section, size = config.budget, config.max_context_tokens
+    how: dict[str, Any] = {"soft_limit_pct": section.soft_limit_pct, "enforce_components": False}
     try:
-        return TokenBudgetManager(size, given.by_component(), **how)
+        return TokenBudgetManager(size, section.by_component(), **how)
     except ValueError as error:
         raise MemctlError(str(error), "give a larger max_context_tokens", USAGE) from None
 
@@ -132,10 +132,10 @@ def budget(config: WindowConfig) -> TokenBudgetManager:
 def health(config: WindowConfig, now: Callable[[], str] = clock) -> ContextHealthMonitor:
     """Return the health monitor for a window's manager, made from the settings.
 
-    `now` returns the present time, for the monitor's snapshots.
+    `now` returns the present time, which the monitor stores with each measurement.
     """
-    given = config.health_monitoring
-    return ContextHealthMonitor(now=now, thresholds=given.alerts, metrics=given.metrics)
+    section = config.health_monitoring
+    return ContextHealthMonitor(now=now, thresholds=section.alerts, metrics=section.metrics)
 
 
 def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
@@ -172,8 +172,8 @@ def parts(
 
     `given` are the settings: the path of a YAML file, a mapping, or None for those of `memory`. `counter` counts
     tokens, `provider` is a language model, `dispatcher` is a function that starts sub-agents, and `now` returns the
-    present time. With a memory, the state of the task is stored in its checkpoints, and decisions in a log in its Git
-    directory. Arguments in `more` are passed on, and replace those made from settings.
+    present time. With a memory, the state of the task is stored in its checkpoints, and the manager's decisions in a
+    log in its Git directory. Arguments in `more` are passed on, and replace those made from settings.
 
     Files that the settings name are in `folder`. If that is None, they are in the memory's project, or without a memory
     in the folder of the settings' file. The key `unused` of the result has a line for each setting or argument that has
@@ -190,34 +190,34 @@ def parts(
             return Path(given).parent
         raise MemctlError(f"{key} is {name!r}, which needs a folder", "give `from_config` a folder", USAGE)
 
-    found: dict[str, Any] = {"config": config, "now": now, "budget_manager": budget(config)}
+    arguments: dict[str, Any] = {"config": config, "now": now, "budget_manager": budget(config)}
     notes, unused = None, []
     if name := config.compression.notes_file:
         from memctl.window.state import store
 
         notes = store.notes_in(place("notes_file", name), name)
-    found["compression_engine"] = compression(config, counter, provider, notes, dispatcher)
+    arguments["compression_engine"] = compression(config, counter, provider, notes, dispatcher)
     if memory is not None and memory.semantic_model and config.eviction.policy is EvictionPolicy.SEMANTIC_MERGE:
         from memctl.search import embeddings
 
         try:
-            found["eviction_engine"] = eviction(config, counter, embeddings.load(memory.semantic_model).vectors)
+            arguments["eviction_engine"] = eviction(config, counter, embeddings.load(memory.semantic_model).vectors)
         except MemctlError as error:
             unused.append(error.message)
-    found["state_manager"] = _keeper(config, place, memory, now)
+    arguments["state_manager"] = _keeper(config, place, memory, now)
     if name := config.audit_file:
-        found["audit"] = place("audit_file", name) / name
+        arguments["audit"] = place("audit_file", name) / name
     elif memory is not None:
-        found["audit"] = memory.private / LOG
-    unused += _unused({**found, **more}, more, provider, dispatcher, has_memory=memory is not None)
-    return {**found, **more, "unused": tuple(unused)}
+        arguments["audit"] = memory.private / LOG
+    unused += _unused({**arguments, **more}, more, provider, dispatcher, has_memory=memory is not None)
+    return {**arguments, **more, "unused": tuple(unused)}
 
 
 def _unused(
-    found: Mapping[str, Any], more: Mapping[str, Any], provider: object, dispatcher: object, *, has_memory: bool
+    arguments: Mapping[str, Any], more: Mapping[str, Any], provider: object, dispatcher: object, *, has_memory: bool
 ) -> Iterator[str]:
     """Yield what of settings and arguments has no effect, a line each."""
-    config: WindowConfig = found["config"]
+    config: WindowConfig = arguments["config"]
     goes, shrinks, default = config.eviction, config.compression, WindowConfig()
     policy, has_step = goes.policy.value, SUB_AGENT in shrinks.cascade.values()
     save_at, usual_save_at = config.cross_window.auto_save_threshold, default.cross_window.auto_save_threshold
@@ -232,7 +232,7 @@ def _unused(
          f"eviction.weights: only the policy hybrid uses them, not {policy}"),
         (goes.type_ttl != default.eviction.type_ttl and policy not in ("hybrid", "type_based"),
          f"eviction.type_ttl: the policy {policy} does not use it"),
-        (save_at != usual_save_at and found.get("state_manager") is None,
+        (save_at != usual_save_at and arguments.get("state_manager") is None,
          "cross_window.auto_save_threshold: nothing keeps a state"),
         (bool(files) and has_memory,
          f"cross_window.{' and '.join(files)}: the memory's checkpoints keep the state"),
@@ -254,19 +254,19 @@ def _keeper(
     config: WindowConfig, place: Callable[[str, str], Path], memory: Memory | None, now: Callable[[], str]
 ) -> StateKeeper | None:
     """Return what keeps the state: a memory's checkpoints, or without a memory the files that are named."""
-    given = config.cross_window
+    section = config.cross_window
     if memory is not None:
         from memctl.window.state.checkpoints import CrossWindowStateManager
 
         return CrossWindowStateManager(memory)
-    if given.progress_file and not given.state_file:
+    if section.progress_file and not section.state_file:
         raise MemctlError(
             "cross_window.progress_file needs a state_file, else there is no saved state to describe",
             "set cross_window.state_file, too",
             USAGE,
         )
-    if not given.state_file:
+    if not section.state_file:
         return None
     from memctl.window.state.store import StateFiles
 
-    return StateFiles(place("state_file", given.state_file), given.state_file, given.progress_file, now=now)
+    return StateFiles(place("state_file", section.state_file), section.state_file, section.progress_file, now=now)

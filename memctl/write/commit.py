@@ -223,7 +223,8 @@ def _commit_group(
             name = commit_paths(memory, paths, changes, least=own, is_fresh=is_fresh, prepared=prepared)
         except commits.CommitPending as error:
             for_all = isinstance(error, commits.AllPending)
-            return _postpone(group, Outcome(change, pending=error.why, hint=error.hint, all_pending=for_all))
+            hint = "; ".join(filter(None, (error.hint, _way_on(memory, change))))
+            return _postpone(group, Outcome(change, pending=error.why, hint=hint, all_pending=for_all))
         except git.GitFailed as error:  # the files are written; a second try must not write them again
             return Outcome(change, pending=error.message, hint="`memctl commit` tries again")
         for entry in group:
@@ -254,6 +255,14 @@ def _with_documents(
             memory.asked = None  # Git's answer is from before the commit
             _, warning = documents.refresh(memory, changes)
     return outcome and msgspec.structs.replace(outcome, warning=warning)
+
+
+def _way_on(memory: Memory, change: Change) -> str:
+    """Return how a rebase or bisection goes on although a change of tracked files waits for its commit."""
+    is_in_the_way = bool(change.deletes) or any(write.old is not None for write in change.writes)
+    if not (is_in_the_way and memory.repository.is_moving()):
+        return ""
+    return f"if Git refuses to go on before, `git stash push {memory.prefix}`, and `git stash pop` afterwards"
 
 
 def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:

@@ -316,6 +316,8 @@ def refresh(
     to the warning, since documents can be rendered later. The warning is "" if all went well.
     """
     written = [path for change in changes for path in change.paths]
+    if memory.repository.is_moving():  # a changed document would stop the rebase; the later commit renders it
+        return (), ""
     if all(path.startswith(NEVER_SHOWN) for path in written):
         return (), _known_unreadable(memory)
     if memory.config.docs == DEFAULT_BRANCH and not belong_here(memory, memory.config):

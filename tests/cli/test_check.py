@@ -392,7 +392,7 @@ def test_a_staged_rename_is_a_warning_with_the_new_path(
     hand.git("mv", old, new)
     out = memctl("check", "--staged", where=hooked, code=0).out
     assert "warning MEM201" in out
-    assert f"    hint: the staged change renames it to {hint}: `memctl check --fix` writes" in out
+    assert f"    hint: it is {hint} now: `memctl check --fix` writes" in out
     assert commit(hooked).returncode == 0
     hand.append("../app.py", "# more\n")
     assert commit(hooked, "-a").returncode == 0
@@ -403,7 +403,7 @@ def test_a_staged_rename_of_a_folder_is_named_for_a_reference_to_it(hooked: Path
     hand.append(REFUNDS, "\nAll of §4.src/auth is needed.\n")
     hand.git("commit", "-qam", "x", "--no-verify")
     hand.git("mv", "src/auth", "lib")
-    assert "renames it to lib/" in memctl("check", "--staged", where=hooked, code=0).out
+    assert "it is lib now: `memctl check --fix`" in memctl("check", "--staged", where=hooked, code=0).out
 
 
 def test_errors_of_a_first_commit_stop_it(tmp_path: Path, hand: Hand, memctl: Memctl) -> None:
@@ -815,6 +815,36 @@ def test_fix_writes_the_new_paths_of_renamed_files(
     staged = hand.git("diff", "--cached", "--name-only", "--no-renames").split()
     assert bool(staged) is not is_committed
     assert not [path for path in staged if path.startswith(".memory/")]
+
+
+def test_fix_writes_the_present_lines_of_a_reference_to_a_renamed_file(hand: Hand, memctl: Memctl) -> None:
+    code = "".join(f"line_{number} = {number}\n" for number in range(30))
+    hand.write("../src/auth/jwt.py", code)
+    hand.git("add", "-A")
+    hand.git("commit", "-qm", "feat: more lines")
+    memctl("learn", "Line nine", "--lesson", "It must stay nine.", "--code", "src/auth/jwt.py:10-11")
+    hand.write("../src/auth/jwt.py", "# one\n# two\n" + code)
+    hand.git("commit", "-qam", "docs: two lines above")
+    hand.git("mv", "src/auth/jwt.py", "src/auth/tokens.py")
+    hand.git("commit", "-qm", "refactor: another name")
+    memctl("check", "--fix", code=None)
+    records = memctl("list", "--type", "learning", "--json").data["records"]
+    assert [record["code_refs"] for record in records if record["title"] == "Line nine"] == [
+        ["src/auth/tokens.py:12-13"]
+    ]
+
+
+@pytest.mark.parametrize("is_committed", [False, True], ids=["staged", "committed"])
+def test_fix_writes_the_new_path_of_a_folder(is_committed: bool, hand: Hand, memctl: Memctl) -> None:
+    hand.git("mv", "src/payment", "src/billing")
+    if is_committed:
+        hand.git("commit", "-qm", "refactor: billing")
+        hand.git("mv", "src/billing", "bills")
+        hand.git("commit", "-qm", "refactor: bills")
+    assert f"it is {'bills' if is_committed else 'src/billing'} now" in memctl("check", code=1).out
+    memctl("check", "--fix", code=None)
+    state = memctl("show", identifier(STATE), "--json").data["records"][0]
+    assert state["code_refs"] == ["bills" if is_committed else "src/billing"]
 
 
 def test_fix_leaves_references_to_deleted_files_alone(hand: Hand, memctl: Memctl) -> None:

@@ -315,6 +315,22 @@ def test_record_names_its_last_commit_and_the_state_of_its_code(memctl: Memctl, 
     assert facts(memctl)[-2] == "code: same.py, other.py:1, gone.py, never.py"
 
 
+def test_folder_of_a_record_that_was_renamed_or_deleted_is_marked(memctl: Memctl, repo: Path) -> None:
+    (repo / "lib").mkdir()
+    (repo / "lib" / "card.py").write_text("x = 1\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "code")
+    memctl("decide", "Keep it", "-i", "10", "--code", "lib/", "--code", "lib", "--rationale", "x")
+    assert facts(memctl)[-2] == "code: lib/, lib"
+    git(repo, "mv", "lib", "core")
+    assert facts(memctl)[-2] == "code: lib/ (now core/), lib (now core)"
+    git(repo, "commit", "-qm", "another name")
+    assert facts(memctl)[-2] == "code: lib/ (now core/), lib (now core)"
+    git(repo, "rm", "-rq", "core")
+    git(repo, "commit", "-qm", "gone")
+    assert facts(memctl)[-2] == "code: lib/ (gone), lib (gone)"
+
+
 def test_records_with_changed_code_come_last_under_their_own_heading(memctl: Memctl, repo: Path) -> None:
     (repo / "pay.py").write_text("x = 1\n")
     git(repo, "add", "-A")

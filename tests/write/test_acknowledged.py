@@ -252,6 +252,34 @@ def test_change_included_in_the_users_rebase_is_done(repo: Path, memctl: Memctl)
     assert_all_is_there(repo, memctl)
 
 
+def test_rebase_continues_with_a_new_record_that_waits(repo: Path, memctl: Memctl) -> None:
+    git(repo, "rebase", "main", check=False)
+    made = memctl("learn", "New", "--lesson", "Recorded while the rebase is stopped.")
+    assert "a rebase is under way" in made.err
+    assert "git stash" not in made.err
+    (repo / "app.py").write_text("print('both')\n")
+    git(repo, "add", "app.py")
+    git(repo, "-c", "core.editor=true", "rebase", "--continue")
+    memctl("commit")
+    assert git(repo, "status", "--porcelain") == ""
+    assert memctl("check", code=0).err.endswith("nothing found\n")
+
+
+def test_bisection_goes_on_with_a_new_record_that_waits(repo: Path, memctl: Memctl) -> None:
+    git(repo, "bisect", "start", "HEAD", "HEAD~2")
+    assert "a bisection is under way" in memctl("learn", "New", "--lesson", "Recorded during the bisection.").err
+    git(repo, "bisect", "good")
+    git(repo, "bisect", "reset")
+    memctl("commit")
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_edit_that_stops_a_rebase_is_answered_with_the_way_on(repo: Path, memctl: Memctl) -> None:
+    git(repo, "rebase", "main", check=False)
+    err = memctl("edit", EDITED, "--set", "importance=9").err
+    assert "if Git refuses to go on before, `git stash push .memory`, and `git stash pop` afterwards" in err
+
+
 @pytest.mark.parametrize("later", [("switch", "-q", "main"), ("revert", "--no-edit", "HEAD")], ids=" ".join)
 def test_change_committed_and_left_by_the_user_gives_no_warning(
     repo: Path, memctl: Memctl, later: tuple[str, ...]

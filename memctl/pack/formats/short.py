@@ -76,7 +76,7 @@ def _facts(item: Item) -> str:
 
 
 def yaml_item(item: Item) -> str:
-    """Return one item as YAML: its id and title, its facts, and its fields under short keys."""
+    """Return one item as YAML: its id and title, its facts, and the pieces of its body under short keys."""
     facts = _facts(item)
     entry: dict[str, Any] = {one_line(item.id): one_line(item.title) or facts}
     if facts and item.title:
@@ -144,7 +144,7 @@ def _dumper() -> Any:
 
 
 def tokens_item(item: Item) -> str:
-    """Return one item in the format "tokens": a line with id, title and facts, then its fields, indented."""
+    """Return one item in the format "tokens": a line with id, title and facts, then its body, indented."""
     head = one_line(f"{item.id} {item.title}")
     if facts := _facts(item):
         head += f" |{facts}|"

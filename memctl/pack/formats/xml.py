@@ -35,7 +35,7 @@ _SHARED = ("state", "decision")  # kinds of items in the shared context of agent
 
 
 def xml_item(item: Item) -> str:
-    """Return one item as an XML element: facts as attributes, fields as elements."""
+    """Return one item as an XML element: its facts as attributes, the pieces of its body as elements."""
     element = ElementTree.Element(item.kind, {"id": _line(item.id)})
     if item.title:
         element.set("title", _line(item.title))

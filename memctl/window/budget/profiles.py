@@ -48,16 +48,16 @@ Component = BudgetComponent | str  # a component, or its name in either case
 
 
 def component_of(given: Component) -> BudgetComponent:
-    """Return the component with a name, in upper or lower case; a component is returned as it is.
+    """Return the component of a request that has the name `given`, in upper or lower case.
 
-    Raises MemctlError for an unknown name.
+    If `given` is a component already, it is returned as it is. Raises MemctlError for an unknown name.
     """
     try:
         return BudgetComponent(given)
     except ValueError:
         raise MemctlError(
             f"there is no component {given!r}",
-            f"components are {', '.join(one.value for one in BudgetComponent)}",
+            f"components are {', '.join(part.value for part in BudgetComponent)}",
             USAGE,
         ) from None
 
@@ -98,8 +98,9 @@ SHARES |= {
 class Portion(msgspec.Struct, frozen=True):
     """The tokens of a window that one part of it (`share`) gets.
 
-    `tokens` is the soft limit of the part, and `hard` its hard limit, both in tokens. `parts` divides `tokens` further,
-    as pairs of a purpose and a number of tokens; it is empty if there is no further division.
+    `tokens` is the soft limit, which the part is meant to keep to, and `hard` the limit beyond which it is time to
+    act. `parts` divides `tokens` further, as pairs of a purpose and a number of tokens; it is empty if there is no
+    further division.
     """
 
     share: BudgetShare
@@ -180,8 +181,8 @@ def allocate(window: int, profile: Profile) -> list[Portion]:
     for plan, tokens in zip(profile.plans, amounts, strict=True):
         share = SHARES[plan.name]
         parts = divide(tokens, [*plan.parts.values()])
-        named = list(zip(plan.parts, parts, strict=True))
-        portions.append(Portion(share, tokens, max(tokens, window * share.most // 1000), named))
+        purposes = list(zip(plan.parts, parts, strict=True))
+        portions.append(Portion(share, tokens, max(tokens, window * share.most // 1000), purposes))
     return portions
 
 
@@ -194,11 +195,11 @@ def divide(total: int, weights: Sequence[int]) -> list[int]:
     whole = sum(weights)
     if not whole:
         return [0] * len(weights)
-    found = [total * weight // whole for weight in weights]
+    parts = [total * weight // whole for weight in weights]
     order = sorted(range(len(weights)), key=lambda i: (-(total * weights[i] % whole), i))
-    for index in order[: total - sum(found)]:
-        found[index] += 1
-    return found
+    for index in order[: total - sum(parts)]:
+        parts[index] += 1
+    return parts
 
 
 def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, int]:
@@ -381,7 +382,7 @@ def level(used: int, window: int) -> CapacityLevel:
 
     `window` is the size of the window in tokens.
     """
-    return next(found for found in LEVELS if used * 100 >= found.least * window)
+    return next(candidate for candidate in LEVELS if used * 100 >= candidate.least * window)
 
 
 class TypeUsage(msgspec.Struct, frozen=True):
@@ -480,26 +481,26 @@ class Team(msgspec.Struct, frozen=True):
 
     @property
     def effective(self) -> int:
-        """The number of tokens with different content in all windows together.
+        """The number of tokens in all windows together, with shared content counted once.
 
-        It is the sum of the shared content, which counts once, the content of single agents, and the coordination.
+        It is the sum of the shared content, the content of single agents, and the tokens of their cooperation.
         """
         return self.shared + self.own + self.coordination
 
     @property
     def efficiency(self) -> float:
-        """The fraction of all windows' tokens that hold different content: `effective` divided by `available`."""
+        """The fraction of all windows' tokens that remain if shared content counts once: `effective` / `available`."""
         return self.effective / self.available
 
 
 def team(window: int, agents: int = AGENTS) -> Team:
     """Return how many tokens `agents` agents have in all, if each has a window of `window` tokens.
 
-    Shared content is in every window but counts once. So five agents with 200,000 tokens each have 1,000,000 tokens, of
-    which 720,000 hold different content.
+    For example, five agents with 200,000 tokens each have 1,000,000 tokens. If the content that is in every window
+    counts only once, 720,000 of these remain.
     """
     shared, own = divide(window, [80_000, 120_000])
     coordination = scaled(sum(_COORDINATION.values()), window)
     parts = divide(coordination, [*_COORDINATION.values()])
-    named = list(zip(_COORDINATION, parts, strict=True))
-    return Team(agents, agents * window, shared, agents * own, coordination, named)
+    purposes = list(zip(_COORDINATION, parts, strict=True))
+    return Team(agents, agents * window, shared, agents * own, coordination, purposes)

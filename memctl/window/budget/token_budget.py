@@ -45,7 +45,7 @@ class ComponentBudget(msgspec.Struct, frozen=True):
 
     @property
     def soft_limit(self) -> int:
-        """The number of tokens from which on the component warns."""
+        """The number of used tokens from which on each addition to the component gets a warning."""
         return int(self.hard_limit_tokens * self.soft_limit_pct)
 
     @property
@@ -164,8 +164,8 @@ class TokenBudgetManager:
         self.on_soft_warning = on_soft_warning
         self.on_hard_violation = on_hard_violation
         allocations = DEFAULT if allocations is None else allocations
-        given = profile(allocations).allocations if isinstance(allocations, str) else allocations
-        limits = limits_of(max_context_tokens, given)
+        shares = profile(allocations).allocations if isinstance(allocations, str) else allocations
+        limits = limits_of(max_context_tokens, shares)
         self.budgets = {part: ComponentBudget(limit, 0, soft_limit_pct) for part, limit in limits.items()}
         self._burnt: deque[int] = deque(maxlen=BURN_TURNS)
         self._burnt_by: dict[BudgetComponent, deque[int]] = {part: deque(maxlen=BURN_TURNS) for part in limits}
@@ -189,9 +189,9 @@ class TokenBudgetManager:
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
             raise ValueError("tokens can't be negative")
-        given = min(tokens, self.budgets[part := component_of(component)].used)
-        self._add(part, -given)
-        return given
+        released = min(tokens, self.budgets[part := component_of(component)].used)
+        self._add(part, -released)
+        return released
 
     def record_turn(self, tokens: int | Mapping[BudgetComponent, int]) -> None:
         """Record how many tokens one turn added, from which `burn_rate` and the forecasts are computed.
@@ -203,10 +203,10 @@ class TokenBudgetManager:
             self._burnt.append(tokens)
             return
         argument_checks.instance(tokens, Mapping, "tokens", "a number, or a mapping by component")
-        given = {component_of(part): number for part, number in tokens.items()}
-        self._burnt.append(sum(given.values()))
+        by_part = {component_of(part): number for part, number in tokens.items()}
+        self._burnt.append(sum(by_part.values()))
         for part, burnt in self._burnt_by.items():
-            burnt.append(given.get(part, 0))
+            burnt.append(by_part.get(part, 0))
 
     def check_before_add(self, component: Component, tokens_to_add: int) -> Verdict:
         """Return a verdict on whether `tokens_to_add` tokens may be added to a component; nothing is added.
@@ -349,14 +349,14 @@ COMPONENTS: Mapping[ContentType, BudgetComponent] = {
 def use_by_component(conversation: Conversation) -> dict[BudgetComponent, int]:
     """Return how many tokens of a conversation belong to each component.
 
-    The tokens of a request that belong to no block of the conversation, such as the frame of each message, count as
-    message history.
+    The tokens of a request that belong to no block of the conversation, such as those that each message has besides its
+    content, count as message history.
     """
-    found = dict.fromkeys(BudgetComponent, 0)
+    used = dict.fromkeys(BudgetComponent, 0)
     for block in conversation.blocks:
-        found[COMPONENTS[block.content_type]] += block.token_count
-    found[BudgetComponent.MESSAGE_HISTORY] += conversation.overhead
-    return found
+        used[COMPONENTS[block.content_type]] += block.token_count
+    used[BudgetComponent.MESSAGE_HISTORY] += conversation.overhead
+    return used
 
 
 def settle(budgets: TokenBudgetManager, conversation: Conversation) -> None:
@@ -382,9 +382,10 @@ def managed_window(conversation: Conversation, utilization: float, budgets: Toke
     """Return the window size from which the manager computes how many tokens to free.
 
     It is the real size, of which the conversation fills the fraction `utilization` (0 to 1), in tokens as the
-    conversation's counter counts them. For a small window it is less: there the 4,000 tokens that are kept for the
-    answer begin below the orange zone, in which tokens are freed. In a window of the returned size, the orange zone
-    begins where these 4,000 tokens do, so that tokens are freed in time.
+    conversation's counter counts them. For a small window it is less than the real size. Tokens are freed from the
+    orange zone on; in a small window this would be too late, because less than the 4,000 tokens that are kept for the
+    answer would then be left. In a window of the returned size the orange zone begins early enough. `budgets` has the
+    settings by which tokens are kept for the answer.
     """
     return window(conversation, utilization) * min(1.0, answer_line(budgets) / ORANGE_AT)
 

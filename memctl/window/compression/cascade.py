@@ -87,11 +87,11 @@ class Reduction:
     def by_kind(self) -> dict[str, tuple[int, int]]:
         """For each kind of thing that had to survive, such as "path": how many there were, and how many still exist."""
         lost = set(self.lost)
-        found: dict[str, tuple[int, int]] = {}
-        for one in self.wanted:
-            number, kept = found.get(one.kind, (0, 0))
-            found[one.kind] = (number + 1, kept + (one not in lost))
-        return found
+        counts: dict[str, tuple[int, int]] = {}
+        for thing in self.wanted:
+            number, left = counts.get(thing.kind, (0, 0))
+            counts[thing.kind] = (number + 1, left + (thing not in lost))
+        return counts
 
 
 def reduce(

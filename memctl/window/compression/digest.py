@@ -1,7 +1,7 @@
-"""The digest: a summary in sections that a compaction puts in the place of the beginning of a conversation.
+"""The digest: a summary under headings that a compaction puts in the place of the beginning of a conversation.
 
-A digest has the state of the task as checkpoints have it, statements under labels, and findings
-(rules.md#window-compression), all in the words of the conversation.
+A digest has the state of the task as checkpoints have it, statements under labels, and findings, which are sentences in
+which the model said what it had found out (rules.md#window-compression). All are in the words of the conversation.
 
 If a conversation is compacted again, the new digest continues the old one (rules.md#session-summary). New decisions and
 messages of the user are added to the old ones; of two entries for the same file the newer counts; new next steps
@@ -47,8 +47,8 @@ _FIELD_OF = {
 class Digest(msgspec.Struct, frozen=True):
     """The digest (a summary) of a conversation: the state of its task, statements under labels, and findings.
 
-    `stated` has one text for each statement, such as `Rationale: payments need transactions`, and `findings` one for
-    each finding, both oldest first.
+    `stated` has one text for each statement, such as `Rationale: payments need transactions`. `findings` has the
+    sentences in which the model said what it had found out. Both are oldest first.
     """
 
     state: TaskState = TaskState()
@@ -56,12 +56,11 @@ class Digest(msgspec.Struct, frozen=True):
     findings: tuple[str, ...] = ()
 
     def text(self, findings: int | None = None) -> str:
-        """Return the digest as text in sections.
+        """Return the digest as a text with headings, such as "Decisions", and a list below each.
 
-        `findings` is how many findings the text has at most, the last ones; None stands for all. Fewer findings make
-        the text shorter.
+        `findings` is the largest number of findings that the text has: the last ones. None stands for all.
         """
-        state, found = self.state, self.findings if findings is None else self.findings[len(self.findings) - findings :]
+        state, tail = self.state, self.findings if findings is None else self.findings[len(self.findings) - findings :]
         steps = [f"[{'x' if one.status == DONE else ' '}] {one.text} ({one.status_text})" for one in state.steps]
         files = state.files[::-1]
         sections: dict[str, Sequence[str]] = {
@@ -71,26 +70,26 @@ class Digest(msgspec.Struct, frozen=True):
             events.CHANGED: [f"{one.path} ({one.action})" for one in files if one.action not in ("", READ)],
             events.READ_LAST: [one.path for one in files if one.action == READ][-essentials.RECENT_FILES :],
             events.NAMED: [one.path for one in files if not one.action],
-            events.FINDINGS: found,
+            events.FINDINGS: tail,
         }
-        named = ((name, sections[name]) for name in events.ORDER if sections[name])
-        parts = ("\n".join([f"{name}:", *(f"- {line}" for line in lines)]) for name, lines in named)
+        rows = ((name, sections[name]) for name in events.ORDER if sections[name])
+        parts = ("\n".join([f"{name}:", *(f"- {line}" for line in lines)]) for name, lines in rows)
         return "\n\n".join([events.HEAD, *parts])
 
     def with_missing(self, wanted: Iterable[Essential]) -> Digest:
         """Return the digest, completed by each thing in `wanted` that the digest's text lacks.
 
-        Each thing is added to the section for its kind, such as errors. A thing whose kind has no section is left out.
+        Each thing is added to the list for its kind, such as errors. A thing whose kind has no list is left out.
         """
         more: dict[str, tuple[str, ...]] = {}
         files, stated = self.state.files, self.stated
-        for one in essentials.missing_in(wanted, self.text(0)):
-            line = one_line(one.text)
-            if field := _FIELD_OF.get(one.kind):
+        for thing in essentials.missing_in(wanted, self.text(0)):
+            line = one_line(thing.text)
+            if field := _FIELD_OF.get(thing.kind):
                 more[field] = (*more.get(field, getattr(self.state, field)), line)
-            elif one.kind == essentials.PATH:
+            elif thing.kind == essentials.PATH:
                 files = (TouchedFile(line), *files)
-            elif one.kind == essentials.STATEMENT:
+            elif thing.kind == essentials.STATEMENT:
                 stated = (*stated, line)
         return msgspec.structs.replace(
             self, state=msgspec.structs.replace(self.state, files=files, **more), stated=stated
@@ -113,7 +112,7 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
     state = msgspec.structs.replace(
         made,
         said=newest(old.said, map(_users_words, happened.prompts[1:])),
-        decisions=newest(old.decisions, [one.with_reasons for one in happened.decisions]),
+        decisions=newest(old.decisions, [decision.with_reasons for decision in happened.decisions]),
         issues=newest(old.issues, map(one_line, happened.open_issues)),
         summary=tuple(map(one_line, happened.having(labels.STATE)[-3:])) or old.summary,
     )
@@ -123,18 +122,18 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
 
 def _of_text(text: str) -> Digest:
     """Return an earlier digest, read back."""
-    found = events.sections(text)
-    matches = [(line, _STEP.fullmatch(line)) for line in found.get(events.STATE, ())]
+    sections = events.sections(text)
+    matches = [(line, _STEP.fullmatch(line)) for line in sections.get(events.STATE, ())]
     steps = [Step(match[1], match[2].replace(" ", "_")) for _, match in matches if match]  # type: ignore[arg-type]
     files = [
-        *(TouchedFile(path) for path in found.get(events.NAMED, ())),
-        *(TouchedFile(path, READ) for path in found.get(events.READ_LAST, ())),
-        *(TouchedFile(*events.path_and_action(line)) for line in found.get(events.CHANGED, ())),
+        *(TouchedFile(path) for path in sections.get(events.NAMED, ())),
+        *(TouchedFile(path, READ) for path in sections.get(events.READ_LAST, ())),
+        *(TouchedFile(*events.path_and_action(line)) for line in sections.get(events.CHANGED, ())),
     ]
-    lists = {field: found.get(name, ()) for name, field in _FIELDS.items()}
+    lists = {field: sections.get(name, ()) for name, field in _FIELDS.items()}
     lists["summary"] = tuple(line for line, match in matches if not match)
     state = msgspec.structs.replace(TaskState(steps=tuple(steps), files=tuple(files[::-1])), **lists)
-    return Digest(state, found.get(events.LABELLED, ()), found.get(events.FINDINGS, ()))
+    return Digest(state, sections.get(events.LABELLED, ()), sections.get(events.FINDINGS, ()))
 
 
 def _users_words(prompt: str) -> str:
@@ -144,12 +143,12 @@ def _users_words(prompt: str) -> str:
         return text
     binding = set(essentials.binding(prompt))
     is_told = len(prompt) <= essentials.LONGEST_TYPED
-    kept = [
+    binding_lines = [
         line
         for unit in summary_units.units(prompt)
         if (line := one_line(unit.text)) in binding or (is_told and essentials.named_in(unit.text))
     ]
-    return " … ".join([cut_at_word(text, essentials.VERBATIM // 2), *kept])
+    return " … ".join([cut_at_word(text, essentials.VERBATIM // 2), *binding_lines])
 
 
 def _findings(blocks: Sequence[ContentBlock]) -> Iterable[str]:

@@ -128,8 +128,8 @@ class CompressionEngine:
         if self.model is not None:
             self.model.begin()
             what = f"the output of the tool {tool_name!r}"
-            asked = Text("1", what, output, before, max(int(before * summary.GOAL), 1))
-            answer = self.model.shorten([asked]).get("1", "")
+            request = Text("1", what, output, before, max(int(before * summary.GOAL), 1))
+            answer = self.model.shorten([request]).get("1", "")
             text = result_by(answer, self.model.name, tool_name, arguments or {}, output) if answer else ""
             tokens = self._count(text)
             is_used = bool(text) and tokens <= before * (1 - LEAST_GAIN)
@@ -175,7 +175,7 @@ class CompressionEngine:
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
     ) -> CompressionStep:
-        """Replace the beginning of a conversation by a digest, which is a summary in sections; the last turns stay.
+        """Replace the beginning of a conversation by a digest, which is a summary with headings; the last turns stay.
 
         At least the engine's `kept_turns` last turns stay. If there is a `target`, more turns stay, as long as the
         conversation then has at most `target` tokens. `earlier` lists the things that an earlier step had to keep, such
@@ -339,8 +339,8 @@ def _compress(
             break
         marked = marked.with_marks(_holders(lost, missed, marked.blocks))
     if missed:
-        named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in missed[:5])
-        why = f"{quantity(len(missed), 'thing')} of the independent list would be lost: {named}"
+        examples = "; ".join(f"{entry.kind} {entry.text[:80]!r}" for entry in missed[:5])
+        why = f"{quantity(len(missed), 'thing')} of the independent list would be lost: {examples}"
         result = refusal(result.strategy, conversation.tokens, why)
     after = conversation if result.refused else made.conversation
     return after, step_of(result, free, conversation, after)
@@ -350,7 +350,7 @@ def _holders(lost: Iterable[Essential], missed: Iterable[Entry], blocks: Sequenc
     """Return the ids of blocks that have what was lost, for each thing the newest."""
     from memctl.window.preservation import checklist, essentials
 
-    found = [[block for block in blocks if not essentials.missing([one], [block])][-1:] for one in lost]
-    found += [[block for block in blocks if not checklist.missing([one], checklist.text_of([block]))][-1:]
-              for one in missed]  # fmt: skip
-    return {block.block_id for holding in found for block in holding}
+    holders = [[block for block in blocks if not essentials.missing([thing], [block])][-1:] for thing in lost]
+    holders += [[block for block in blocks if not checklist.missing([thing], checklist.text_of([block]))][-1:]
+              for thing in missed]  # fmt: skip
+    return {block.block_id for holding in holders for block in holding}

@@ -141,14 +141,14 @@ class Model:
         A text for which the model gives no shorter form is missing from the result. As many texts as fit are sent in
         one request.
         """
-        found: dict[str, str] = {}
+        answers: dict[str, str] = {}
         for batch in _batches(texts):
             answer = self._answer(_request(batch))
             if len(batch) == 1 and not _SUMMARY.search(answer):
-                found[batch[0].id] = answer
+                answers[batch[0].id] = answer
             else:
-                found |= {name: unescape(text) for name, text in _SUMMARY.findall(answer)}
-        return {name: text for name, text in found.items() if text}
+                answers |= {name: unescape(text) for name, text in _SUMMARY.findall(answer)}
+        return {name: text for name, text in answers.items() if text}
 
     def merge_texts(self, groups: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
         """Return, for each group of similar outputs of a tool, one line by the model that sums the group up.
@@ -157,21 +157,21 @@ class Model:
         one that has little to do with the outputs or leaves out an error.
         """
         self.begin()
-        asked = []
+        requests = []
         for number, (tool, texts) in enumerate(groups):
             what = (
                 f"{len(texts)} outputs of {tool or 'a tool'!r}, oldest first, that say nearly the same: how often, what"
             )
             what, text = f"{what} changed, and what the last one says;", "\n\n".join(texts)
-            asked.append(Text(str(number), what, text, len(text) // 4, _MERGED_TOKENS))
-        answers = self.shorten(asked)
-        found = []
-        for one in asked:
-            line = " ".join(answers.get(one.id, "").split())
-            is_kept = is_about(line, one.text) and names_in_text.keeps(line, _errors(one.text), one.text)
+            requests.append(Text(str(number), what, text, len(text) // 4, _MERGED_TOKENS))
+        answers = self.shorten(requests)
+        lines = []
+        for request in requests:
+            line = " ".join(answers.get(request.id, "").split())
+            is_kept = is_about(line, request.text) and names_in_text.keeps(line, _errors(request.text), request.text)
             self.count(used=is_kept, refused=bool(line) and not is_kept)
-            found.append(f"by {self.name}: {rows.line(line)}".translate(_NO_BRACKETS) if is_kept else "")
-        return found
+            lines.append(f"by {self.name}: {rows.line(line)}".translate(_NO_BRACKETS) if is_kept else "")
+        return lines
 
     def take_counts(self) -> dict[str, Any]:
         """Return how often the model was asked, and how many answers were used and refused, and set these numbers to 0.
@@ -179,9 +179,9 @@ class Model:
         The keys are names of fields of CompressionResult: `llm_calls_used`, `llm_answers_used` and
         `llm_answers_refused`.
         """
-        asked, used, refused = self._asked, self._used, self._refused
+        calls, used, refused = self._asked, self._used, self._refused
         self._asked = self._used = self._refused = 0
-        return {"llm_calls_used": asked, "llm_answers_used": used, "llm_answers_refused": refused}
+        return {"llm_calls_used": calls, "llm_answers_used": used, "llm_answers_refused": refused}
 
     def _answer(self, request: str) -> str:
         if self.failure:
@@ -216,8 +216,8 @@ def call_counts(model: Model | None) -> dict[str, Any]:
     """
     if model is None:
         return {}
-    found = model.take_counts()
-    return {**found, "metadata": {"provider": model.failure, "note": "made by rules instead"} if model.failure else {}}
+    counts = model.take_counts()
+    return {**counts, "metadata": {"provider": model.failure, "note": "made by rules instead"} if model.failure else {}}
 
 
 def result_by(
@@ -259,36 +259,36 @@ def is_about(answer: str, text: str) -> bool:
 
 def _errors(output: str) -> list[str]:
     """Return the names of the first errors that an output tells of."""
-    found = dict.fromkeys(name for row in rows.errors(output) for name in _ERROR_NAME.findall(row.text))
-    return list(found)[:_MOST_ERRORS]
+    names = dict.fromkeys(name for row in rows.errors(output) for name in _ERROR_NAME.findall(row.text))
+    return list(names)[:_MOST_ERRORS]
 
 
 def _batches(texts: Sequence[Text]) -> list[list[Text]]:
     """Return texts in requests that are not too long; a text that is too long by itself is alone."""
-    found: list[list[Text]] = []
+    batches: list[list[Text]] = []
     size = _MOST_CHARACTERS
-    for one in texts:
-        if size + len(one.text) > _MOST_CHARACTERS:
-            found.append([])
+    for text in texts:
+        if size + len(text.text) > _MOST_CHARACTERS:
+            batches.append([])
             size = 0
-        found[-1].append(one)
-        size += len(one.text)
-    return found
+        batches[-1].append(text)
+        size += len(text.text)
+    return batches
 
 
 def _request(texts: Sequence[Text]) -> str:
     """Return the request for shorter forms of texts: each answer in an element of its id, or bare if there
     is one text."""
     if len(texts) == 1:
-        (one,) = texts
+        (only,) = texts
         return (
-            f"Shorten {one.what} ({one.tokens:,} tokens) to at most {one.goal:,} tokens: the finding in one sentence, "
-            f"then what else matters.\n\n<output>\n{_data(one.text)}\n</output>"
+            f"Shorten {only.what} ({only.tokens:,} tokens) to at most {only.goal:,} tokens: the finding in one "
+            f"sentence, then what else matters.\n\n<output>\n{_data(only.text)}\n</output>"
         )
     outputs = "\n".join(
-        f'<output id="{one.id}" of="{escape(clean(one.what))}" tokens="{one.tokens}" at_most="{one.goal}">\n'
-        f"{_data(one.text)}\n</output>"
-        for one in texts
+        f'<output id="{text.id}" of="{escape(clean(text.what))}" tokens="{text.tokens}" at_most="{text.goal}">\n'
+        f"{_data(text.text)}\n</output>"
+        for text in texts
     )
     return (
         f"Shorten each of these {len(texts)} outputs to at most the tokens that it names: the finding in one sentence, "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.window.eviction.engine import ChangedBlock
-from memctl.window.steps import COMPACTION, EVICTION
+from memctl.window.steps import EVICTION
 
 if TYPE_CHECKING:
     from memctl.window.messages.conversation import Conversation
@@ -109,7 +109,7 @@ class Cascade(msgspec.Struct, frozen=True):
     @property
     def is_compacted(self) -> bool:
         """Whether one of the steps was a compaction, which replaces the beginning by a digest."""
-        return any(step.name in (CompressionStrategy.COMPACTION.value, COMPACTION) for step in self.steps)
+        return any(step.name == CompressionStrategy.COMPACTION.value for step in self.steps)
 
     @property
     def evicted(self) -> int:
@@ -125,18 +125,17 @@ class CompressionStep(msgspec.Struct, frozen=True):
 
 
 def result_of(strategy: CompressionStrategy, before: int, after: int, content: str, **more: Any) -> CompressionResult:
-    """Return the CompressionResult of a compression from `before` tokens to `after` tokens.
+    """Return the result of a compression from `before` tokens to `after` tokens, with their ratio and the shorter text.
 
-    `content` is the shorter text, and `more` are further fields of CompressionResult.
+    `content` is the shorter text, and `more` are further fields of CompressionResult, by name.
     """
     return CompressionResult(strategy, before, after, round(before / max(after, 1), 2), content, **more)
 
 
 def refusal(strategy: CompressionStrategy, tokens: int, why: str, content: str = "", **more: Any) -> CompressionResult:
-    """Return the CompressionResult of a compression that was not made, because of the reason `why`.
+    """Return the result of a compression that was not made: the reason `why`, and the unchanged size and text.
 
-    `tokens` and `content` are the size and the text, which stay as they are, and `more` are further fields of
-    CompressionResult.
+    `tokens` is this size, `content` this text, and `more` are further fields of CompressionResult, by name.
     """
     return CompressionResult(strategy, tokens, tokens, 1.0, content, refused=why, **more)
 
@@ -148,11 +147,11 @@ def step_of(
     after: Conversation | None = None,
     **other: Any,
 ) -> Step:
-    """Return the result of a compression as a step of the cascade.
+    """Return the step of the cascade that made a compression with the result `made`.
 
     `wanted` is the number of tokens that the compression was to free. `before` and `after` are the conversations before
-    and after the compression; from them follow the step's `changes`, in which a block that a compaction replaced has 0
-    tokens afterwards. `other` are fields of Step, which replace those made from the result.
+    and after it, by which the step says how each changed block changed; a block that a compaction replaced has 0 tokens
+    afterwards. `other` are fields of Step by name, which replace those made from the result.
     """
     names, is_compaction = set(made.metadata.get("blocks", ())), made.strategy is CompressionStrategy.COMPACTION
     left = {} if is_compaction or after is None else {block.block_id: block.token_count for block in after.blocks}

@@ -111,7 +111,7 @@ def progressive(
     this one must keep them, too. Without a `model` the texts are shortened by rules.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
-    answers = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
+    answers = {thing.text for thing in wanted if thing.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
     candidates: list[_Candidate] = []
     for block in sorted(conversation.blocks, key=lambda block: block.turn_created):
         age = conversation.current_turn - block.turn_created
@@ -147,9 +147,9 @@ def checked_step(
     if not lost and saved >= touched * LEAST_GAIN:
         more["metadata"] = {"blocks": list(blocks), **more.get("metadata", {})}
         return CompressionStep(after, result_of(strategy, before.tokens, after.tokens, text, **more))
-    named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
+    examples = "; ".join(f"{thing.kind} {thing.text[:80]!r}" for thing in lost[:5])
     why = f"it would save {saved:,} of {touched:,} tokens, less than {LEAST_GAIN:.0%}"
-    why = f"{quantity(len(lost), 'thing')} would be lost: {named}" if lost else why
+    why = f"{quantity(len(lost), 'thing')} would be lost: {examples}" if lost else why
     more["metadata"] = {**more.get("metadata", {}), "lost": tuple(lost)}
     return CompressionStep(before, refusal(strategy, before.tokens, why, text, **more))
 
@@ -200,58 +200,59 @@ class _Shortener:
         answers: dict[str, str] = {}
         if self._model is not None:
             self._model.begin()
-            sums = accumulate((one.block.token_count - one.goal for one in candidates), initial=0)
-            asked = [one for one, sum_ in zip(candidates, sums, strict=False) if free is None or sum_ < _MARGIN * free]
-            answers = self._model.shorten([self._question(one) for one in asked])
+            sums = accumulate((c.block.token_count - c.goal for c in candidates), initial=0)
+            first = [c for c, sum_ in zip(candidates, sums, strict=False) if free is None or sum_ < _MARGIN * free]
+            answers = self._model.shorten([self._question(candidate) for candidate in first])
         saved = 0
-        for one in candidates:
+        for candidate in candidates:
             if free is not None and saved >= free:
                 break
-            text = self._by_model(one, answers.get(one.block.block_id, "")) or self._by_rules(one)
+            text = self._by_model(candidate, answers.get(candidate.block.block_id, "")) or self._by_rules(candidate)
             if text:
-                texts[one.block.block_id] = text
-                saved += one.block.token_count - recount(one.block, text, self._counter)
+                texts[candidate.block.block_id] = text
+                saved += candidate.block.token_count - recount(candidate.block, text, self._counter)
         return texts
 
-    def _question(self, one: _Candidate) -> Text:
-        block = one.block
-        what = f"the output of the tool {block.tool_name!r}" if one.is_result else "what the agent said"
-        text = block.content if one.is_result else _parts(block)[0]
-        return Text(block.block_id, what, text, block.token_count, one.goal)
+    def _question(self, candidate: _Candidate) -> Text:
+        block = candidate.block
+        what = f"the output of the tool {block.tool_name!r}" if candidate.is_result else "what the agent said"
+        text = block.content if candidate.is_result else _parts(block)[0]
+        return Text(block.block_id, what, text, block.token_count, candidate.goal)
 
-    def _by_model(self, one: _Candidate, answer: str) -> str:
+    def _by_model(self, candidate: _Candidate, answer: str) -> str:
         """Return what a model made of a block if it can take its place and is shorter, else ""."""
         if not answer or self._model is None:
             return ""
-        block = one.block
-        if one.is_result:
+        block = candidate.block
+        if candidate.is_result:
             arguments = self._arguments.get(block.call_id, {})
             text = result_by(answer, self._model.name, block.tool_name, arguments, block.content, self._needed)
         else:
             body, stated = _parts(block)
             worded = accepted_answer(answer, body, self._must(body))
-            text = f"{SHORTENED}{one.label}] {worded}{stated}" if worded else ""
+            text = f"{SHORTENED}{candidate.label}] {worded}{stated}" if worded else ""
         is_used = bool(text) and self._is_worth_it(block, text)
         self._model.count(used=is_used, refused=not is_used)
         return text if is_used else ""
 
-    def _by_rules(self, one: _Candidate) -> str:
+    def _by_rules(self, candidate: _Candidate) -> str:
         """Return a block in fewer words by rules, "" if that is not worth it: an answer in its own sentences."""
-        block, arguments = one.block, self._arguments.get(one.block.call_id, {})
-        if one.is_result:
+        block, share = candidate.block, candidate.share
+        arguments = self._arguments.get(block.call_id, {})
+        if candidate.is_result:
             line = block.metadata.get("line")
             whole = f"the whole is in line {line} of the transcript" if line else "call the tool again for the whole"
             tokens: Callable[[str], int] = lambda text: recount(block, text, self._counter)  # noqa: E731
             made = summary.summarize(
-                block.tool_name, arguments, block.content, tokens, needed=self._needed, whole=whole, goal=one.share
+                block.tool_name, arguments, block.content, tokens, needed=self._needed, whole=whole, goal=share
             )
             return made.text if made else ""
         body, stated = _parts(block)
 
         def fits(text: str) -> bool:
-            return count(text + stated, block.content_type, self._counter) <= one.goal
+            return count(text + stated, block.content_type, self._counter) <= candidate.goal
 
-        text = f"{SHORTENED}{one.label}] " + " ".join(_sentences(body, self._must(body), fits)) + stated
+        text = f"{SHORTENED}{candidate.label}] " + " ".join(_sentences(body, self._must(body), fits)) + stated
         return text if self._is_worth_it(block, text) else ""
 
     def _must(self, body: str) -> list[str]:
@@ -271,9 +272,10 @@ def _parts(block: ContentBlock) -> tuple[str, str]:
     body = block.content.partition("] ")[2] if block.content.startswith(SHORTENED) else block.content
     made = reader.read(body)
     lines = body.split("\n")
-    taken = {number for one in made for number in range(one.line, one.end + 1)}
+    taken = {number for statement in made for number in range(statement.line, statement.end + 1)}
     stated = dict.fromkeys(
-        one.source if len(one.source) <= essentials.LONGEST_STATEMENT else lines[one.line - 1] for one in made
+        statement.source if len(statement.source) <= essentials.LONGEST_STATEMENT else lines[statement.line - 1]
+        for statement in made
     )
     rest = "\n".join(line for number, line in enumerate(lines, start=1) if number not in taken)
     return rest, "".join(f"\n{source}" for source in stated)
@@ -314,7 +316,7 @@ def compact(
     earlier: Sequence[Essential] = (),
     target: int | None = None,
 ) -> CompressionStep:
-    """Replace the beginning of a conversation by a digest, which is a summary in sections; the last turns stay.
+    """Replace the beginning of a conversation by a digest, which is a summary with headings; the last turns stay.
 
     At least the last `kept_turns` turns stay. If there is a `target`, more turns stay, as long as the conversation then
     has at most `target` tokens. A model `by` is asked once for the digest; rules make the digest if there is no model,
@@ -326,10 +328,10 @@ def compact(
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     by_rules = partial(_by_rules, conversation, counter, wanted)
-    kept, made = kept_turns, by_rules(kept_turns)
+    turns, made = kept_turns, by_rules(kept_turns)
     if target is not None:
-        kept, made = _with_more_turns(conversation, kept_turns, made, target, by_rules)
-    cut = _cut(conversation, kept)
+        turns, made = _with_more_turns(conversation, kept_turns, made, target, by_rules)
+    cut = _cut(conversation, turns)
     replaced = _replaced(conversation, cut)
     if by is None or len(replaced) < 2:
         return made
@@ -343,7 +345,7 @@ def compact(
         note = step.result.refused
     elif not model.is_about(words, "\n".join(block.content for block in replaced)):
         note = "its digest is on something else"
-    elif target is not None and kept != kept_turns and step.conversation.tokens > target:
+    elif target is not None and turns != kept_turns and step.conversation.tokens > target:
         note = "its digest leaves more than the target"
     else:
         note = ""
@@ -387,15 +389,15 @@ def _with_more_turns(
     own = [2 * PER_MESSAGE] * (turn + 1)
     for block in conversation.blocks:
         own[block.turn_created] += block.token_count
-    room, kept = target - fewest.conversation.tokens, least
-    while kept < turn and own[turn - kept - 1] <= room:
-        room -= own[turn - kept - 1]
-        kept += 1
-    while kept > least:
-        step = make(kept)
+    room, number = target - fewest.conversation.tokens, least
+    while number < turn and own[turn - number - 1] <= room:
+        room -= own[turn - number - 1]
+        number += 1
+    while number > least:
+        step = make(number)
         if not step.result.refused and step.conversation.tokens <= target:
-            return kept, step
-        kept = least + (kept - least) * 3 // 4
+            return number, step
+        number = least + (number - least) * 3 // 4
     return least, fewest
 
 
@@ -436,11 +438,13 @@ def _with_digest(conversation: Conversation, cut: int, text: str) -> tuple[Any, 
     numbers: list[int] = []
     for index in sorted(index for index in chosen if 0 <= index < cut):
         content = messages[index].get("content")
-        given = content if isinstance(content, list) else [part(str(content))]
-        for number, (one, line) in enumerate(zip_longest(given, lines.get(index, ())[: len(given)], fillvalue=0)):
-            is_result = isinstance(one, dict) and one.get("type") == "tool_result"
+        elements = content if isinstance(content, list) else [part(str(content))]
+        for number, (item, line) in enumerate(
+            zip_longest(elements, lines.get(index, ())[: len(elements)], fillvalue=0)
+        ):
+            is_result = isinstance(item, dict) and item.get("type") == "tool_result"
             if not is_result and (index, ("content", number)) not in taken_in:
-                parts.append(one)
+                parts.append(item)
                 numbers.append(int(line))
     for block in blocks:
         is_theirs = block.content_type in (ContentType.USER_MESSAGE, ContentType.SYSTEM_PROMPT)
@@ -449,8 +453,8 @@ def _with_digest(conversation: Conversation, cut: int, text: str) -> tuple[Any, 
             parts.append(part(f"[Kept unchanged, because it is marked: {what}]\n{block.content}"))
     shape = {"type": "message"} if is_item else {}
     new = [*(messages[n] for n in frame), {**shape, "role": "user", "content": [*parts, part(text)]}, *messages[cut:]]
-    found = [*(lines.get(index, ()) for index in frame), numbers, *conversation.lines[cut:]] if lines else ()
-    return new if key is None else {**conversation.given, key: new}, found
+    new_lines = [*(lines.get(index, ()) for index in frame), numbers, *conversation.lines[cut:]] if lines else ()
+    return new if key is None else {**conversation.given, key: new}, new_lines
 
 
 def _compacted(
@@ -462,7 +466,7 @@ def _compacted(
     replaced: Sequence[ContentBlock],
 ) -> CompressionStep:
     """Return the compaction with the digest `text`, unless it loses something or gains too little."""
-    given, lines = _with_digest(conversation, cut, text)
-    new = Conversation.parse(given, counter, lines=lines, keep=conversation.keep)
+    messages, lines = _with_digest(conversation, cut, text)
+    new = Conversation.parse(messages, counter, lines=lines, keep=conversation.keep)
     names = (block.block_id for block in replaced)
     return checked_step(_STRATEGY, conversation, new, wanted, text, conversation.tokens, names)

@@ -75,7 +75,10 @@ class ChangedBlock(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, block: ContentBlock, after: int, score: float | None = None) -> ChangedBlock:
-        """Return the ChangedBlock that describes the change of `block` from its present tokens to `after` tokens."""
+        """Return a description of the change of `block` from its present tokens to `after` tokens.
+
+        `score` is the block's score under the eviction policy, None without a policy.
+        """
         name, type_, tool, turn = block.block_id, block.content_type, block.tool_name, block.turn_created
         return cls(name, type_, tool, turn, block.token_count, after, score)
 
@@ -86,11 +89,11 @@ class ChangedBlock(msgspec.Struct, frozen=True):
         Its keys are "id", "type", "tool", "turn", "before", "after" and "score"; a key whose value is empty or not
         known is missing.
         """
-        found = {
+        fields = {
             "id": self.block_id, "type": self.content_type.value, "tool": self.tool_name, "turn": self.turn,
             "before": self.before, "after": self.after, "score": self.score,
         }  # fmt: skip
-        return {name: value for name, value in found.items() if value not in (None, "")}
+        return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
 class EvictionResult(msgspec.Struct, frozen=True):
@@ -123,10 +126,10 @@ class EvictionResult(msgspec.Struct, frozen=True):
     @property
     def held(self) -> dict[str, int]:
         """The tokens of the blocks that stay, added up by the reason why they stay; the largest sum is first."""
-        found: dict[str, int] = {}
-        for one in self.kept:
-            found[one.why] = found.get(one.why, 0) + one.tokens
-        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+        sums: dict[str, int] = {}
+        for block in self.kept:
+            sums[block.why] = sums.get(block.why, 0) + block.tokens
+        return dict(sorted(sums.items(), key=lambda item: (-item[1], item[0])))
 
 
 def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collection[str] = ALWAYS) -> dict[str, str]:
@@ -173,7 +176,7 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """The key by which units are sorted into the order of their eviction.
+        """The key by which units (blocks that are evicted together) are sorted into the order of their eviction.
 
         Units with lower scores come first. Among equal scores, the turn of the first block decides, then its id as a
         number (`9.2` before `10.1`). Definitions of tools come after all other units.
@@ -232,8 +235,8 @@ class EvictionEngine:
         self.counter = counter
         self.numbers = numbers or Scoring()
         self.embed, self.merge = embed, merge
-        types = [_member(ContentType, one, "content type", "types") for one in protected_types]
-        self._protected = tuple(one.value for one in types)
+        types = [_member(ContentType, type_, "content type", "types") for type_ in protected_types]
+        self._protected = tuple(type_.value for type_ in types)
         self.placeholder_tokens, self.outline_share = placeholder_max_tokens, outline_share
         self.least_gain = max(1, minimum_gain)
         self.where_kept = where_kept
@@ -292,7 +295,7 @@ class EvictionEngine:
         freed, gone = sum(unit.gain for unit in chosen), {block.block_id for unit in chosen for block in unit.blocks}
         scores = {block.block_id: unit.score for unit in units for block in unit.blocks}
         replacements = {block_id: text for unit in chosen for block_id, text in unit.texts.items()}
-        kept, why = candidates.kept, "it is worth more than the evicted blocks"
+        reasons, why = candidates.kept, "it is worth more than the evicted blocks"
         return EvictionResult(
             blocks_evicted=[block for unit in chosen for block in unit.blocks],
             tokens_freed=freed,
@@ -303,36 +306,36 @@ class EvictionEngine:
             target_free_tokens=target_free_tokens,
             evictions=[change for unit in chosen for change in unit.changes],
             kept=[
-                KeptBlock(one.block_id, one.token_count, kept.get(one.block_id, why), scores.get(one.block_id))
-                for one in known
-                if one.block_id not in gone
+                KeptBlock(b.block_id, b.token_count, reasons.get(b.block_id, why), scores.get(b.block_id))
+                for b in known
+                if b.block_id not in gone
             ],
-            similar_by=" and ".join(sorted({found.by for found in alike.values()})),
+            similar_by=" and ".join(sorted({match.by for match in alike.values()})),
             policy_name=self.policy.value if own is None else type(own).__name__,
         )
 
     def evict_from(
-        self, conversation: Conversation, target_free_tokens: int, **given: Any
+        self, conversation: Conversation, target_free_tokens: int, **options: Any
     ) -> tuple[Any, EvictionResult]:
         """Evict blocks of a conversation; return the conversation without them, and the result.
 
-        The conversation is returned in the shape in which the host gave it, such as a list of messages. `given` are
+        The conversation is returned in the shape in which the host gave it, such as a list of messages. `options` are
         further arguments of `evict`, such as `task`.
         """
         from memctl.window.messages.conversation import check
 
         check(conversation)
-        result = self.evict(conversation.blocks, target_free_tokens, conversation.current_turn, **given)
+        result = self.evict(conversation.blocks, target_free_tokens, conversation.current_turn, **options)
         return conversation.replace(result.replacements), result
 
     def _with_merged_texts(self, chosen: list[EvictionUnit], candidates: _Candidates) -> list[EvictionUnit]:
         """Return the chosen units, those of similar blocks with the text that the model writes for them."""
-        asked = [unit for unit in chosen if unit.is_merged]
-        if self.merge is None or not asked:
+        merged = [unit for unit in chosen if unit.is_merged]
+        if self.merge is None or not merged:
             return chosen
-        answers = self.merge([(unit.blocks[-1].tool_name, [one.content for one in unit.blocks]) for unit in asked])
+        answers = self.merge([(unit.blocks[-1].tool_name, [block.content for block in unit.blocks]) for unit in merged])
         worded = {id(unit): candidates.merged_unit(unit.blocks, unit.score, text)
-                  for unit, text in zip(asked, answers, strict=True) if text}  # fmt: skip
+                  for unit, text in zip(merged, answers, strict=True) if text}  # fmt: skip
         return [worded.get(id(unit)) or unit for unit in chosen]
 
     def _forget(self, blocks: Sequence[ContentBlock]) -> None:
@@ -344,12 +347,12 @@ class EvictionEngine:
             self.placeholders = {key: text for key, text in self.placeholders.items() if key[0] in texts}
 
 
-def _member(kind: type[E_], given: E_ | str, what: str, plural: str) -> E_:
+def _member(kind: type[E_], value: E_ | str, what: str, plural: str) -> E_:
     try:
-        return kind(given)
+        return kind(value)
     except ValueError:
-        known = ", ".join(str(one.value) for one in kind)
-        raise MemctlError(f"there is no {what} {given!r}", f"{plural} are {known}", USAGE) from None
+        known = ", ".join(str(member.value) for member in kind)
+        raise MemctlError(f"there is no {what} {value!r}", f"{plural} are {known}", USAGE) from None
 
 
 class _Candidates:
@@ -369,7 +372,8 @@ class _Candidates:
         from memctl.window.eviction import placeholders
 
         self._engine, self._blocks, self._score, self._placeholders = engine, blocks, score, placeholders
-        self._similar = {name: one for name, one in alike.items() if one.share > engine.numbers.similarity_threshold}
+        threshold = engine.numbers.similarity_threshold
+        self._similar = {name: match for name, match in alike.items() if match.share > threshold}
         self._sizes = Counter(block.message for block in blocks)
         self._by_id = {block.block_id: block for block in blocks}
         self._calls = {block.call_id: block for block in blocks if block.is_call and block.call_id}
@@ -377,8 +381,8 @@ class _Candidates:
 
     def units(self, *, is_merging: bool) -> list[EvictionUnit]:
         """Return the units that may be evicted, the first to go first; with `is_merging` similar blocks are one."""
-        held, found = dict(self.kept), self._merge_units() if is_merging else []
-        taken = {block.block_id for unit in found for block in unit.blocks}
+        held, units = dict(self.kept), self._merge_units() if is_merging else []
+        taken = {block.block_id for unit in units for block in unit.blocks}
         together: dict[object, list[ContentBlock]] = {}  # the thinking of one message; every other block is alone
         for block in self._blocks:
             is_thought = block.content_type is ContentType.THINKING and block.message >= 0
@@ -389,8 +393,8 @@ class _Candidates:
             if reason := next((held[block.block_id] for block in group if block.block_id in held), ""):
                 self.kept |= {block.block_id: reason for block in group if block.block_id not in held}
             elif unit := self._unit(group):
-                found.append(unit)
-        return sorted(found, key=lambda unit: unit.order)
+                units.append(unit)
+        return sorted(units, key=lambda unit: unit.order)
 
     def merged_unit(self, group: Sequence[ContentBlock], score: float, answer: str = "") -> EvictionUnit | None:
         """Return similar blocks as one unit, in which one line for all of them replaces the last block.
@@ -413,8 +417,8 @@ class _Candidates:
             return not (block.block_id in self.kept or block.is_call or self._is_placeholder(block))
 
         calls = {block.block_id: call for block in self._blocks if (call := self._call_of(block))}
-        asked = {name: f"{call.tool_name} {call.content}" for name, call in calls.items()}
-        merged = groups(self._blocks, self._similar, asked, may_go)
+        call_texts = {name: f"{call.tool_name} {call.content}" for name, call in calls.items()}
+        merged = groups(self._blocks, self._similar, call_texts, may_go)
         return [unit for group in merged if (unit := self.merged_unit(group, min(map(self._score, group))))]
 
     def _is_placeholder(self, block: ContentBlock) -> bool:
@@ -438,8 +442,8 @@ class _Candidates:
         if block.content_type in (ContentType.THINKING, ContentType.TOOL_DEFINITION):
             is_alone = block.message >= 0 and self._sizes[block.message] == len(group)
             left = count(GONE, ContentType.ASSISTANT_RESPONSE, counter) if is_alone else 0
-            return {one.block_id: None for one in group}, left
-        text = self._placeholders.shorten_arguments(block, counter) if block.is_call else self._placeholder(block)
+            return {member.block_id: None for member in group}, left
+        text = self._placeholders.shorten_arguments(block) if block.is_call else self._placeholder(block)
         return (None, 0) if text is None else ({block.block_id: text}, recount(block, text, counter))
 
     def _placeholder(self, block: ContentBlock) -> str | None:
@@ -448,8 +452,8 @@ class _Candidates:
             return GONE
         call, same_as = self._call_of(block), self._same_as(block)
         kept_at = engine.where_kept(block) if engine.where_kept else ""
-        asked, line = call.content if call else "", block.metadata.get("line")
-        key = (block.content, block.block_id, block.turn_created, line, asked, same_as, kept_at)
+        arguments, line = call.content if call else "", block.metadata.get("line")
+        key = (block.content, block.block_id, block.turn_created, line, arguments, same_as, kept_at)
         known = engine.placeholders
         if key not in known:
             evicted = self._placeholders.Evicted(block, call, kept_at, same_as)

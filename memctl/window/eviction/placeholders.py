@@ -7,9 +7,9 @@ For example (rules.md#window-eviction):
     Full result in result-12.txt if needed.]
 
 A placeholder has at most 50 tokens, and fewer than the block. The placeholder of a large result also has an outline, of
-a few percent of the result's tokens: its lines with errors, definitions and places. With these the agent finds a part
-of the result again by its line number, and need not read the whole. In the conversation the placeholder of a tool's
-result is still the result of that call.
+a few percent of the result's tokens: its lines with errors, with definitions, and with the names of files and folders.
+With their line numbers the agent can read a part of the result again, instead of the whole. In the conversation, the
+placeholder of a tool's result takes the result's place, and so belongs to the same call.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from memctl.text.fit import cut
 from memctl.text.fit import most as most_of
 from memctl.tokens.families import is_pack
 from memctl.window.eviction.references import DIGITS
+from memctl.window.messages import content
 from memctl.window.messages.content import EVICTED, SUMMED_UP, ContentBlock, ContentType, TokenCounter, recount
 from memctl.window.results import rows
 from memctl.window.results.rows import FOUND, key_line, plain
@@ -35,7 +36,6 @@ _LONG = 200  # characters of an argument that are too many to keep
 _LONGEST_NAME = 40
 _MOST_LISTED = 3  # different contents of merged blocks that are listed
 _LABELS = (60, 28, 12)  # characters of what a call was asked: as many as let what it found fit
-_PATHS = ("file_path", "notebook_path", "path", "filename")
 _LOOKS = re.compile(r"read|view|cat|open|grep|glob|search|find|list|ls|fetch|get|query|show|status|log", re.IGNORECASE)
 _WRITES = re.compile(r"write|edit|replace|create|insert|patch|save|update|append", re.IGNORECASE)
 
@@ -82,17 +82,18 @@ def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_shar
 
 
 def outline(evicted: Evicted) -> list[str]:
-    """Return the lines of a tool's result that its outline may have, the most useful first: those with errors.
+    """Return the lines that the outline of a tool's result may have, the most useful first.
 
-    Definitions, keys and places follow.
+    First are lines with errors. Lines with definitions, with keys of JSON, or with the names of files follow.
+    `evicted` is the result.
     """
     block, call = evicted.block, evicted.call
     tool, arguments = (call.tool_name, call.arguments) if call else (block.tool_name, {})
     if block.content.startswith(SUMMED_UP):
         return [line for line in block.content.split("\n")[1:] if line.strip() and not line.startswith(f"{FOUND}: ")]
     output = rows.output_of(tool, arguments, block.content)
-    found = [row for row in rows.rows_of(output) if row.rank[0] in (rows.ERROR, rows.FIRST) and not row.is_rest]
-    return [row.text for row in sorted(found, key=lambda row: row.rank)]
+    candidates = [row for row in rows.rows_of(output) if row.rank[0] in (rows.ERROR, rows.FIRST) and not row.is_rest]
+    return [row.text for row in sorted(candidates, key=lambda row: row.rank)]
 
 
 def merge_line(
@@ -125,31 +126,28 @@ def merge_line(
 def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | None:
     block = evicted.block
     most = min(most, block.token_count - 1)
-    found = f"Nearly the same as {evicted.same_as}" if evicted.same_as else _content(evicted)
+    middle = f"Nearly the same as {evicted.same_as}" if evicted.same_as else _content(evicted)
     what = f"{EVICTED}{block.content_type.value} from turn {block.turn_created}"
     back = _back(evicted)
     heads = [f"{what} ({label})." if label else f"{what}." for label in (_label(evicted.call, n) for n in _LABELS)]
-    fitted = [_fit_middle(block, (head, found, back), most, counter) for head in dict.fromkeys(heads)]
-    if best := max(fitted, key=lambda one: one[0])[1]:
+    fitted = [_fit_middle(block, (head, middle, back), most, counter) for head in dict.fromkeys(heads)]
+    if best := max(fitted, key=lambda fit: fit[0])[1]:
         return best
-    named = f"{what} ({_label(evicted.call, 0)})." if evicted.call else f"{what}."
-    tried = [(named, found, back), (heads[1], found, ""), (heads[1], "", back), (f"{what}.", "", "")]
+    bare_head = f"{what} ({_label(evicted.call, 0)})." if evicted.call else f"{what}."
+    tried = [(bare_head, middle, back), (heads[1], middle, ""), (heads[1], "", back), (f"{what}.", "", "")]
     return next((text for parts in tried if (text := _fit_middle(block, parts, most, counter)[1])), None)
 
 
-def shorten_arguments(call: ContentBlock, counter: TokenCounter) -> str | None:
+def shorten_arguments(call: ContentBlock) -> str | None:
     """Return the arguments of a tool's call as JSON, with each long text in them replaced by its length.
 
-    The result is None if that saves no tokens.
+    The result is None for what is no JSON object, and for values that are nested too deep.
     """
-    given = call.arguments
-    if not given:
-        return None
+    arguments = call.arguments
     try:
-        text = msgspec.json.encode(_short(given)).decode()
+        return msgspec.json.encode(_short(arguments)).decode() if arguments else None
     except RecursionError:
         return None
-    return text if recount(call, text, counter) < call.token_count else None
 
 
 def _short(value: Any) -> Any:
@@ -187,9 +185,9 @@ def _label(call: ContentBlock | None, most: int) -> str:
     """Return what was called and what it was asked, in so many characters at most, of which 0 are nothing."""
     if call is None:
         return ""
-    asked = cut(plain(call.main_argument), most)
+    argument = cut(plain(call.main_argument), most)
     name = plain(call.tool_name)[:_LONGEST_NAME]
-    return f'{name} "{asked}"' if asked and most else name
+    return f'{name} "{argument}"' if argument and most else name
 
 
 def _content(evicted: Evicted) -> str:
@@ -201,12 +199,12 @@ def _content(evicted: Evicted) -> str:
     if block.content.startswith(SUMMED_UP):
         lines = block.content.split("\n")
         first = next((line for line in lines if line.startswith(f"{FOUND}: ")), "")
-        found = plain(first.removeprefix(f"{FOUND}: ")) or key_line("\n".join(lines[1:]))
+        finding = plain(first.removeprefix(f"{FOUND}: ")) or key_line("\n".join(lines[1:]))
     elif is_result and not block.is_error and block.content.strip():
-        found = plain(_finding(block, evicted.call))
+        finding = plain(_finding(block, evicted.call))
     else:
-        found = key_line(block.content, is_error=block.is_error)
-    return f"{FOUND if is_result else 'It said'}: {found}{more}" if found or more else ""
+        finding = key_line(block.content, is_error=block.is_error)
+    return f"{FOUND if is_result else 'It said'}: {finding}{more}" if finding or more else ""
 
 
 def _finding(block: ContentBlock, call: ContentBlock | None) -> str:
@@ -229,6 +227,6 @@ def _back(evicted: Evicted) -> str:
         return ""
     if _LOOKS.search(call.tool_name):
         return "Call it again if needed."
-    if _WRITES.search(call.tool_name) and any(name in call.arguments for name in _PATHS):
+    if _WRITES.search(call.tool_name) and any(name in call.arguments for name in content.PATH_ARGUMENTS):
         return "The file has it."
     return "Rerun if harmless."

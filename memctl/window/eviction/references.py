@@ -46,10 +46,10 @@ class TextCache(Generic[T]):
         self._known: dict[str, T] = {}
 
     def __call__(self, text: str) -> T:
-        found = self._known.get(text)
-        if found is None:
-            found = self._known[text] = self._function(text)
-        return found
+        result = self._known.get(text)
+        if result is None:
+            result = self._known[text] = self._function(text)
+        return result
 
     def keep(self, texts: Collection[str]) -> None:
         """Drop the cached results of texts that are not in `texts`.
@@ -62,9 +62,9 @@ class TextCache(Generic[T]):
 
 
 class Similar(msgspec.Struct, frozen=True):
-    """The most similar newer block of a block, where blocks are pieces of a conversation such as tools' results.
+    """For a block of a conversation, such as a tool's result: the newer block that is most similar to it.
 
-    `to` is the id of that newer block, and `share` is the similarity from 0 to 1. `by` says how it was measured:
+    `to` is the id of the newer block, and `share` is the similarity from 0 to 1. `by` says how it was measured:
     "embeddings" or "word shingles" (runs of three words).
     """
 
@@ -84,19 +84,19 @@ def similar(
     returns the runs of words of a text, as hashes. `embed` returns the vectors of texts; it is used for blocks that
     have no `embedding`.
     """
-    found: dict[str, Similar] = {}
+    matches: dict[str, Similar] = {}
     by_type: dict[ContentType, list[ContentBlock]] = {}
     for block in blocks:
         by_type.setdefault(block.content_type, []).append(block)
     for alike in by_type.values():
         pairs = [*_by_shingles(alike, runs), *_by_embeddings(alike), *(_by_meaning(alike, embed) if embed else ())]
         for block, newer, share, by in pairs:
-            known = found.get(block.block_id)
+            known = matches.get(block.block_id)
             is_host = by == EMBEDDINGS and not embed  # the host's own go before shingles, a static model's do not
             is_better = known is None or share >= known.share or (is_host and known.by == SHINGLES)
             if share > 0 and is_better:
-                found[block.block_id] = Similar(newer.block_id, round(share, 4), by)
-    return found
+                matches[block.block_id] = Similar(newer.block_id, round(share, 4), by)
+    return matches
 
 
 Pair = tuple[ContentBlock, ContentBlock, float, str]
@@ -161,9 +161,9 @@ def groups(
             name = group[name]
         return name
 
-    for name, found in similar.items():
-        if name in group and found.to in group:
-            group[root(name)] = root(found.to)
+    for name, match in similar.items():
+        if name in group and match.to in group:
+            group[root(name)] = root(match.to)
     last: dict[str, tuple[str, frozenset[int]]] = {}
     for block in blocks:
         if key := calls.get(block.block_id):
@@ -179,9 +179,9 @@ def groups(
     return [tuple(own) for own in members.values() if len(own) >= _FEWEST]
 
 
-def _share(one: frozenset[int], other: frozenset[int]) -> float:
+def _share(first: frozenset[int], other: frozenset[int]) -> float:
     """Return the share of runs in common; texts that are too short to have any are alike."""
-    return len(one & other) / max(len(one), len(other)) if one and other else float(not one and not other)
+    return len(first & other) / max(len(first), len(other)) if first and other else float(not first and not other)
 
 
 _NAME = re.compile(r"[A-Za-z0-9_@~][\w./\\@:-]{2,200}")
@@ -208,17 +208,17 @@ class BlockReference(msgspec.Struct, frozen=True):
 
 def names_in(text: str) -> set[str]:
     """Return the names in a text by which it may refer to another block: paths, identifiers and ids."""
-    found: set[str] = set()
+    names: set[str] = set()
     for word in _NAME.findall(text):
         name = word.rstrip(".:-/\\")
         if "/" in name or "\\" in name:
             parts = [part for part in re.split(r"[/\\]", name) if part not in ("", ".", "..")]
             name = parts.pop().partition(":")[0] if parts else ""  # a line's number may follow
-            found.add("/".join([*parts[-1:], name]))
+            names.add("/".join([*parts[-1:], name]))
         name = name.partition(":")[0]
         if len(name) > 3 and _TELLS.search(name):
-            found.add(name)
-    return found
+            names.add(name)
+    return names
 
 
 def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
@@ -232,15 +232,15 @@ def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -
     If the host gave a block higher values of the first two, these stay. `names` returns the names in a text.
     """
     turns: dict[int, set[int]] = {}
-    found, latest = _names(blocks, names), _Latest()
-    for pair in _pairs(blocks, found, latest):
+    block_names, latest = _names(blocks, names), _Latest()
+    for pair in _pairs(blocks, block_names, latest):
         turns.setdefault(pair.meant, set()).add(blocks[pair.by].turn_created)
     newest = Counter(latest.values())
     known = []
     for number, block in enumerate(blocks):
         own, metadata = turns.get(number, set()), dict(block.metadata)
-        if found[number]:
-            metadata["newest_share"] = newest[number] / len(found[number])
+        if block_names[number]:
+            metadata["newest_share"] = newest[number] / len(block_names[number])
         if own:
             metadata["reference_count"] = max(len(own), int(block.metadata.get("reference_count", 0)))
         last = max(*own, block.last_referenced_turn) if own else block.last_referenced_turn
@@ -253,15 +253,15 @@ def pairs(blocks: Sequence[ContentBlock]) -> Iterator[BlockReference]:
     return _pairs(blocks, _names(blocks, names_in), _Latest())
 
 
-def _pairs(blocks: Sequence[ContentBlock], found: Sequence[Set[str]], latest: _Latest) -> Iterator[BlockReference]:
-    """Yield each reference to a block of an earlier turn; `found` has the names in each block.
+def _pairs(blocks: Sequence[ContentBlock], names: Sequence[Set[str]], latest: _Latest) -> Iterator[BlockReference]:
+    """Yield each reference to a block of an earlier turn; `names` has the names in each block.
 
     `latest` is filled: its keys are pairs of True for the model's own words (False for all else) and a name, its values
     the index of the newest block with the name.
     """
-    common = _common(found)
+    common = _common(names)
     for number, block in enumerate(blocks):
-        names_here = found[number] - common
+        names_here = names[number] - common
         if block.content_type in _REFERRING:
             for meant, own in sorted(_referenced_blocks(_exact(names_here), latest).items()):
                 if blocks[meant].turn_created < block.turn_created:
@@ -272,7 +272,7 @@ def _pairs(blocks: Sequence[ContentBlock], found: Sequence[Set[str]], latest: _L
 
 def _names(blocks: Sequence[ContentBlock], names: NamesIn) -> list[set[str]]:
     """Return the names in each block; a result has those of its call, and the id of it."""
-    found: list[set[str]] = []
+    block_names: list[set[str]] = []
     calls: dict[str, int] = {}
     for number, block in enumerate(blocks):
         own = set(names(block.content))
@@ -280,9 +280,9 @@ def _names(blocks: Sequence[ContentBlock], names: NamesIn) -> list[set[str]]:
             calls[block.call_id] = number
         elif block.call_id:
             own |= {block.call_id}
-            own |= found[calls[block.call_id]] if block.call_id in calls else set()
-        found.append(own)
-    return found
+            own |= block_names[calls[block.call_id]] if block.call_id in calls else set()
+        block_names.append(own)
+    return block_names
 
 
 def _common(names: Sequence[Set[str]]) -> set[str]:
@@ -302,9 +302,9 @@ def _exact(names_here: Set[str]) -> Set[str]:
 def _referenced_blocks(names_here: Iterable[str], latest: _Latest) -> dict[int, set[str]]:
     """Return the blocks that names mean, with these: of the model's own words the latest, and of all else
     the latest."""
-    found: dict[int, set[str]] = {}
+    meant: dict[int, set[str]] = {}
     for name in names_here:
         for key in ((True, name), (False, name)):
             if key in latest:
-                found.setdefault(latest[key], set()).add(name)
-    return found
+                meant.setdefault(latest[key], set()).add(name)
+    return meant

@@ -46,7 +46,7 @@ class Fractions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class HybridWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much each signal counts in the score of the policy `hybrid`; the weights sum to 1."""
+    """How much recency and four other signals count in the score of the policy `hybrid`; the weights sum to 1."""
 
     recency: Share = 0.30
     priority: Share = 0.25
@@ -56,7 +56,7 @@ class HybridWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PriorityWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much each signal counts in the score of the policy `priority`; the weights sum to 1."""
+    """How much recency and four other signals count in the score of the policy `priority`; the weights sum to 1."""
 
     recency: Share = 0.30
     semantic: Share = 0.25
@@ -131,8 +131,8 @@ class ScoringInput(msgspec.Struct, frozen=True):
 
     def duplication(self, block: ContentBlock) -> float:
         """Return how similar the most similar newer block is to `block` (0 to 1); 0 if no newer block is similar."""
-        found = self.similar.get(block.block_id)
-        return found.share if found else 0.0
+        match = self.similar.get(block.block_id)
+        return match.share if match else 0.0
 
 
 class EvictionScorer(Protocol):

@@ -1,7 +1,7 @@
 """Replays a conversation under an eviction policy, request by request, to see what the policy would have cost.
 
 No model is asked and nothing is written: the requests are those of the conversation, and before each of them the policy
-may evict blocks. What it costs that an evicted block is needed later is called regret:
+may evict blocks. If an evicted block is needed later, getting it back costs tokens. This is called a regret:
 
 - A later block may name something that was evicted (by path, identifier or id; see `references`). The model would then
   have to fetch it again. Evicted content of every kind counts: results, answers, thinking. The model that wrote the
@@ -41,9 +41,9 @@ class Replay(msgspec.Struct, frozen=True):
 
     `unmanaged` is the sum over all requests without the policy, and `managed` the sum with it. `evictions` is how often
     the policy ran, and `evicted` how many blocks it evicted. `over_budget` is the number of requests that exceeded the
-    budget in spite of the policy; before each of them the window was emptied but for what must stay. `regrets` is how
-    often an evicted block was needed later, and `regret_tokens` how many tokens it took to get these blocks again.
-    `curve` has the tokens of each request, and `peak` is the largest of these numbers.
+    budget in spite of the policy; before each of them, everything that need not stay was taken out of the window.
+    `regrets` is how often an evicted block was needed later, and `regret_tokens` how many tokens it took to get these
+    blocks again. `curve` has the tokens of each request, and `peak` is the largest of these numbers.
     """
 
     policy: EvictionPolicy
@@ -90,7 +90,7 @@ class Simulation:
         self._requests = list(_requests(blocks))
         self._wanted_blocks = _wanted_blocks(blocks)
         sums = accumulate(sum(blocks[place].token_count for place in request.new) for request in self._requests)
-        self.curve = tuple(tokens + _overhead(one) for tokens, one in zip(sums, self._requests, strict=True))
+        self.curve = tuple(tokens + _overhead(request) for tokens, request in zip(sums, self._requests, strict=True))
 
     def replay(
         self,
@@ -186,10 +186,10 @@ class _Window:
         self._replace({block.block_id: None for block in self._blocks if block.block_id not in held})
 
     def _replace(self, texts: Mapping[str, str | None]) -> None:
-        kept: list[ContentBlock] = []
+        remaining: list[ContentBlock] = []
         for block in self._blocks:
             if block.block_id not in texts:
-                kept.append(block)
+                remaining.append(block)
                 continue
             text = texts[block.block_id]
             tokens = recount(block, text, self._counter) if text is not None else 0
@@ -199,8 +199,8 @@ class _Window:
             self._outlines[name] = (text or "").partition("\n")[2]
             self.tokens -= block.token_count - tokens
             if text is not None:
-                kept.append(msgspec.structs.replace(block, content=text, token_count=tokens))
-        self._blocks = kept
+                remaining.append(msgspec.structs.replace(block, content=text, token_count=tokens))
+        self._blocks = remaining
 
 
 def _requests(blocks: Sequence[ContentBlock]) -> Iterator[_Request]:
@@ -220,12 +220,12 @@ def _overhead(request: _Request) -> int:
 def _part(content: str, outline: str, names: Collection[str]) -> str:
     """Return the lines around what is named, "" unless all of it is in an outline; a file that is named is
     named whole."""
-    named = [name for name in names if "/" not in name]
-    if not outline or not named or not all(name in outline for name in named):
+    symbols = [name for name in names if "/" not in name]
+    if not outline or not symbols or not all(name in outline for name in symbols):
         return ""
     lines = content.split("\n")
     chosen: set[int] = set()
-    for name in named:
+    for name in symbols:
         place = next((number for number, line in enumerate(lines) if name in line), None)
         if place is None:
             return ""
@@ -247,9 +247,9 @@ def _wanted_blocks(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[st
             read = {f"file {touch.path}" for touch in touches if touch.action == READ}
             got.setdefault(block.turn_created, set()).update({same}, read)
             of_calls[block.call_id] = {same, *(f"file {touch.path}" for touch in touches)}
-    found: dict[int, dict[int, set[str]]] = {}
+    wanted: dict[int, dict[int, set[str]]] = {}
     for pair in references.pairs(blocks):
         turn, meant = blocks[pair.by].turn_created, blocks[pair.meant]
         if not of_calls.get(meant.call_id, set()) & got.get(turn, set()):
-            found.setdefault(turn, {}).setdefault(pair.meant, set()).update(pair.names)
-    return {turn: dict(sorted(places.items())) for turn, places in found.items()}
+            wanted.setdefault(turn, {}).setdefault(pair.meant, set()).update(pair.names)
+    return {turn: dict(sorted(places.items())) for turn, places in wanted.items()}

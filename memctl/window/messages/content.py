@@ -17,8 +17,10 @@ from memctl.transcript.messages import RESULT, TEXT, Path
 EVICTED, SHORTENED, SUMMED_UP = "[Evicted: ", "[Shortened, ", "[Summary of a result of "
 
 
-# The arguments that say most about a call, by their names in common agents' tools; the most telling is first.
-_ASKED = ("command", "cmd", "pattern", "query", "url", "file_path", "notebook_path", "path", "filename", "prompt", "id")
+# Arguments by their names in common agents' tools: a command line, and the path of a file.
+COMMAND_ARGUMENTS, PATH_ARGUMENTS = ("command", "cmd"), ("file_path", "notebook_path", "path", "filename")
+# The arguments that say most about a call; the most telling is first.
+_TELLING_ARGUMENTS = (*COMMAND_ARGUMENTS, "pattern", "query", "url", *PATH_ARGUMENTS, "prompt", "id")
 
 
 class ContentType(Enum):
@@ -93,7 +95,7 @@ class ContentBlock(msgspec.Struct, frozen=True):
     def main_argument(self) -> str:
         """The argument that says most about a tool's call, such as its command or path; "" if no argument is a text."""
         texts = {name: text for name, text in self.arguments.items() if isinstance(text, str) and text.strip()}
-        return next((texts[name] for name in (*_ASKED, *texts) if name in texts), "")
+        return next((texts[name] for name in (*_TELLING_ARGUMENTS, *texts) if name in texts), "")
 
     @property
     def is_fixed(self) -> bool:
@@ -108,7 +110,7 @@ _FIXED = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION, ContentType.US
 
 
 def check_blocks(given: object) -> None:
-    """Raise MemctlError unless the value is a list or tuple of ContentBlock."""
+    """Raise MemctlError unless `given` is a list or tuple of ContentBlock."""
     hint = "Conversation.parse(messages, counter).blocks are those of messages"
     argument_checks.instance(given, (list, tuple), "blocks", "a list of ContentBlock", hint)
     for block in given if isinstance(given, list | tuple) else ():
@@ -130,7 +132,7 @@ class TokenCounter(Protocol):
 def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
     """Return the number of tokens that a text has as the content of a block of type `content_type`.
 
-    For a call of a tool use `count_call`, which counts the name and the frame of the call, too.
+    For a call of a tool use `count_call`, which also counts the tool's name and what surrounds the call.
     """
     if not text:
         return 0

@@ -110,7 +110,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def overhead(self) -> int:
-        """The number of tokens of the request that belong to no block, such as those of the frame of each message."""
+        """The number of tokens that belong to no block, such as those that each message has besides its content."""
         calls = Counter(block.message for block in self.blocks if block.is_call)
         several = sum(number > 1 for number in calls.values())
         return PER_REQUEST + PER_MESSAGE * len(self.messages) + PER_SEVERAL_CALLS * several
@@ -126,13 +126,13 @@ class Conversation(msgspec.Struct, frozen=True):
     @property
     def uncounted(self) -> dict[str, int]:
         """How many parts of the messages have no text and no known size, by their type, such as {"document": 1}."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for message in self.messages:
             for element in elements(message):
                 for block in element.blocks if element.type != THINKING else ():
                     if block.type == OTHER and image_tokens(block.arguments) is None:
-                        found[block.name] = found.get(block.name, 0) + 1
-        return found
+                        counts[block.name] = counts.get(block.name, 0) + 1
+        return counts
 
     @property
     def current_turn(self) -> int:
@@ -211,7 +211,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
 
 def check(given: object) -> None:
-    """Raise MemctlError unless the value is a Conversation."""
+    """Raise MemctlError unless `given` is a Conversation."""
     hint = "Conversation.parse(messages, counter) makes one of messages"
     argument_checks.instance(given, Conversation, "conversation", "a Conversation", hint)
 

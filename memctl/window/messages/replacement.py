@@ -19,8 +19,8 @@ Edit = tuple[ContentBlock, str | None]
 def rewrite(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
     """Return a conversation with the texts of some blocks replaced; `given` is not changed.
 
-    An edit is a pair of a block and its new text; None removes the block's text. `key` is the field of a request's body
-    with the messages; it is None if `given` is a list of messages.
+    An edit is a pair of a block and its new text; None removes the block's text. If `given` is the body
+    of a request, `key` is the name of its field with the messages. If `given` is a list of messages, `key` is None.
     """
     messages = given if key is None else given[key]
     of_message: dict[int, list[Edit]] = {}

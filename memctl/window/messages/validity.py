@@ -31,13 +31,13 @@ def validate(given: Any) -> list[str]:
     other providers of its models do not.
     """
     messages = messages_of(given)
-    found = [(message, elements_at(index, message)) for index, message in enumerate(messages)]
-    faults = [*_empty(found), *_twice(found)]
+    read = [(message, elements_at(index, message)) for index, message in enumerate(messages)]
+    faults = [*_empty(read), *_twice(read)]
     if is_items(messages):
-        return [*faults, *_unpaired(found, lambda message: False)]
-    if _is_chat(found):
-        return [*faults, *_unpaired(found, lambda message: message.get("role") != "tool")]
-    return [*faults, *_unpaired(found, lambda message: True), *_roles(messages)]
+        return [*faults, *_unpaired(read, lambda message: False)]
+    if _is_chat(read):
+        return [*faults, *_unpaired(read, lambda message: message.get("role") != "tool")]
+    return [*faults, *_unpaired(read, lambda message: True), *_roles(messages)]
 
 
 Read = Sequence[tuple[Mapping[str, Any], list[Element]]]
@@ -69,8 +69,8 @@ def _empty(read: Read) -> Iterator[str]:
 
 def _twice(read: Read) -> Iterator[str]:
     for what in (CALL, RESULT):
-        ids = [identifier for _, parts in read for identifier in _ids(parts, what) if identifier]
-        yield from (f"{what} {one} is there twice" for one in sorted(set(ids)) if ids.count(one) > 1)
+        ids = [id_ for _, parts in read for id_ in _ids(parts, what) if id_]
+        yield from (f"{what} {id_} is there twice" for id_ in sorted(set(ids)) if ids.count(id_) > 1)
 
 
 def _unpaired(read: Read, is_end: Callable[[Mapping[str, Any]], bool]) -> Iterator[str]:
@@ -78,11 +78,11 @@ def _unpaired(read: Read, is_end: Callable[[Mapping[str, Any]], bool]) -> Iterat
     without their calls."""
     waiting: dict[str, int] = {}  # calls, and the numbers of their messages
     for number, (message, parts) in enumerate([*read, ({}, [])]):
-        for one in _ids(parts, RESULT):
-            if waiting.pop(one, None) is None:
-                yield f"message {number}: result {one} has no call before it"
+        for call_id in _ids(parts, RESULT):
+            if waiting.pop(call_id, None) is None:
+                yield f"message {number}: result {call_id} has no call before it"
         if is_end(message) or number == len(read):
-            yield from (f"message {place}: call {one} has no result after it" for one, place in waiting.items())
+            yield from (f"message {place}: call {call_id} has no result after it" for call_id, place in waiting.items())
             waiting = {}
         waiting |= dict.fromkeys(_ids(parts, CALL), number)
 

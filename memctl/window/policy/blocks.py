@@ -84,11 +84,11 @@ class ParsedText(msgspec.Struct, frozen=True):
 
     def ancestors(self, block: TextBlock) -> list[TextBlock]:
         """Return the blocks that enclose a block, the innermost first."""
-        found = []
+        above = []
         while block.parent >= 0:
             block = self.blocks[block.parent]
-            found.append(block)
-        return found
+            above.append(block)
+        return above
 
     def passes_down(self) -> list[bool]:
         """Return for each block whether what is true of it, such as its relevance, is also true of all blocks in it.
@@ -150,18 +150,18 @@ _LONGEST = 2_000  # characters of a line that patterns look at
 
 def markdown_blocks(text: str) -> list[TextBlock]:
     """Return the blocks of a Markdown text, which are paragraphs, lists, code and tables, with their headings."""
-    found: list[TextBlock] = []
-    add_markdown(found, text)
-    return found
+    blocks: list[TextBlock] = []
+    add_markdown(blocks, text)
+    return blocks
 
 
-def add_markdown(found: list[TextBlock], text: str, first_line: int = 1, title: str = "", parent: int = -1) -> None:
-    """Add the blocks of a Markdown text, which is a part of a larger text, to the list `found`.
+def add_markdown(blocks: list[TextBlock], text: str, first_line: int = 1, title: str = "", parent: int = -1) -> None:
+    """Add the blocks of a Markdown text, which is a part of a larger text, to the list `blocks`.
 
     `first_line` is the number of this part's first line in the larger text. `title` and `parent` are the title and the
     number of the block that encloses this part.
     """
-    reader = _LineReader(found, title, parent)
+    reader = _LineReader(blocks, title, parent)
     for number, line in enumerate(text.split("\n"), first_line):
         reader.take(number, line)
     reader.end()
@@ -184,8 +184,8 @@ class _Heading(NamedTuple):
 class _LineReader:
     """Collects the lines of a Markdown text, and adds a block at each boundary."""
 
-    def __init__(self, found: list[TextBlock], title: str, parent: int) -> None:
-        self._found = found
+    def __init__(self, blocks: list[TextBlock], title: str, parent: int) -> None:
+        self._blocks = blocks
         self._above: list[tuple[int, int, str]] = [(-1, parent, title)]  # levels, blocks and titles that are open
         self._lines: list[tuple[int, str]] = []
         self._heading: _Heading | None = None
@@ -261,18 +261,18 @@ class _LineReader:
         source = "\n".join(line for _, line in self._lines)
         first, last = self._lines[0][0], self._lines[-1][0]
         self._lines = []
-        found = kind or kind_of(source)
-        says = source if found == CODE and kind is None else plain(source)
+        block_kind = kind or kind_of(source)
+        says = source if block_kind == CODE and kind is None else plain(source)
         title = self._above[-1][2]
         if self._heading is not None:
             first, source, title = self._heading.line, f"{self._heading.source}\n\n{source}", self._heading.title
-        self._add(title, says, source, first, last, found)
+        self._add(title, says, source, first, last, block_kind)
 
     def _add(self, title: str, text: str, source: str, line: int, end: int, kind: str) -> None:
-        number = enough(len(self._found))
+        number = enough(len(self._blocks))
         is_framed = _FRAMED.search(source) is not None and kind in (CODE, DATA)
         is_marked, parent = self._is_marked or is_framed, self._above[-1][1]
-        self._found.append(TextBlock(number, title, text, source, line, end, kind, parent, is_marked))
+        self._blocks.append(TextBlock(number, title, text, source, line, end, kind, parent, is_marked))
         self._is_marked = is_framed
         if self._heading is not None:
             self._above.append((self._heading.level, number, title))

@@ -11,18 +11,18 @@ measured from the log of earlier batches and from the events of the workflow (`o
     threshold: 2000                   # SCS_THRESHOLD; else scs_threshold in config.yaml
     remaining_budget: 60000           # tokens left in the window
     delta_payload: 400                # tokens of the results that all parallel agents will return, together
-    unresolved_dependencies: [the schema comes first]
+    unresolved_dependencies: [the schema comes first]      # work that has to wait for other work
     pending_escalations: [security review of the login]    # high risk: security, legacy, network
     deferred_compressions: 1          # triggers that fired and were put off
     event_schema: true                # structured events are defined for all communication
     resumable: true                   # an agent can resume from its event
-    phase_boundary: false
-    batches_since_compression: 2
+    phase_boundary: false             # true: a phase, such as planning, has ended
+    batches_since_compression: 2      # batches of parallel work
     aws_before: 6500                  # tokens of the working set when the last batch began
-    events: 12                        # in the event stream
+    events: 12                        # of the workflow, since the last checkpoint
     scs_history: [1500, 1700, 1650]   # tokens after each of the last batches
     next_phase_scs: 300               # tokens that the next phase will add to the shared slice
-    parallel_denials: 0               # in a row
+    parallel_denials: 0               # how often in a row parallel work was refused
     unresolved_details: []            # what a compression would have to drop although it is needed
 """
 
@@ -182,9 +182,9 @@ def _extracted(context: ParsedText) -> list[TextBlock]:
 
 def _is_shared(block: TextBlock) -> bool:
     """Return whether a block belongs into the slice; decisions do while they are not made."""
-    found = measures.parts(block)
-    is_undecided = "decisions" in found and _UNRESOLVED.search(f"{block.title} {block.text[:200]}")
-    return bool(found & _SLICE) or bool(is_undecided)
+    part_names = measures.parts(block)
+    is_undecided = "decisions" in part_names and _UNRESOLVED.search(f"{block.title} {block.text[:200]}")
+    return bool(part_names & _SLICE) or bool(is_undecided)
 
 
 def _key(block: TextBlock) -> str:
@@ -199,15 +199,15 @@ def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
     agent works on the records whose ids are in the mission, inputs and next steps of its context. `work` tells which
     open records block a record.
     """
-    named = {one.name: _named_work(one) for one in contexts}
+    work_ids = {context.name: _named_work(context) for context in contexts}
     known = {record.id: record for record in work.all}
-    found = []
-    for name, own in named.items():
+    sentences = []
+    for name, own in work_ids.items():
         for record in [known[identifier] for identifier in sorted(own) if identifier in known]:
             for blocker in work.blockers(record):
-                others = [other for other, theirs in named.items() if other != name and blocker.id in theirs]
-                found += [f"{record.id} of {name} waits for {blocker.id} of {other}" for other in others]
-    return found
+                others = [other for other, theirs in work_ids.items() if other != name and blocker.id in theirs]
+                sentences += [f"{record.id} of {name} waits for {blocker.id} of {other}" for other in others]
+    return sentences
 
 
 def _named_work(context: Context) -> set[str]:
@@ -228,15 +228,16 @@ class Debt(msgspec.Struct, frozen=True):
     blocks: list[Measured]
 
 
-def debt(found: Measures) -> Debt:
+def debt(measures: Measures) -> Debt:
     """Return the context debt of a measured context: text that repeats earlier blocks, or that is outdated.
 
-    A block counts as repeated if at least 80 % of its words are in earlier blocks.
+    `measures` has the context's blocks. A block counts as repeated if at least 80 % of its words are
+    in earlier blocks.
     """
-    owed = [item for item in found.content if item.overlap.share >= _REPEATED or item.stale.share > 0]
+    owed = [item for item in measures.content if item.overlap.share >= _REPEATED or item.stale.share > 0]
     repeated = [item.overlap.share if item.overlap.share >= _REPEATED else 0.0 for item in owed]
     tokens = round(sum(i.block.tokens * max(share, i.stale.share) for i, share in zip(owed, repeated, strict=True)))
-    return Debt(tokens, found.share(tokens), owed)
+    return Debt(tokens, measures.share(tokens), owed)
 
 
 def burst(planned: int, working_set: int, remaining: int) -> Burst:
@@ -316,10 +317,11 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
     return Tier(name, most, needs, saved / shared.tokens if shared.tokens else 0.0, why)
 
 
-def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
+def strategies(measures: Measures, count: CountTokens) -> list[Strategy]:
     """Return the ways to make a measured context smaller, in the order in which they are to be tried.
 
-    Each of them says how many tokens it would save; that is 0 if it would change nothing. `count` counts tokens.
+    Each of them says how many tokens it would save; that is 0 if it would change nothing. `measures` has the context's
+    blocks with their measures, and `count` counts tokens.
     """
 
     def collapsed(item: Measured) -> int:
@@ -332,9 +334,9 @@ def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
         (5, "prune superseded tasks", lambda i: not _is_over(i), lambda i: i.block.tokens * i.stale.share),
         (6, "replace long code by hash and lines", _is_excerpt, lambda i: i.block.tokens - _ANCHOR),
     )
-    made = [_paths(found, count)]
+    made = [_paths(measures, count)]
     for number, name, fits, saves in ways:
-        useful = [(item, saved) for item in found.content if fits(item) and (saved := saves(item)) >= 1]
+        useful = [(item, saved) for item in measures.content if fits(item) and (saved := saves(item)) >= 1]
         lines = [item.block.line for item, _ in useful]
         made.append(Strategy(number, name, int(sum(saved for _, saved in useful)), lines))
     return sorted(made, key=lambda way: way.number)
@@ -359,10 +361,10 @@ def _is_excerpt(item: Measured) -> bool:
     return is_long and not _SECURITY.search(item.block.text)
 
 
-def _paths(found: Measures, count: CountTokens) -> Strategy:
+def _paths(measures: Measures, count: CountTokens) -> Strategy:
     """Return paths that are named more than twice, put into an index of anchors (three tokens each)."""
-    counted = Counter(_PATH.findall(found.parsed.text))
+    counted = Counter(_PATH.findall(measures.parsed.text))
     often = {path: number for path, number in counted.items() if number > 2}
     saved = sum((number - 1) * count(path, "markdown") - 3 * number for path, number in often.items())
-    lines = [i.block.line for i in found.content if any(path in i.block.text for path in often)]
+    lines = [i.block.line for i in measures.content if any(path in i.block.text for path in often)]
     return Strategy(3, "abstract repeated paths into an index", max(saved, 0), lines if saved > 0 else [])

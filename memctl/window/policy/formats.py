@@ -3,9 +3,9 @@
 A block ends where a reader sees a boundary: a heading, an empty line, a fence, a ruled line, an element, a key, a
 message. The format is recognised from the text; a text in no other format is read as Markdown.
 
-XML and YAML become a tree of elements or keys; so do the lines of a pack in memctl's short form, which begins with
-MEMORY, by their indentation. An element or key without others in it becomes a block, but neighbouring short ones are
-joined to one block. A long one of several paragraphs is split like Markdown.
+XML and YAML become a tree of elements or keys. The lines of a short pack (memctl's format "tokens", which begins with
+MEMORY) become a tree by their indentation. An element or key without others in it becomes a block, but neighbouring
+short ones are joined to one block. A long one of several paragraphs is split like Markdown.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _is_margin(text: str) -> bool:
 
 
 class Node:
-    """A node of the tree that is made of a structured text: of XML, YAML, or the short format of packs.
+    """A node of the tree that is made of a structured text: of XML, YAML, or a pack in the format "tokens".
 
     It has a title, attributes and children. `source` is the part of the structured text that is the node's own, without
     that of its children; `text` is what it says, without markup. `line` and `end` are the numbers of its first and last
@@ -251,31 +251,31 @@ def _unquoted(value: str) -> str:
 
 def _blocks_of(root: Node) -> list[TextBlock]:
     """Return the blocks of a tree; what is outermost is not taken together, unless it is called the same."""
-    found: list[TextBlock] = []
+    blocks: list[TextBlock] = []
     outer = root
     if len(root.children) == 1 and root.children[0].children:
         outer = root.children[0]
-        _add_node(found, outer, [], -1)
-    _gather(found, outer.children, "", len(found) - 1, is_outer=True)
-    return found
+        _add_node(blocks, outer, [], -1)
+    _gather(blocks, outer.children, "", len(blocks) - 1, is_outer=True)
+    return blocks
 
 
-def _gather(found: list[TextBlock], nodes: list[Node], title: str, parent: int, *, is_outer: bool = False) -> None:
+def _gather(blocks: list[TextBlock], nodes: list[Node], title: str, parent: int, *, is_outer: bool = False) -> None:
     """Add the blocks of the children of a node with a title, whose own block is `parent`."""
     for (is_short, _), run in groupby(nodes, lambda node: (node.is_short_leaf, node.title if is_outer else "")):
         together = list(run)
         if is_short:
             says = "\n".join(map(_line_of, together)) if len(together) > 1 else together[0].says()
             source, last = "".join(node.source for node in together), together[-1].end
-            _add(found, title or together[0].title, says, source, together[0].line, last, kind_of(says), parent)
+            _add(blocks, title or together[0].title, says, source, together[0].line, last, kind_of(says), parent)
             continue
         for node in together:
             if node.children:
-                own, leading = len(found), list(takewhile(_is_leading, node.children))
-                _add_node(found, node, leading, parent)
-                _gather(found, node.children[len(leading) :], node.title, own)
+                own, leading = len(blocks), list(takewhile(_is_leading, node.children))
+                _add_node(blocks, node, leading, parent)
+                _gather(blocks, node.children[len(leading) :], node.title, own)
             else:
-                _add_leaf(found, node, parent)
+                _add_leaf(blocks, node, parent)
 
 
 def _is_leading(node: Node) -> bool:
@@ -283,12 +283,12 @@ def _is_leading(node: Node) -> bool:
     return node.is_short_leaf or (node.title == _FACTS and not node.children)
 
 
-def _add_node(found: list[TextBlock], node: Node, leading: list[Node], parent: int) -> None:
+def _add_node(blocks: list[TextBlock], node: Node, leading: list[Node], parent: int) -> None:
     """Add a node with what it says itself and the short leaves that it begins with, as one block."""
     says = "\n".join(part for part in (node.says(), *map(_line_of, leading)) if part)
     source = node.source + "".join(child.source for child in leading)
     end = leading[-1].end if leading else node.line
-    _add(found, node.title, says, source, node.line, end, kind_of(says) if says else HEADING, parent)
+    _add(blocks, node.title, says, source, node.line, end, kind_of(says) if says else HEADING, parent)
 
 
 def _line_of(node: Node) -> str:
@@ -296,50 +296,50 @@ def _line_of(node: Node) -> str:
     return f"{node.title}: {says}" if node.title and says else says or node.title
 
 
-def _add_leaf(found: list[TextBlock], node: Node, parent: int) -> None:
+def _add_leaf(blocks: list[TextBlock], node: Node, parent: int) -> None:
     text = node.text.strip("\n")
     kind = kind_of(text)
     if kind in (CODE, DATA) or "\n\n" not in text:
         says = node.says() if kind in (CODE, DATA) else plain(node.says())
-        _add(found, node.title, says, node.source, node.line, node.end, kind, parent)
+        _add(blocks, node.title, says, node.source, node.line, node.end, kind, parent)
         return
-    own = len(found)
+    own = len(blocks)
     frame = node.source.replace(text, "", 1) if text in node.source else node.source.partition("\n")[0]
-    _add(found, node.title, node.attributes, frame, node.line, node.line, HEADING, parent)
+    _add(blocks, node.title, node.attributes, frame, node.line, node.line, HEADING, parent)
     before = len(node.text) - len(node.text.lstrip("\n"))
-    add_markdown(found, text, node.line + before, node.title, own)
+    add_markdown(blocks, text, node.line + before, node.title, own)
 
 
 def _add(
-    found: list[TextBlock], title: str, text: str, source: str, line: int, end: int, kind: str, parent: int = -1
+    blocks: list[TextBlock], title: str, text: str, source: str, line: int, end: int, kind: str, parent: int = -1
 ) -> None:
-    found.append(TextBlock(len(found), title, text, source, line, end, kind, parent))
+    blocks.append(TextBlock(len(blocks), title, text, source, line, end, kind, parent))
 
 
 def _json(text: str, values: list[JsonValue]) -> ParsedText:
     """Return JSON by its blocks: one or more for each message; of other JSON, one for each value of the outermost."""
-    found: list[TextBlock] = []
-    said: list[str] = []
+    blocks: list[TextBlock] = []
+    texts: list[str] = []
     counted, before = 0, 1
     is_one_line = "\n" not in text.strip()
     for number, (value, start, end) in enumerate(_entries(text, values), 1):
         line = before + text.count("\n", counted, start)
         counted, before = end, line + text.count("\n", start, end)
-        given = value if isinstance(value, dict) else {}
-        if "role" in given and "content" in given:
-            title = f"{given['role']}{f', message {number}' if is_one_line else ''}"  # its line would tell nothing
-            said += _add_message(found, given, title, line, before)
+        message = value if isinstance(value, dict) else {}
+        if "role" in message and "content" in message:
+            title = f"{message['role']}{f', message {number}' if is_one_line else ''}"  # its line would tell nothing
+            texts += _add_message(blocks, message, title, line, before)
         else:
-            title = next((str(given[key]) for key in ("title", "name", "id") if key in given), "")
-            _add(found, title, _flat(value), text[start:end], line, before, DATA)
-    return _messages(found, said) if said else ParsedText(text, "json", found)
+            title = next((str(message[key]) for key in ("title", "name", "id") if key in message), "")
+            _add(blocks, title, _flat(value), text[start:end], line, before, DATA)
+    return _messages(blocks, texts) if texts else ParsedText(text, "json", blocks)
 
 
-def _messages(blocks: list[TextBlock], said: list[str]) -> ParsedText:
+def _messages(blocks: list[TextBlock], texts: list[str]) -> ParsedText:
     """Return messages by what they say; what a request has beside them is as its values, without its JSON."""
-    blocks = [msgspec.structs.replace(one, source=one.text) if one.parent < 0 else one for one in blocks]
-    beside = [one.text for one in blocks if one.parent < 0 and one.text]
-    return ParsedText("\n\n".join([*beside, *said]), "json", blocks, is_messages=True)
+    blocks = [msgspec.structs.replace(block, source=block.text) if block.parent < 0 else block for block in blocks]
+    beside = [block.text for block in blocks if block.parent < 0 and block.text]
+    return ParsedText("\n\n".join([*beside, *texts]), "json", blocks, is_messages=True)
 
 
 def _transcript(text: str, values: list[JsonValue]) -> ParsedText | None:
@@ -348,26 +348,26 @@ def _transcript(text: str, values: list[JsonValue]) -> ParsedText | None:
     if first.get("type") not in ("user", "assistant"):
         return None
     window = transcript_window.read(text.splitlines(keepends=True))
-    found: list[TextBlock] = []
-    said: list[str] = []
+    blocks: list[TextBlock] = []
+    texts: list[str] = []
     for message, lines in zip(window.messages, window.lines, strict=True):
-        said += _add_message(found, message, str(message.get("role")), lines[0], lines[-1])
-    return _messages(found, said)
+        texts += _add_message(blocks, message, str(message.get("role")), lines[0], lines[-1])
+    return _messages(blocks, texts)
 
 
-def _add_message(found: list[TextBlock], message: dict[str, Any], title: str, line: int, last: int) -> list[str]:
+def _add_message(blocks: list[TextBlock], message: dict[str, Any], title: str, line: int, last: int) -> list[str]:
     """Add the blocks of a message, first its role as a heading, and return the texts of the message.
 
     All blocks are within the lines of the message, from `line` to `last`.
     """
     texts = [text for element in elements(message) if element.path[:1] != ("tool_calls",) for text in _texts(element)]
-    own = len(found)
-    _add(found, title, "", "", line, last, HEADING)
+    own = len(blocks)
+    _add(blocks, title, "", "", line, last, HEADING)
     for text in texts:
-        add_markdown(found, text, 1, title, own)
-    for block in found[own + 1 :]:
+        add_markdown(blocks, text, 1, title, own)
+    for block in blocks[own + 1 :]:
         at = min(line + block.line - 1, last)
-        found[block.number] = msgspec.structs.replace(block, line=at, end=last)
+        blocks[block.number] = msgspec.structs.replace(block, line=at, end=last)
     return texts
 
 

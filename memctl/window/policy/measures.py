@@ -41,9 +41,9 @@ def relevant(parsed: ParsedText, task: str) -> list[bool]:
     more. It is also relevant if the block around it is, if it belongs to the same record as a relevant block, or if it
     states the mission, the phase, constraints, risks or next steps. A heading is relevant if a block below it is.
     """
-    asked = terms(task)
+    task_terms = terms(task)
     own = [terms(f"{block.title} {block.text}") for block in parsed.blocks]
-    document = Counter(term for found in own for term in found & asked)
+    document = Counter(term for found in own for term in found & task_terms)
     weights = {term: math.log(1 + len(own) / number) for term, number in document.items()}
     whole = sum(weights.values())
 
@@ -88,18 +88,18 @@ def clusters(blocks: list[TextBlock]) -> list[list[TextBlock]]:
     other is in no group.
     """
     largest = sorted(blocks, key=lambda block: -block.tokens)[:_COMPARED]
-    found = [(block, terms(block.text)) for block in largest]
-    group = list(range(len(found)))
-    for one, (_, ours) in enumerate(found):
-        for other, (_, theirs) in enumerate(found[:one]):
+    entries = [(block, terms(block.text)) for block in largest]
+    group = list(range(len(entries)))
+    for place, (_, ours) in enumerate(entries):
+        for other, (_, theirs) in enumerate(entries[:place]):
             smaller = min(len(ours), len(theirs))
-            if smaller > 2 and group[one] != group[other] and len(ours & theirs) >= ALIKE * smaller:
-                old, new = group[one], group[other]
+            if smaller > 2 and group[place] != group[other] and len(ours & theirs) >= ALIKE * smaller:
+                old, new = group[place], group[other]
                 group = [new if number == old else number for number in group]
-    named: dict[int, list[TextBlock]] = {}
-    for number, (block, _) in zip(group, found, strict=True):
-        named.setdefault(number, []).append(block)
-    return [sorted(members, key=lambda block: block.number) for members in named.values() if len(members) > 1]
+    groups: dict[int, list[TextBlock]] = {}
+    for number, (block, _) in zip(group, entries, strict=True):
+        groups.setdefault(number, []).append(block)
+    return [sorted(members, key=lambda block: block.number) for members in groups.values() if len(members) > 1]
 
 
 CRITICAL = 9  # the weight from which a block is critical information
@@ -152,9 +152,9 @@ def parts(block: TextBlock) -> set[str]:
     Other parts are "phase", "risks", "decisions", "anchors" (lists of references), "constraints", "inputs", "outputs"
     and "background".
     """
-    named = [block.title, *(_NAME.findall(block.text[:2_000]) if block.is_marked else [])]
-    found = {part for name in named for word in re.findall("[a-z]+", name.lower()) if (part := _part(word))}
-    return found if len(block.title) <= 60 or not found else found & {"decisions"}
+    names = [block.title, *(_NAME.findall(block.text[:2_000]) if block.is_marked else [])]
+    part_names = {part for name in names for word in re.findall("[a-z]+", name.lower()) if (part := _part(word))}
+    return part_names if len(block.title) <= 60 or not part_names else part_names & {"decisions"}
 
 
 def _part(word: str) -> str:
@@ -177,18 +177,18 @@ def preserved(parsed: ParsedText) -> set[int]:
 
     They are decisions, constraints, and background of up to 100 tokens, with all blocks below them.
     """
-    found: set[int] = set()
+    numbers: set[int] = set()
     for block in parsed.blocks:  # parents come before their children
-        named = parts(block)
+        part_names = parts(block)
         is_decision = _DECISION.match(block.title) or _DECISION.match(block.text[:200])
         if (
-            block.parent in found
+            block.parent in numbers
             or is_decision
-            or named & _PRESERVED
-            or (_GROUND in named and block.tokens <= _SHORT and not is_record(block))
+            or part_names & _PRESERVED
+            or (_GROUND in part_names and block.tokens <= _SHORT and not is_record(block))
         ):
-            found.add(block.number)
-    return found
+            numbers.add(block.number)
+    return numbers
 
 
 def is_aside(block: TextBlock) -> bool:
@@ -262,8 +262,8 @@ def overlaps(blocks: Sequence[TextBlock]) -> list[Overlap]:
 
 
 def _overlap(number: int, text: str, seen: dict[tuple[str, ...], int]) -> Overlap:
-    said = _REFERENCE.sub("", text)
-    cells = [plain_words(cell) for cell in said.split(" | ")]  # a run does not span the facts of a record
+    prose = _REFERENCE.sub("", text)
+    cells = [plain_words(cell) for cell in prose.split(" | ")]  # a run does not span the facts of a record
     total = sum(map(len, cells))
     length = min(_RUN, total)
     if length < _LEAST:
@@ -327,9 +327,9 @@ class Measured(NamedTuple):
     """A block with its measures: `overlap` with earlier blocks, what is `stale`, and its `weight` from 0 to 10.
 
     `before` is the number of tokens of all earlier blocks. `is_preserved` says whether the block must stay whatever the
-    task is. `is_relevant` says whether the block bears on the task; None means that this was not judged. It is not
-    judged without a task, nor for a block that a pack lists as left out. A block other than a record that must stay in
-    any case is either relevant or not judged.
+    task is. `is_relevant` says whether the block bears on the task. It is None if that was not judged: there was no
+    task, or a pack lists the block as left out. It is also None instead of False for a preserved block that shows no
+    record.
     """
 
     block: TextBlock
@@ -366,7 +366,7 @@ class Measures(NamedTuple):
     @property
     def content(self) -> list[Measured]:
         """The blocks that have text, and are not only a heading."""
-        return [found for found in self.blocks if not found.block.is_heading]
+        return [item for item in self.blocks if not item.block.is_heading]
 
     def share(self, tokens: float) -> float:
         """Return `tokens` as a fraction of the tokens of all blocks; 0.0 if there are no blocks."""
@@ -378,45 +378,45 @@ class Measures(NamedTuple):
 
         Blocks whose relevance was not judged are not among them.
         """
-        return [found for found in self.content if found.is_relevant is False]
+        return [item for item in self.content if item.is_relevant is False]
 
 
 def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task: str = "") -> Measures:
     """Return the measures of a text; its relevance is only judged if there is a `task`.
 
-    `known` says which records of the memory no longer hold. `now` is the present time, by which dates are old. `count`
-    counts tokens.
+    `known` says which records of the memory no longer hold. `now` is the present time, from which the age of dates in
+    the text is counted. `count` counts tokens.
     """
     weighed = weights(parsed)
     again = overlaps(parsed.blocks)
     old = staleness.stale(parsed, known, now)
-    kept = preserved(parsed)
-    bears = _bearing(parsed, task, kept) if task else [None] * len(parsed.blocks)
+    must_stay = preserved(parsed)
+    bears = _bearing(parsed, task, must_stay) if task else [None] * len(parsed.blocks)
     blocks, before = [], 0
     for block in parsed.blocks:
         number = block.number
-        given = (again[number], old[number], weighed[number], bears[number], before, number in kept)
-        blocks.append(Measured(block, *given))
+        values = (again[number], old[number], weighed[number], bears[number], before, number in must_stay)
+        blocks.append(Measured(block, *values))
         before += block.tokens
     useful = useful_text(parsed)
     tokens = min(count(useful, parsed.kind) if useful else 0, parsed.tokens)
     return Measures(parsed, blocks, before, tokens, padding(parsed.text), task)
 
 
-def _bearing(parsed: ParsedText, task: str, kept: set[int]) -> list[bool | None]:
+def _bearing(parsed: ParsedText, task: str, must_stay: set[int]) -> list[bool | None]:
     """Return for each block whether it bears on a task; None if it does not, but must stay.
 
     A block must stay if a pack lists it as not chosen, or if it is preserved. Records are preserved, too, but count as
     irrelevant here, because whoever makes a pack chooses the records that a task needs.
     """
     units = units_of(parsed)
-    kept = {number for number in kept if units[number] < 0}
+    must_stay = {number for number in must_stay if units[number] < 0}
     aside: set[int] = set()
     for block in parsed.blocks:  # parents come before their children
         if block.parent in aside or is_aside(block):
             aside.add(block.number)
-    found = relevant(parsed, task)
-    return [None if n in aside or (n in kept and not bears) else bears for n, bears in enumerate(found)]
+    relevance = relevant(parsed, task)
+    return [None if n in aside or (n in must_stay and not bears) else bears for n, bears in enumerate(relevance)]
 
 
 def stated_task(parsed: ParsedText) -> str:

@@ -85,24 +85,24 @@ def parse(text: str, name: str) -> list[Observation]:
 
     `name` is the file's name for error messages. Raises a MemctlError that names the line and the key.
     """
-    found = []
+    observations = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            given = msgspec.json.decode(line, type=Observation)
-            found.append(msgspec.structs.replace(given, date=timestamps.parse(given.date)))
+            observation = msgspec.json.decode(line, type=Observation)
+            observations.append(msgspec.structs.replace(observation, date=timestamps.parse(observation.date)))
         except msgspec.ValidationError as error:
             raise MemctlError(f"{name}:{number}: {describe(error)}", _HINT) from None
         except (msgspec.DecodeError, RecursionError) as error:
             raise MemctlError(f"{name}:{number}: this is not JSON: {error}", _HINT) from None
         except ValueError:
-            wrong = f"{name}:{number}: date: {given.date!r} is not a time"
+            wrong = f"{name}:{number}: date: {observation.date!r} is not a time"
             raise MemctlError(wrong, f"give {timestamps.ALLOWED}") from None
         for part, whole in (("denied", "requests"), ("no_ops", "macro_summaries")):
-            if getattr(given, part) > getattr(given, whole):
+            if getattr(observation, part) > getattr(observation, whole):
                 raise MemctlError(f"{name}:{number}: {part} is larger than {whole}")
-    return sorted(found, key=lambda item: item.date)
+    return sorted(observations, key=lambda item: item.date)
 
 
 _HINT = f"a line has {', '.join(Observation.__struct_fields__)}; date and scs are required"
@@ -126,13 +126,13 @@ def read(memory: Memory) -> list[Observation]:
         lines = file_of(memory).read_bytes().split(b"\n")
     except OSError:
         return []
-    found: list[Observation] = []
+    observations: list[Observation] = []
     for line in lines:
         try:
-            found.append(msgspec.json.decode(line, type=Observation))
+            observations.append(msgspec.json.decode(line, type=Observation))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             continue
-    return merged(found)
+    return merged(observations)
 
 
 def merged(lines: Sequence[Observation]) -> list[Observation]:
@@ -142,21 +142,22 @@ def merged(lines: Sequence[Observation]) -> list[Observation]:
     are those of the earlier line, the triggers are all that fired in either, and of the requests and denials the higher
     numbers count.
     """
-    found: list[Observation] = []
-    for one in lines:
-        if found and one.batch and (found[-1].batch, found[-1].workflow) == (one.batch, one.workflow):
-            before = found.pop()
-            one = msgspec.structs.replace(
-                one,
+    observations: list[Observation] = []
+    for line in lines:
+        before = observations[-1] if observations else None
+        if before and line.batch and (before.batch, before.workflow) == (line.batch, line.workflow):
+            observations.pop()
+            line = msgspec.structs.replace(
+                line,
                 delta=before.delta,
-                fired=tuple(sorted({*before.fired, *one.fired})),
-                requests=max(before.requests, one.requests),
-                denied=max(before.denied, one.denied),
+                fired=tuple(sorted({*before.fired, *line.fired})),
+                requests=max(before.requests, line.requests),
+                denied=max(before.denied, line.denied),
                 macro_summaries=before.macro_summaries,
                 no_ops=before.no_ops,
             )
-        found.append(one)
-    return found
+        observations.append(line)
+    return observations
 
 
 def note(memory: Memory, observation: Observation) -> None:
@@ -174,7 +175,7 @@ def note(memory: Memory, observation: Observation) -> None:
             if log and merged([log[-1], observation]) == [msgspec.structs.replace(log[-1], date=observation.date)]:
                 return
             if file.exists() and file.stat().st_size > _MOST_BYTES:
-                files.replace_private(file, "".join(_line(kept).decode() for kept in log[-_MOST_KEPT:]))
+                files.replace_private(file, "".join(_line(entry).decode() for entry in log[-_MOST_KEPT:]))
             files.append_line(file, _line(observation), is_private=True)
 
 
@@ -187,12 +188,12 @@ def compressions(events: Sequence[WorkflowEvent], workflow: str, since: str) -> 
     return [e for e in events if e.workflow_id == workflow and e.event_type == "compression" and e.timestamp > since]
 
 
-def no_ops(found: Sequence[WorkflowEvent]) -> int:
+def no_ops(events: Sequence[WorkflowEvent]) -> int:
     """Return how many of the given compressions saved less than 1 % of their tokens.
 
-    Each compression is given as an event of a workflow.
+    `events` are the compressions, each as the event of a workflow that reports it.
     """
-    return sum((one.compression_ratio or 0) < _NO_OP for one in found)
+    return sum((event.compression_ratio or 0) < _NO_OP for event in events)
 
 
 def measure_state(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:

@@ -65,13 +65,13 @@ class Performance(msgspec.Struct, frozen=True):
         if not self.parts:
             return ""
         first, last = self.parts[0], self.parts[-1]
-        found = []
+        changes = []
         before, after = first.error_rate or 0.0, last.error_rate or 0.0
         if last.failed >= _FEWEST_FAILED and after >= _DROP * before:
-            found.append(f"failed calls {before:.0%} -> {after:.0%}")
+            changes.append(f"failed calls {before:.0%} -> {after:.0%}")
         if first.seconds and last.seconds and last.seconds >= _DROP * first.seconds:
-            found.append(f"seconds {first.seconds:.1f} -> {last.seconds:.1f}")
-        return ", ".join(found)
+            changes.append(f"seconds {first.seconds:.1f} -> {last.seconds:.1f}")
+        return ", ".join(changes)
 
 
 def measure(window: Window) -> Performance:
@@ -88,8 +88,8 @@ def measure(window: Window) -> Performance:
 
 
 def _part(rows: Sequence[tuple[int, str, str, tuple[int, int] | None]]) -> Part:
-    waits = [seconds for _, asked, answered, _ in rows if (seconds := _between(asked, answered)) is not None]
-    counts = [given for *_, given in rows if given]
+    waits = [seconds for _, begun, ended, _ in rows if (seconds := _between(begun, ended)) is not None]
+    counts = [count for *_, count in rows if count]
     return Part(
         len(rows),
         round(median(tokens for tokens, *_ in rows)),
@@ -99,10 +99,10 @@ def _part(rows: Sequence[tuple[int, str, str, tuple[int, int] | None]]) -> Part:
     )
 
 
-def _between(asked: str | None, answered: str | None) -> float | None:
+def _between(begun: str | None, ended: str | None) -> float | None:
     """Return seconds between two moments; None if one is none, or they are the wrong way round."""
     try:
-        begin, end = (datetime.fromisoformat((moment or "").replace("Z", "+00:00")) for moment in (asked, answered))
+        begin, end = (datetime.fromisoformat((moment or "").replace("Z", "+00:00")) for moment in (begun, ended))
         seconds = (end - begin).total_seconds()
     except (ValueError, TypeError):
         return None

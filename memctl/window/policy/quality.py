@@ -1,8 +1,9 @@
 """The quality of a context: metrics with targets, triggers for a compression, and advice by line (rules.md#quality).
 
 Most metrics are shares of the tokens of all blocks. There are two exceptions: density is a share of the tokens of the
-whole text, and flow is a share of the tokens of the blocks with text. Health does not count markup as useless:
-otherwise a text that just meets the target of density, 75 %, could not meet the target of health, 80 %.
+whole text, and flow is a share of the tokens of the blocks with text. The metric health (the share of useful tokens)
+does not count markup as useless: otherwise a text that just meets the target of density, 75 %, could not meet the
+target of health, 80 %.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ import msgspec
 
 from memctl.record.notices import NOTICES
 from memctl.text.phrases import quantity
-from memctl.window.policy import measures
 from memctl.window.policy.blocks import CODE, DATA
-from memctl.window.policy.measures import CRITICAL, WEIGHTY, Measured, Measures
+from memctl.window.policy.measures import CRITICAL, WEIGHTY, Measured, Measures, clusters
 from memctl.window.policy.performance import Performance
 
 RELEVANCE, REDUNDANCY, STALENESS, DENSITY, HEALTH = 0.80, 0.15, 0.10, 0.75, 0.80
@@ -57,31 +57,31 @@ def tolerance(tokens: int) -> float:
     return 0.30 if tokens <= MEDIUM else 0.40
 
 
-def metrics(found: Measures) -> list[QualityMetric]:
+def metrics(measures: Measures) -> list[QualityMetric]:
     """Return all quality metrics of a measured text, such as relevance, redundancy and density."""
-    unrelated, tokens = irrelevance(found), found.parsed.tokens
-    of_task = "words of the task, weighted by how rare they are" if found.task else _NEEDS_TASK
-    within = f"the limit for {tokens:,} tokens" if found.task else _NEEDS_TASK
-    items, most = critical(found), tolerance(tokens)
-    first = f"where {len(items)} critical blocks begin, on average"
-    content, over = found.content, len(long_blocks(found))
+    unrelated, tokens = irrelevance(measures), measures.parsed.tokens
+    of_task = "words of the task, weighted by how rare they are" if measures.task else _NEEDS_TASK
+    within = f"the limit for {tokens:,} tokens" if measures.task else _NEEDS_TASK
+    items, most = critical(measures), tolerance(tokens)
+    first = f"where {len(items)} critical blocks begin, on average" if items else _NOT_CRITICAL
+    content, over = measures.content, len(long_blocks(measures))
     mean = sum(item.block.tokens for item in content) / len(content) if content else 0.0
-    there, needed, missing = boundaries(found)
+    there, needed, missing = boundaries(measures)
     unmarked = f"; {len(missing)} changes are unmarked" if missing else ""
-    bears = "bear on the task, " if found.task else ""
+    bears = "bear on the task, " if measures.task else ""
     return [
         _metric("relevance", None if unrelated is None else 1 - unrelated, ">", RELEVANCE, of_task),
         _metric("irrelevant", unrelated, "<=", most, within),
-        _metric("placement", position(found, items), "<=", PLACEMENT, first if items else _NOT_CRITICAL, "first 25 %"),
-        _metric("redundancy", redundancy(found), "<", REDUNDANCY, "runs of five words that an earlier block has"),
-        _metric("staleness", staleness(found), "<", STALENESS, _OUTDATED),
-        _metric("density", density(found), ">", DENSITY, "tokens without markup, white space and padding"),
+        _metric("placement", position(measures, items), "<=", PLACEMENT, first, "first 25 %"),
+        _metric("redundancy", redundancy(measures), "<", REDUNDANCY, "runs of five words that an earlier block has"),
+        _metric("staleness", staleness(measures), "<", STALENESS, _OUTDATED),
+        _metric("density", density(measures), ">", DENSITY, "tokens without markup, white space and padding"),
         QualityMetric("block size", mean, BLOCK, f"< {BLOCK}", mean < BLOCK,
                       f"average of {len(content)} blocks; {over} of more than {LONG_BLOCK}", "tokens"),
         QualityMetric("boundaries", there, needed, f">= {needed}", there >= needed and not missing,
                       f"one where the type changes, and one for each 500 tokens{unmarked}", "boundaries"),
-        _metric("flow", short_block_share(found), ">", FLOW, f"tokens in blocks of at most {LONG_BLOCK}"),
-        _metric("health", health(found), ">", HEALTH, f"tokens that {bears}{_HEALTHY}"),
+        _metric("flow", short_block_share(measures), ">", FLOW, f"tokens in blocks of at most {LONG_BLOCK}"),
+        _metric("health", health(measures), ">", HEALTH, f"tokens that {bears}{_HEALTHY}"),
     ]  # fmt: skip
 
 
@@ -95,53 +95,54 @@ def _metric(name: str, value: float | None, sign: str, target: float, how: str, 
     return QualityMetric(name, value, target, wanted or f"{sign} {target * 100:.0f} %", is_met, how)
 
 
-def redundancy(found: Measures) -> float:
+def redundancy(measures: Measures) -> float:
     """Return the fraction of a text's tokens that repeat earlier blocks (0 to 1)."""
-    return found.share(sum(item.block.tokens * item.overlap.share for item in found.blocks))
+    return measures.share(sum(item.block.tokens * item.overlap.share for item in measures.blocks))
 
 
-def staleness(found: Measures) -> float:
+def staleness(measures: Measures) -> float:
     """Return the fraction of a text's tokens that are outdated (0 to 1)."""
-    return found.share(sum(item.block.tokens * item.stale.share for item in found.blocks))
+    return measures.share(sum(item.block.tokens * item.stale.share for item in measures.blocks))
 
 
-def density(found: Measures) -> float:
-    """Return the fraction of a text's tokens that say something (0 to 1); the others are markup and padding.
+def density(measures: Measures) -> float:
+    """Return the fraction of a text's tokens that say something (0 to 1).
 
+    The others are markup, and phrases without content such as "please note that". `measures` are those of the text.
     The result is 1.0 for an empty text.
     """
-    return found.useful_text_tokens / found.parsed.tokens if found.parsed.tokens else 1.0
+    return measures.useful_text_tokens / measures.parsed.tokens if measures.parsed.tokens else 1.0
 
 
-def irrelevance(found: Measures) -> float | None:
+def irrelevance(measures: Measures) -> float | None:
     """Return the fraction of a text's tokens that do not bear on its task (0 to 1); None if it has no task."""
-    return found.share(sum(item.block.tokens for item in found.irrelevant)) if found.task else None
+    return measures.share(sum(item.block.tokens for item in measures.irrelevant)) if measures.task else None
 
 
-def short_block_share(found: Measures) -> float:
+def short_block_share(measures: Measures) -> float:
     """Return the fraction of a text's tokens that are in blocks of at most 200 tokens; headings alone do not count.
 
-    The result is 1.0 for a text without blocks.
+    `measures` are those of the text. The result is 1.0 for a text without blocks.
     """
-    long = sum(item.block.tokens for item in long_blocks(found))
-    content = sum(item.block.tokens for item in found.content)
+    long = sum(item.block.tokens for item in long_blocks(measures))
+    content = sum(item.block.tokens for item in measures.content)
     return 1 - long / content if content else 1.0
 
 
-def health(found: Measures) -> float:
+def health(measures: Measures) -> float:
     """Return the fraction of a text's tokens that are relevant, not repeated and not outdated (0 to 1).
 
-    The result is 1.0 for an empty text.
+    `measures` are those of the text. The result is 1.0 for an empty text.
     """
-    return found.share(sum(item.useful for item in found.blocks)) if found.tokens else 1.0
+    return measures.share(sum(item.useful for item in measures.blocks)) if measures.tokens else 1.0
 
 
-def long_blocks(found: Measures) -> list[Measured]:
+def long_blocks(measures: Measures) -> list[Measured]:
     """Return the blocks of a text that have more than 200 tokens, which count as too long."""
-    return [item for item in found.content if item.block.tokens > LONG_BLOCK]
+    return [item for item in measures.content if item.block.tokens > LONG_BLOCK]
 
 
-def critical(found: Measures) -> list[Measured]:
+def critical(measures: Measures) -> list[Measured]:
     """Return the critical blocks of a text, in the order of the text.
 
     A block is critical if its weight (0 to 10) is at least 9. If there is a task, a weight of 7 is enough, but the
@@ -149,11 +150,11 @@ def critical(found: Measures) -> list[Measured]:
     blocks belong into the first quarter of a text: if there are more, those with higher weights are chosen, and among
     equal weights the earlier ones.
     """
-    least = WEIGHTY if found.task else CRITICAL
-    allowed = (True,) if found.task else (True, None)
-    weighty = [item for item in found.content if item.weight >= least and item.is_relevant in allowed]
+    least = WEIGHTY if measures.task else CRITICAL
+    allowed = (True,) if measures.task else (True, None)
+    weighty = [item for item in measures.content if item.weight >= least and item.is_relevant in allowed]
     chosen: list[Measured] = []
-    room = PLACEMENT * found.tokens
+    room = PLACEMENT * measures.tokens
     for item in sorted(weighty, key=lambda item: (-item.weight, item.block.number)):
         if chosen and item.block.tokens > room:
             break
@@ -162,41 +163,43 @@ def critical(found: Measures) -> list[Measured]:
     return sorted(chosen, key=lambda item: item.block.number)
 
 
-def position(found: Measures, items: Sequence[Measured]) -> float | None:
+def position(measures: Measures, items: Sequence[Measured]) -> float | None:
     """Return where in a text the blocks `items` begin on average: 0.0 is the start of the text, 1.0 its end.
 
-    Larger blocks count more in the average. The result is None if there are no blocks.
+    `measures` are those of the text. Larger blocks count more in the average. The result is None if there are no
+    blocks.
     """
     tokens = sum(item.block.tokens for item in items)
-    return sum(item.before * item.block.tokens for item in items) / tokens / found.tokens if tokens else None
+    return sum(item.before * item.block.tokens for item in items) / tokens / measures.tokens if tokens else None
 
 
-def disorder(found: Measures) -> float:
+def disorder(measures: Measures) -> float:
     """Return the fraction of all pairs of blocks in which the less important block comes first.
 
-    Pairs of equally important blocks do not count.
+    `measures` has the text's blocks with their weights, which say how important they are. Pairs of equally important
+    blocks do not count.
     """
     seen = [0] * 11
     wrong = pairs = 0
-    for item in found.content:
+    for item in measures.content:
         wrong += sum(seen[: item.weight])
         pairs += sum(seen) - seen[item.weight]
         seen[item.weight] += 1
     return wrong / pairs if pairs else 0.0
 
 
-def boundaries(found: Measures) -> tuple[int, int, list[Measured]]:
+def boundaries(measures: Measures) -> tuple[int, int, list[Measured]]:
     """Return how many visible boundaries a text has, how many it needs, and the blocks before which one is missing.
 
-    A text needs a boundary, such as a heading, where the type of the blocks (text, code or data) changes, and one more
-    for every 500 tokens. One is missing before a block if its type differs from that of the block before, and no more
-    than an empty line is between them.
+    `measures` are those of the text. A text needs a boundary, such as a heading, where the type of the blocks
+    (text, code or data) changes, and one more for every 500 tokens. One is missing before a block if its type differs
+    from that of the block before, and no more than an empty line is between them.
     """
-    items = found.content
+    items = measures.content
     missing = [b for a, b in pairwise(items) if _type(a) != _type(b) and not b.block.is_marked]
     changes = sum(1 for a, b in pairwise(items) if _type(a) != _type(b))
-    there = sum(1 for item in found.blocks if item.block.is_marked)
-    return there, changes + found.parsed.tokens // _STRETCH, missing
+    there = sum(1 for item in measures.blocks if item.block.is_marked)
+    return there, changes + measures.parsed.tokens // _STRETCH, missing
 
 
 def _type(item: Measured) -> str:
@@ -225,7 +228,7 @@ class Signal(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-def signals(found: Measures, performance: Performance | None = None) -> list[Signal]:
+def signals(measures: Measures, performance: Performance | None = None) -> list[Signal]:
     """Return all triggers for a compression, each with whether it fired for a measured text.
 
     Those about performance come first, then those about relevance and structure. `performance` is the performance of
@@ -234,38 +237,41 @@ def signals(found: Measures, performance: Performance | None = None) -> list[Sig
     The triggers are meant for a context that has grown over time. A pack has not: it is chosen from the memory anew,
     within a budget. So for a pack only the triggers about relevance are judged, and only if it has a task.
     """
-    judged = _judged(found, performance)
-    head = " ".join(found.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
+    judged = _judged(measures, performance)
+    head = " ".join(measures.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
     if not any(notice in head for notice in NOTICES):
         return judged
     aside = {"fired": None, "why": "a pack keeps to its own budget"}
-    return [one if found.task and one.group == "relevance" else msgspec.structs.replace(one, **aside) for one in judged]
+    return [
+        signal if measures.task and signal.group == "relevance" else msgspec.structs.replace(signal, **aside)
+        for signal in judged
+    ]
 
 
-def _judged(found: Measures, performance: Performance | None) -> list[Signal]:
-    tokens, task, dense = found.parsed.tokens, found.task, density(found)
-    groups = measures.clusters([item.block for item in found.irrelevant])
-    alike = found.share(sum(block.tokens for group in groups for block in group)) if task else None
-    named = "; ".join(f"lines {', '.join(str(block.line) for block in group[:6])}" for group in groups[:3])
-    false = [item.block.line for item in found.content if item.stale.share and item.is_relevant]
-    long, (_, _, missing) = long_blocks(found), boundaries(found)
-    largest = max((item.block.tokens for item in found.content), default=0)
+def _judged(measures: Measures, performance: Performance | None) -> list[Signal]:
+    tokens, task, dense = measures.parsed.tokens, measures.task, density(measures)
+    groups = clusters([item.block for item in measures.irrelevant])
+    alike = measures.share(sum(block.tokens for group in groups for block in group)) if task else None
+    places = "; ".join(f"lines {', '.join(str(block.line) for block in group[:6])}" for group in groups[:3])
+    false = [item.block.line for item in measures.content if item.stale.share and item.is_relevant]
+    long, (_, _, missing) = long_blocks(measures), boundaries(measures)
+    largest = max((item.block.tokens for item in measures.content), default=0)
     filter_ = "filter by relevance" + ("" if task else "; name the task to see what can go")
     in_line = f"{len(long)} blocks; the first in line {long[0].block.line}" if long else ""
     outdated = f"on the task, but outdated: lines {', '.join(map(str, false[:8]))}"
     return [
         _above("context length", "performance", tokens, _MOST_TOKENS, filter_),
         _drop(performance),
-        _above("similar clusters", "performance", alike, _CLUSTERS, f"alike, off the task: {named}" if groups else ""),
+        _above("similar clusters", "performance", alike, _CLUSTERS, f"alike, off the task: {places}" if groups else ""),
         Signal("density drop", "performance", f"{dense * 100:.0f} %", f"< {_THIN * 100:.0f} %", dense < _THIN),
-        _above("irrelevant content", "relevance", irrelevance(found), _IRRELEVANT),
-        _above("redundancy", "relevance", redundancy(found), _REDUNDANT),
-        _above("stale information", "relevance", staleness(found), _STALE),
+        _above("irrelevant content", "relevance", irrelevance(measures), _IRRELEVANT),
+        _above("redundancy", "relevance", redundancy(measures), _REDUNDANT),
+        _above("stale information", "relevance", staleness(measures), _STALE),
         _above("distractors", "relevance", len(false) if task else None, 0, outdated),
         _above("long block", "structure", largest, LONG_BLOCK, in_line),
-        _above("buried information", "structure", position(found, critical(found)), PLACEMENT, unknown=""),
+        _above("buried information", "structure", position(measures, critical(measures)), PLACEMENT, unknown=""),
         _above("missing boundaries", "structure", len(missing), 0),
-        _above("ordering", "structure", disorder(found), _DISORDER, "pairs out of order"),
+        _above("ordering", "structure", disorder(measures), _DISORDER, "pairs out of order"),
     ]
 
 
@@ -310,10 +316,10 @@ class Advice(msgspec.Struct, frozen=True):
     saves: int
 
 
-def advice(found: Measures) -> list[Advice]:
+def advice(measures: Measures) -> list[Advice]:
     """Return the changes that would improve a measured text, those that save the most tokens first."""
-    changes = [change for item in found.content for change in _of_block(item, found)]
-    changes += [*_structure(found), *_dense(found)]
+    changes = [change for item in measures.content for change in _of_block(item, measures)]
+    changes += [*_structure(measures), *_dense(measures)]
     return sorted(changes, key=lambda change: (-change.saves, change.line))
 
 
@@ -322,14 +328,14 @@ def _change(item: Measured, metric: str, action: str, why: str, saves: float = 0
     return Advice(metric, action, block.line, block.end, block.name, why, int(saves))
 
 
-def _of_block(item: Measured, found: Measures) -> Iterator[Advice]:
+def _of_block(item: Measured, measures: Measures) -> Iterator[Advice]:
     """Yield advice on a block that is repeated, outdated or off the task.
 
     The removal of a preserved block is never advised, that of an irrelevant one only if too much is irrelevant.
     """
     repeated, stale, tokens = item.overlap.share, item.stale, item.block.tokens
     if repeated >= _REPEATED and stale.share < 1:
-        earlier = found.blocks[item.overlap.earlier].block
+        earlier = measures.blocks[item.overlap.earlier].block
         lines = f"lines {earlier.line}-{earlier.end}" if earlier.number != item.block.number else "itself"
         action = "state it once, and refer to it" if item.is_preserved else "remove what is repeated"
         yield _change(item, "redundancy", action, f"{repeated:.0%} of it repeats {lines}", tokens * repeated)
@@ -337,36 +343,36 @@ def _of_block(item: Measured, found: Measures) -> Iterator[Advice]:
         action = "remove" if stale.is_whole and not item.is_preserved else "bring up to date"
         yield _change(item, "staleness", action, stale.why, tokens * stale.share)
     is_new = stale.share < 1 and repeated < _REPEATED and not item.is_preserved
-    if item.is_relevant is False and is_new and 1 - (irrelevance(found) or 0.0) <= RELEVANCE:
+    if item.is_relevant is False and is_new and 1 - (irrelevance(measures) or 0.0) <= RELEVANCE:
         yield _change(item, "relevance", "remove, or load it on demand", "it has too few of the task's words", tokens)
 
 
-def _structure(found: Measures) -> Iterator[Advice]:
+def _structure(measures: Measures) -> Iterator[Advice]:
     """Yield advice on blocks that are too long, that no boundary sets apart, or that are critical and come late."""
-    for item in long_blocks(found):
+    for item in long_blocks(measures):
         why = f"{item.block.tokens:,} tokens in one block; at most {LONG_BLOCK}"
         yield _change(item, "block size", "break up with headings or empty lines", why)
-    for item in boundaries(found)[2]:
+    for item in boundaries(measures)[2]:
         why = "another type of content begins here without a boundary"
         yield _change(item, "boundaries", "set apart with a fence or a heading", why)
-    items = critical(found)
-    if (position(found, items) or 0) > PLACEMENT:
+    items = critical(measures)
+    if (position(measures, items) or 0) > PLACEMENT:
         for item in items:
-            if item.before > PLACEMENT * found.tokens:
-                why = f"weighs {item.weight}/10 and begins at {found.share(item.before):.0%}"
+            if item.before > PLACEMENT * measures.tokens:
+                why = f"weighs {item.weight}/10 and begins at {measures.share(item.before):.0%}"
                 yield _change(item, "placement", "move up", why)
 
 
-def _dense(found: Measures) -> Iterator[Advice]:
-    if density(found) <= DENSITY:
-        saved = found.parsed.tokens - found.useful_text_tokens
+def _dense(measures: Measures) -> Iterator[Advice]:
+    if density(measures) <= DENSITY:
+        saved = measures.parsed.tokens - measures.useful_text_tokens
         way = {"xml": "lines `name: value` in place of elements", "json": "lines `name: value` in place of JSON"}
-        action = f"write it with less markup: {way.get(found.parsed.format, 'fewer marks, rules and empty lines')}"
-        end = max((block.end for block in found.parsed.blocks), default=1)
+        action = f"write it with less markup: {way.get(measures.parsed.format, 'fewer marks, rules and empty lines')}"
+        end = max((block.end for block in measures.parsed.blocks), default=1)
         yield Advice("density", action, 1, end, "the whole", f"{saved:,} tokens are not content", saved)
-    if found.padding:
-        phrases = ", ".join(sorted(set(map(str.lower, found.padding)))[:5])
-        first = found.padding[0].lower()
-        line = next((block.line for block in found.parsed.blocks if first in block.source.lower()), 1)
-        why = f"{quantity(len(found.padding), 'phrase')} that can be left out: {phrases}"
-        yield Advice("density", "leave out padding", line, line, "padding", why, 3 * len(found.padding))
+    if measures.padding:
+        phrases = ", ".join(sorted(set(map(str.lower, measures.padding)))[:5])
+        first = measures.padding[0].lower()
+        line = next((block.line for block in measures.parsed.blocks if first in block.source.lower()), 1)
+        why = f"{quantity(len(measures.padding), 'phrase')} that can be left out: {phrases}"
+        yield Advice("density", "leave out padding", line, line, "padding", why, 3 * len(measures.padding))

@@ -92,7 +92,7 @@ class Facts(msgspec.Struct, frozen=True):
     @property
     def structured(self) -> list[Context]:
         """The contexts that are written in XML or JSON, and so may be structured events."""
-        return [one for one in self.contexts if one.measures.parsed.format in EVENT_FORMATS]
+        return [context for context in self.contexts if context.measures.parsed.format in EVENT_FORMATS]
 
 
 class Reading(NamedTuple):
@@ -127,7 +127,10 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 class Rule(NamedTuple):
-    """A rule with a limit: its number, its name, the function that measures, and what to do about an excess."""
+    """A rule with a limit, on a value of the agents' contexts.
+
+    `measure` is the function that measures the value, and `help` says what to do if it exceeds the limit.
+    """
 
     number: int
     name: str
@@ -180,13 +183,17 @@ def _schema(facts: Facts) -> Reading:
         return Reading(
             "declared" if declared else "declared as not ready", limit, int(not declared), None, "define the events"
         )
-    loose = [one.name for one in facts.contexts if one not in facts.structured]
+    loose = [context.name for context in facts.contexts if context not in facts.structured]
     help_ = f"give as XML or JSON events: {', '.join(loose)}; or declare event_schema"
     return Reading(f"{len(facts.structured)} of {len(facts.contexts)}", limit, len(loose), None, help_)
 
 
 def _complete(facts: Facts) -> Reading:
-    bad = [f"{one.name} lacks {', '.join(found)}" for one in facts.contexts if (found := lacks(one.measures.parsed))]
+    bad = [
+        f"{context.name} lacks {', '.join(gaps)}"
+        for context in facts.contexts
+        if (gaps := lacks(context.measures.parsed))
+    ]
     number = len(facts.contexts)
     return Reading(f"{number - len(bad)} of {number}", "each says all it needs", len(bad), None, "; ".join(bad))
 
@@ -226,7 +233,9 @@ def _batches(facts: Facts) -> Reading:
 def _stateless(facts: Facts) -> Reading:
     """Judge whether an agent can resume from each context; what is no event counts only if that is declared."""
     limit, resumable, structured = "each can resume", facts.state.resumable, facts.structured
-    bad = [f"{one.name} lacks {', '.join(found)}" for one in structured if (found := lacks(one.measures.parsed))]
+    bad = [
+        f"{context.name} lacks {', '.join(gaps)}" for context in structured if (gaps := lacks(context.measures.parsed))
+    ]
     rebuild = "rebuild the context" + (f": {'; '.join(bad)}" if bad else "")
     if resumable is not None:
         return Reading("declared", limit, int(not resumable), None, rebuild)
@@ -295,11 +304,11 @@ def lacks(context: ParsedText) -> list[str]:
     If a line refers to something that the context does not contain, such as "see above", the result names this line.
     """
     there = {part for block in context.blocks for part in measures.parts(block)}
-    found = [what for part, what in COMPLETE.items() if part not in there]
+    gaps = [what for part, what in COMPLETE.items() if part not in there]
     for block in context.blocks:
         if hidden := hidden_reference(block.text):
-            found.append(f"what line {block.line} refers to ({hidden!r})")
-    return found
+            gaps.append(f"what line {block.line} refers to ({hidden!r})")
+    return gaps
 
 
 def count_events(context: Context) -> int:

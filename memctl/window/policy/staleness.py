@@ -104,18 +104,18 @@ def stale(parsed: ParsedText, known: Over, now: str) -> list[StaleBlock]:
     `known` says which records of the memory no longer hold. A block that shows such a record is outdated as a whole,
     and so are all blocks below it.
     """
-    found: list[StaleBlock] = []
+    outdated: list[StaleBlock] = []
     current: list[bool] = []  # whether a block shows a record that holds, or is below one
     oldest = timestamps.days_before(now, OLD_DAYS)[:10]
     for block in parsed.blocks:
         parent = block.parent
         names = {match[0] for match in _ID.finditer(f"{block.title}\n{block.text}")}
         current.append(bool(names & known.current) or (parent >= 0 and current[parent]))
-        if parent >= 0 and found[parent].is_whole:
-            found.append(found[parent])
+        if parent >= 0 and outdated[parent].is_whole:
+            outdated.append(outdated[parent])
         else:
-            found.append(_of_block(block, known, "" if current[-1] else oldest))
-    return found
+            outdated.append(_of_block(block, known, "" if current[-1] else oldest))
+    return outdated
 
 
 def _of_block(block: TextBlock, known: Over, oldest: str) -> StaleBlock:

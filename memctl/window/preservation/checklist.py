@@ -68,19 +68,19 @@ def text_of(blocks: Iterable[ContentBlock]) -> str:
     If the arguments of a tool's call contain escapes of JSON, such as for line ends, the call's texts are added a
     second time without the escapes.
     """
-    found = []
+    texts = []
     for block in blocks:
-        found.append(block.content)
+        texts.append(block.content)
         if block.is_call and "\\" in block.content:
-            found += [value for value in block.arguments.values() if isinstance(value, str)]
-    return "\n".join(found)
+            texts += [value for value in block.arguments.values() if isinstance(value, str)]
+    return "\n".join(texts)
 
 
 def present(wanted: Iterable[Entry], blocks: Iterable[ContentBlock]) -> list[Entry]:
     """Return those entries of the list `wanted` that a conversation's blocks contain."""
     wanted = list(wanted)
     gone = missing(wanted, text_of(blocks))
-    return [one for one in wanted if one not in gone]
+    return [entry for entry in wanted if entry not in gone]
 
 
 def missing(wanted: Iterable[Entry], text: str) -> list[Entry]:
@@ -89,11 +89,11 @@ def missing(wanted: Iterable[Entry], text: str) -> list[Entry]:
     If an entry is a line with a label, it is enough that one line of the text has all of its words.
     """
     plain = _plain(text)
-    lost = [one for one in wanted if one.text not in plain]
-    if not any(one.kind == LINE for one in lost):
+    lost = [entry for entry in wanted if entry.text not in plain]
+    if not any(entry.kind == LINE for entry in lost):
         return lost
     lines = [_words(line) for line in text.split("\n")]
-    return [one for one in lost if one.kind != LINE or not any(_words(one.text) <= line for line in lines)]
+    return [entry for entry in lost if entry.kind != LINE or not any(_words(entry.text) <= line for line in lines)]
 
 
 def _words(line: str) -> set[str]:

@@ -82,8 +82,8 @@ def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ())
     `earlier` lists the things that had to survive an earlier compression of the conversation. They are added, because
     an error whose line was shortened may not be recognised again. A thing that no block contains is left out.
     """
-    found = [*of_happened(events.of_blocks(blocks)), *_last_errors(blocks), *earlier]
-    return present(dict.fromkeys(found), blocks)
+    things = [*of_happened(events.of_blocks(blocks)), *_last_errors(blocks), *earlier]
+    return present(dict.fromkeys(things), blocks)
 
 
 def _last_errors(blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
@@ -91,15 +91,18 @@ def _last_errors(blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
     about them."""
     results = [block for block in blocks if block.content_type is ContentType.TOOL_RESULT]
     rows = (row.strip() for block in results[-_LAST_RESULTS:] for row in block.content.split("\n"))
-    found = [row for row in rows if len(row) <= _LONGEST_ERROR and _ERROR_LINE.match(row)]
-    yield from (Essential(ERROR, one_line(row)) for row in found[-_MOST_ERRORS:])
+    lines = [row for row in rows if len(row) <= _LONGEST_ERROR and _ERROR_LINE.match(row)]
+    yield from (Essential(ERROR, one_line(row)) for row in lines[-_MOST_ERRORS:])
 
 
 def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list[Essential]:
-    """Return those essentials of `wanted` that a conversation's blocks contain."""
+    """Return those things in `wanted` that a conversation's blocks contain.
+
+    `wanted` are things that must survive a compression.
+    """
     wanted = list(wanted)
     lost = set(missing(wanted, blocks)) if wanted else ()
-    return [one for one in wanted if one not in lost]
+    return [thing for thing in wanted if thing not in lost]
 
 
 def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
@@ -116,24 +119,24 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
     known = [one.statement for one in happened.found if one.label in (labels.DECISION, *events.OPEN)]
     errors = [failure.message for failure in happened.open_failures]
     typed = [text for text in (*happened.said, *happened.prompts) if len(text) <= LONGEST_TYPED]
-    named = [one for text in (*decisions, *happened.open_issues, *typed, *more) for one in named_in(text)]
+    mentions = [one for text in (*decisions, *happened.open_issues, *typed, *more) for one in named_in(text)]
     files = [*list(happened.files)[-RECENT_FILES:], *happened.changed[-MOST_FILES:]]
-    found = {
+    by_kind = {
         TASK: [text[:LONGEST_TYPED] for text in prompts[:1]],
         CONSTRAINT: constraints,
         MESSAGE: messages,
         STATEMENT: [block_of(made) for made in happened.statements if made.end > made.line or made not in known],
         DECISION: decisions,
         ISSUE: happened.open_issues,
-        ERROR: [*_of_kind(named, ERROR), *errors],
-        PATH: [*_of_kind(named, PATH), *files],
-        NUMBER: _of_kind(named, NUMBER),
+        ERROR: [*_of_kind(mentions, ERROR), *errors],
+        PATH: [*_of_kind(mentions, PATH), *files],
+        NUMBER: _of_kind(mentions, NUMBER),
     }
-    return list(dict.fromkeys(Essential(kind, text) for kind in (*KINDS, STATEMENT) for text in found[kind]))
+    return list(dict.fromkeys(Essential(kind, text) for kind in (*KINDS, STATEMENT) for text in by_kind[kind]))
 
 
 def block_of(made: Statement) -> str:
-    """Return what must survive of a statement, which is a text under a label such as `Decision:`, on one line.
+    """Return what must survive of the statement `made`, a text under a label such as `Decision:`, on one line.
 
     For a short statement of a decision, issue, to-do or learning on one line, this is the text behind the label. For
     others it is the whole statement with its label; but of a statement of more than 4,000 characters only the first
@@ -158,8 +161,8 @@ def binding(prompt: str) -> tuple[str, ...]:
     )
 
 
-def _of_kind(found: Iterable[Essential], kind: str) -> list[str]:
-    return [one.text for one in found if one.kind == kind]
+def _of_kind(things: Iterable[Essential], kind: str) -> list[str]:
+    return [thing.text for thing in things if thing.kind == kind]
 
 
 def named_in(text: str) -> list[Essential]:
@@ -167,7 +170,7 @@ def named_in(text: str) -> list[Essential]:
 
     Single digits are left out.
     """
-    figures = (found for match in _NUMBER.finditer(text) if _TELLS.search(found := match[0].rstrip(",.")))
+    figures = (figure for match in _NUMBER.finditer(text) if _TELLS.search(figure := match[0].rstrip(",.")))
     return [
         *(Essential(PATH, path) for path in names_in_text.paths(text)),
         *(Essential(NUMBER, figure) for figure in figures),
@@ -176,24 +179,24 @@ def named_in(text: str) -> list[Essential]:
 
 
 def missing(wanted: Iterable[Essential], blocks: Iterable[ContentBlock]) -> list[Essential]:
-    """Return those essentials of `wanted` that a conversation's blocks do not contain.
+    """Return those things in `wanted` that a conversation's blocks do not contain.
 
-    A decision or an open issue may be there in other words.
+    `wanted` are things that must survive a compression. A decision or an open issue may survive in other words.
     """
     return missing_in(wanted, "\n".join(block.content for block in blocks))
 
 
 def missing_in(wanted: Iterable[Essential], text: str) -> list[Essential]:
-    """Return those essentials of `wanted` that a text does not contain.
+    """Return those things in `wanted` that a text does not contain.
 
-    A decision or an open issue may be there in other words.
+    `wanted` are things that must survive a compression. A decision or an open issue may survive in other words.
     """
     plain = " ".join(text.split())
-    lost = [one for one in wanted if not one.is_in(plain)]
-    if not any(one.kind in (DECISION, ISSUE) for one in lost):
+    lost = [thing for thing in wanted if not thing.is_in(plain)]
+    if not any(thing.kind in (DECISION, ISSUE) for thing in lost):
         return lost  # the words of all lines take longer than everything else
     lines = [set(_WORD.findall(line)) for line in text.lower().split("\n")]
-    return [one for one in lost if not one.is_reworded_in(lines)]
+    return [thing for thing in lost if not thing.is_reworded_in(lines)]
 
 
 def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> set[str]:
@@ -201,7 +204,7 @@ def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock
 
     Numbers are left out: those that matter are also in the messages of the user and the model, which stay as they are.
     """
-    needed = {one.text for one in wanted if one.kind in (PATH, ERROR)}
+    needed = {thing.text for thing in wanted if thing.kind in (PATH, ERROR)}
     spoken = (ContentType.USER_MESSAGE, ContentType.ASSISTANT_RESPONSE)
     for block in blocks:
         if block.content_type in spoken and not block.is_call:

@@ -1,4 +1,6 @@
-"""Reads a conversation as events, from which summaries of sessions are made, too, so that both find the same things.
+"""Reads a conversation as events, such as prompts and failures, so that a compression knows what must not be lost.
+
+Summaries of sessions are made from such events, too, so that nothing counts as important in only one of the two.
 
 A digest is the text that a compaction put in the place of older messages. The digests of earlier compactions are read
 as well, because nothing else remains of the messages that they replaced.
@@ -68,17 +70,17 @@ class Happened(msgspec.Struct, frozen=True):
 
         The labels are constants of the module `memctl.statements.labels`.
         """
-        return [one.text for one in self.found if one.label in kinds]
+        return [extract.text for extract in self.found if extract.label in kinds]
 
     @property
     def decisions(self) -> list[Extract]:
         """The findings that are decisions, with their reasons and alternatives."""
-        return [one for one in self.found if one.label == labels.DECISION]
+        return [extract for extract in self.found if extract.label == labels.DECISION]
 
     @property
     def open_issues(self) -> list[str]:
         """The texts of all issues, blockers and to-dos; those in comments in code are left out."""
-        return [one.text for one in self.found if one.label in OPEN and not one.path]
+        return [extract.text for extract in self.found if extract.label in OPEN and not extract.path]
 
     @property
     def open_failures(self) -> list[Failure]:
@@ -121,10 +123,10 @@ def of_known(events: list[Event]) -> Happened:
 
 def _statements(texts: Iterable[str]) -> Iterator[Statement]:
     """Yield what texts state under labels; of the state of the work what the last text says of it, in all its parts."""
-    found = [reader.read(text) for text in texts]
-    of_state = [number for number, made in enumerate(found) if any(one.kind == labels.STATE for one in made)]
-    for number, made in enumerate(found):
-        yield from (one for one in made if one.kind != labels.STATE or number == of_state[-1])
+    statements = [reader.read(text) for text in texts]
+    of_state = [number for number, made in enumerate(statements) if any(part.kind == labels.STATE for part in made)]
+    for number, made in enumerate(statements):
+        yield from (part for part in made if part.kind != labels.STATE or number == of_state[-1])
 
 
 def _stated(event: Event) -> str:
@@ -137,10 +139,10 @@ def _stated(event: Event) -> str:
 
 
 def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
-    """Return what happened in events, and the same as a Part of a session, in which `session.progress` finds progress.
+    """Return what happened in events, and the input from which `session.progress` finds out how far the task is.
 
-    The events are as `events_of` returns them: a digest of an earlier compaction is of the kind DIGEST, and not a
-    prompt.
+    This input has the same events, and the statements, failures and files found in them. The events are as `events_of`
+    returns them: a digest of an earlier compaction is of the kind DIGEST, and not a prompt.
     """
     events = [*events]
     happened = of_known(events)
@@ -160,9 +162,9 @@ def events_of(blocks: Iterable[ContentBlock]) -> list[Event]:
 
 def digests(blocks: Iterable[ContentBlock]) -> list[ContentBlock]:
     """Return the blocks that are digests, which earlier compactions put in the place of older messages."""
-    found = [(block, event) for block in blocks for event in _events(block)]
-    known = _without_digests(event for _, event in found)
-    return [block for (block, _), event in zip(found, known, strict=True) if event.kind == DIGEST]
+    pairs = [(block, event) for block in blocks for event in _events(block)]
+    known = _without_digests(event for _, event in pairs)
+    return [block for (block, _), event in zip(pairs, known, strict=True) if event.kind == DIGEST]
 
 
 def words_of_refusal(block: ContentBlock) -> str:
@@ -246,13 +248,13 @@ def is_digest(text: str) -> bool:
 
 
 def sections(text: str) -> Sections:
-    """Return the lines of a digest, by the names of its sections, such as "Decisions"; bullets are removed."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Return the lines of a digest, by the heading above them, such as "Decisions"; bullets are removed."""
+    lines: dict[str, tuple[str, ...]] = {}
     for part in text.split("\n\n")[1:]:
         name, _, rest = part.partition(":\n")
         if name in ORDER:
-            found[name] = tuple(line.removeprefix("- ") for line in rest.split("\n") if line.startswith("- "))
-    return found
+            lines[name] = tuple(line.removeprefix("- ") for line in rest.split("\n") if line.startswith("- "))
+    return lines
 
 
 def still_open(errors: Iterable[str], succeeded: Iterable[str]) -> tuple[str, ...]:

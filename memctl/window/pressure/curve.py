@@ -60,8 +60,8 @@ def usual_growth(sessions: Iterable[Curve]) -> float:
     A session with too few requests (whose `growth` is None) does not count. If fewer than five sessions count, the
     result is 850.
     """
-    found = [growth for session in sessions if (growth := session.growth) is not None]
-    return float(round(median(found))) if len(found) >= _FEWEST_SESSIONS else float(USUAL_GROWTH)
+    growths = [growth for session in sessions if (growth := session.growth) is not None]
+    return float(round(median(growths))) if len(growths) >= _FEWEST_SESSIONS else float(USUAL_GROWTH)
 
 
 def of_transcript(window: Window) -> Curve:
@@ -69,17 +69,17 @@ def of_transcript(window: Window) -> Curve:
     return Curve(window.requests, window.compactions, window.beginning, times=window.times)
 
 
-def of_blocks(found: Sequence[ContentBlock], overhead: int = 0) -> Curve:
+def of_blocks(blocks: Sequence[ContentBlock], overhead: int = 0) -> Curve:
     """Return the growth of a context without a transcript: the tokens at the end of each turn, summed over blocks.
 
     `overhead` is the number of tokens of the request that belong to no block.
     """
     ends: dict[int, int] = {}
     tokens = overhead
-    for block in found:
+    for block in blocks:
         tokens += block.token_count
         ends[block.turn_created] = tokens
-    points = tuple(ends[turn] for turn in sorted(ends) if turn > 0) or ((tokens,) if found else ())
+    points = tuple(ends[turn] for turn in sorted(ends) if turn > 0) or ((tokens,) if blocks else ())
     return Curve(points, source=CLIENT_ESTIMATED)
 
 

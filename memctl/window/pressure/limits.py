@@ -66,11 +66,6 @@ def window_of(model: str) -> int | None:
     return next((window for pattern, window in _WINDOWS if pattern.search(name)), None)
 
 
-def _is_assumed(model: str) -> bool:
-    name = model.strip().lower()
-    return ("claude" not in name or name in FAMILIES) and not model_windows.is_large(name)
-
-
 def compaction_point(
     window: int, host: str = NO_HOST, max_output: int = DEFAULT_OUTPUT, environ: Mapping[str, str] | None = None
 ) -> int:
@@ -108,7 +103,7 @@ def limit_of(
     MemctlError if the size can't be found.
 
     `compacted` is the number of tokens at which the host compacted by itself, 0 if it did not. It matters for models
-    that may have a large or a small window: if it fits into the small window, the window is small.
+    that may have a large or a small window: if this number fits into the small one, the window is small.
     """
     argument_checks.texts(model=model)
     argument_checks.numbers(seen=seen, compacted=compacted)
@@ -122,13 +117,14 @@ def limit_of(
 
     if window is not None:
         return limit(window, "given")
-    named = window_of(model)
-    if host == CLAUDE_CODE and named == model_windows.LARGE:
+    name, by_name = model.strip().lower(), window_of(model)
+    if host == CLAUDE_CODE and by_name == model_windows.LARGE:
         known = model_windows.claude_window(model, seen, compacted)
-        if known < named:
+        if known < by_name:
             return limit(of_host(known), f"the window of {model}, which the host compacted at {compacted:,} tokens")
-    if named is not None and seen <= named:
-        return limit(of_host(named), f"the window of {model}", is_assumed=_is_assumed(model))
+    if by_name is not None and seen <= by_name:
+        is_assumed = ("claude" not in name or name in FAMILIES) and not model_windows.is_large(name)
+        return limit(of_host(by_name), f"the window of {model}", is_assumed=is_assumed)
     sizes = _CLAUDES if host == CLAUDE_CODE or "claude" in model.lower() else _ALL
     larger = next((known for known in sizes if known >= seen), None) if seen else None
     if larger is None:

@@ -200,8 +200,8 @@ class ContextPressureMonitor:
         """Measure how full the window is before a request, and return the reading.
 
         `current_tokens` is the size of the request as memctl or the host counts it. `model_reported_tokens` is the
-        model's own count, if it is known; it replaces the other, which may then be 0. Raises ValueError for negative
-        numbers.
+        model's own count, if it is known; it replaces `current_tokens`, which may then be 0. Raises ValueError for
+        negative numbers.
         """
         argument_checks.numbers(current_tokens=current_tokens)
         argument_checks.numbers_or_none(model_reported_tokens=model_reported_tokens)
@@ -290,13 +290,13 @@ class ContextPressureMonitor:
 
 
 def trimmed_mean(steps: Sequence[int]) -> float:
-    """Return the mean of numbers without the smallest tenth and the largest tenth of them; 0 if there are none.
+    """Return the mean of the numbers `steps` without the smallest and the largest tenth; 0 if there are none.
 
     At least one number is left out at each end; but with fewer than 5 numbers all count.
     """
     cut = max(1, int(len(steps) * _TRIM)) if len(steps) >= _FEWEST_TRIMMED else 0
-    kept = sorted(steps)[cut : len(steps) - cut]
-    return sum(kept) / len(kept) if kept else 0.0
+    middle = sorted(steps)[cut : len(steps) - cut]
+    return sum(middle) / len(middle) if middle else 0.0
 
 
 def expected_growth(steps: Sequence[int], usual: float = 0) -> float:

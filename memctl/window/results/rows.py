@@ -252,13 +252,13 @@ def errors(text: str) -> Iterator[SummaryLine]:
 
     Lines that differ only in numbers share a row, which has the first of these lines and says how many there are.
     """
-    found: dict[str, tuple[str, int]] = {}
+    groups: dict[str, tuple[str, int]] = {}
     for row in text.split("\n"):
         shown = row.strip()[:_LONGEST]
         if shown and names_error(shown):
             key = _VARIABLE.sub("#", shown)
-            found[key] = (found[key][0] if key in found else row, found.get(key, ("", 0))[1] + 1)
-    for number, (first, count) in enumerate(list(found.values())[:_MOST_ERRORS]):
+            groups[key] = (groups[key][0] if key in groups else row, groups.get(key, ("", 0))[1] + 1)
+    for number, (first, count) in enumerate(list(groups.values())[:_MOST_ERRORS]):
         times = f" ({count:,} times, but for numbers)" if count > 1 else ""
         yield SummaryLine((ERROR, number), _ERRORS, line(first.strip()) + times)
 
@@ -275,8 +275,8 @@ def _listing(output: Output) -> Iterator[SummaryLine]:
     most = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common(6))
     own = summing_up(row for row in output.text.split("\n") if " " in row.strip() and not _LONG.match(row))
     few = ", ".join(names) if len(names) <= _FEW else ""
-    found = own or few or f"{len(names):,} entries in {len(folders):,} folders ({most})"
-    yield SummaryLine((FINDING,), FOUND, line(found))
+    finding = own or few or f"{len(names):,} entries in {len(folders):,} folders ({most})"
+    yield SummaryLine((FINDING,), FOUND, line(finding))
     yield from errors("\n".join(row for row in output.text.split("\n") if ": " in row and not _LONG.match(row)))
     if len(folders) > 1:
         for number, (folder, count) in enumerate(folders.most_common()):
@@ -312,11 +312,11 @@ def _search(output: Output) -> Iterator[SummaryLine]:
     total = sum(map(len, hits.values()))
     yield SummaryLine((FINDING,), FOUND, line(summing_up(others)) or f"{total:,} hits in {len(hits):,} files")
     yield from errors("\n".join(others))
-    for number, (path, found) in enumerate(sorted(hits.items(), key=lambda item: -len(item[1]))):
-        lines = ", ".join(place for place, _ in found[:12]) + (", …" if len(found) > 12 else "")
+    for number, (path, own_hits) in enumerate(sorted(hits.items(), key=lambda item: -len(item[1]))):
+        lines = ", ".join(place for place, _ in own_hits[:12]) + (", …" if len(own_hits) > 12 else "")
         yield SummaryLine((FIRST, number), "Files, with the lines", line(f"{path}: {lines}"))
-    for number, (path, found) in enumerate(hits.items()):
-        place, text = found[0]
+    for number, (path, own_hits) in enumerate(hits.items()):
+        place, text = own_hits[0]
         yield SummaryLine((SECOND, number), "First hit of each file", line(f"{path}:{place}: {text}"))
 
 
@@ -332,13 +332,13 @@ def _tests(output: Output) -> Iterator[SummaryLine]:
     lines = output.text.split("\n")
     results = [row.strip(" =") for row in lines if RAN.search(row)]
     yield SummaryLine((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
-    named = dict.fromkeys(row.strip() for row in lines if failures.is_specific(row[:_LONGEST]))
+    names = dict.fromkeys(row.strip() for row in lines if failures.is_specific(row[:_LONGEST]))
     others = dict.fromkeys(row.strip() for row in lines if _HOW.search(row[:_LONGEST]))
-    for number, row in enumerate(named):
+    for number, row in enumerate(names):
         yield SummaryLine((ERROR, number), "Failing", line(row))
-    for number, row in enumerate(row for row in others if row not in named):
+    for number, row in enumerate(row for row in others if row not in names):
         yield SummaryLine((FIRST, number), "How they fail", line(row))
-    if not (named or others):
+    if not (names or others):
         yield from errors(output.text)
 
 
@@ -368,8 +368,8 @@ def _diff(output: Output) -> Iterator[SummaryLine]:
         elif row.startswith("--- ") and not is_in_hunk and not files:
             path = row[4:].partition("\t")[0].removeprefix("a/")
         elif row.startswith("+++ ") and not is_in_hunk:
-            named = row[4:].partition("\t")[0].removeprefix("b/")
-            path = path if named == "/dev/null" else named
+            new_path = row[4:].partition("\t")[0].removeprefix("b/")
+            path = path if new_path == "/dev/null" else new_path
             files.setdefault(path, [0, 0])
         elif row.startswith("@@"):
             is_in_hunk = True
@@ -407,8 +407,8 @@ _TELLING_KEY = re.compile(
 def _data(output: Output) -> Iterator[SummaryLine]:
     """Yield the keys of JSON with their values, above all those that tell what came out."""
     yield SummaryLine((FINDING,), FOUND, f"JSON, {len(output.text):,} characters")
-    found = summary_lines.rows("x.json", output.text)
-    for row in found:
+    key_rows = summary_lines.rows("x.json", output.text)
+    for row in key_rows:
         name = row.text.strip().partition(":")[0]
         rank = (ERROR if _TELLING_KEY.match(name) else FIRST, *row.rank)
         yield SummaryLine(rank, row.group, row.text, row.is_rest)
@@ -445,14 +445,14 @@ def _file(output: Output) -> Iterator[SummaryLine]:
 def _plain(output: Output) -> Iterator[SummaryLine]:
     """Yield the line that tells most, how it begins and ends, its errors, and which lines are frequent."""
     count = sum(1 for row in output.text.split("\n") if row.strip())
-    found = [f"{count:,} lines"] if count > 1 else []
-    yield SummaryLine((FINDING,), FOUND, "; ".join(filter(None, [*found, key_line(output.text)])))
+    size = [f"{count:,} lines"] if count > 1 else []
+    yield SummaryLine((FINDING,), FOUND, "; ".join(filter(None, [*size, key_line(output.text)])))
     yield from errors(output.text)
     yield from _ranked_after(summary_lines.rows("", output.text), FIRST)
 
 
-def _ranked_after(found: list[SummaryLine], rank: int) -> Iterator[SummaryLine]:
-    for row in found:
+def _ranked_after(summary_rows: list[SummaryLine], rank: int) -> Iterator[SummaryLine]:
+    for row in summary_rows:
         yield SummaryLine((rank, *row.rank), row.group, row.text, row.is_rest)
 
 

@@ -28,15 +28,13 @@ _NEEDED = "Referred to elsewhere"
 class ResultSummary(msgspec.Struct, frozen=True):
     """The summary of a tool's result: its text and tokens, and the tokens of the whole result (`before`).
 
-    `form` says what the result is, such as a search or a log, and `left_out` is the number of lines for which the
-    summary had no room.
+    `form` says what the result is, such as a search or a log.
     """
 
     text: str
     tokens: int
     before: int
     form: str
-    left_out: int
 
 
 def summarize(
@@ -60,45 +58,45 @@ def summarize(
     """
     before = count(text)
     output = rows.output_of(tool, arguments, text)
-    found = [*rows.rows_of(output)]
-    found[1:1] = _needed(output.text, needed, found)
+    candidates = [*rows.rows_of(output)]
+    candidates[1:1] = _needed(output.text, needed, candidates)
     head = f"{SUMMED_UP}{line(tool) or 'a tool'} ({output.form}; {before:,} tokens before)"
     head += f"; {whole}]" if whole else "]"
-    must = sum(1 for row in found if row.rank[0] == rows.FINDING)
-    order = sorted(range(len(found)), key=lambda place: found[place].rank)
+    must = sum(1 for row in candidates if row.rank[0] == rows.FINDING)
+    order = sorted(range(len(candidates)), key=lambda place: candidates[place].rank)
 
     def summary_with(number: int) -> str:
-        return _text(head, found, frozenset(order[:number]))
+        return _text(head, candidates, frozenset(order[:number]))
 
-    number = most(lambda number: count(summary_with(number)) <= before * goal, must, min(len(found), before))
+    number = most(lambda number: count(summary_with(number)) <= before * goal, must, min(len(candidates), before))
     summary = summary_with(number)
     tokens = count(summary)
     if tokens > before * (1 - LEAST_GAIN):
         return None
-    return ResultSummary(summary, tokens, before, output.form, len(found) - number)
+    return ResultSummary(summary, tokens, before, output.form)
 
 
-def _needed(text: str, needed: Collection[str], found: list[SummaryLine]) -> Iterator[SummaryLine]:
+def _needed(text: str, needed: Collection[str], candidates: list[SummaryLine]) -> Iterator[SummaryLine]:
     """Yield the lines with something that is referred to, unless a row that is shown in any case has it."""
-    sure = "\n".join(row.text for row in found if row.rank[0] == rows.FINDING)
+    sure = "\n".join(row.text for row in candidates if row.rank[0] == rows.FINDING)
     lines: dict[str, None] = {}
     places = {word: place for word in needed if word and (place := names_in_text.place(word, text)) >= 0}
     for word in sorted(places)[:_MOST_NEEDED]:
-        if any(names_in_text.place(word, one) >= 0 for one in (sure, *lines)):
+        if any(names_in_text.place(word, shown_line) >= 0 for shown_line in (sure, *lines)):
             continue
         start = text.rfind("\n", 0, places[word]) + 1
         end = text.find("\n", start)
-        found_in = text[start : end if end >= 0 else len(text)].strip()
-        shown = line(found_in)
+        source = text[start : end if end >= 0 else len(text)].strip()
+        shown = line(source)
         lines[shown if names_in_text.place(word, shown) >= 0 else line(word)] = None
     for number, shown in enumerate(lines):
         yield SummaryLine((rows.FINDING, number), _NEEDED, shown)
 
 
-def _text(head: str, found: list[SummaryLine], chosen: Collection[int]) -> str:
+def _text(head: str, candidates: list[SummaryLine], chosen: Collection[int]) -> str:
     """Return the head and the chosen rows, below the names of their groups, and how many are left out."""
     lines, group = [head], ""
-    for place, row in enumerate(found):
+    for place, row in enumerate(candidates):
         if place not in chosen:
             continue
         if row.is_rest:
@@ -111,5 +109,5 @@ def _text(head: str, found: list[SummaryLine], chosen: Collection[int]) -> str:
             lines.append(f"{row.group}:")
             group = row.group
         lines.append(row.text)
-    missing = sum(1 for place, row in enumerate(found) if place not in chosen and not row.is_rest)
+    missing = sum(1 for place, row in enumerate(candidates) if place not in chosen and not row.is_rest)
     return "\n".join([*lines, *([f"({quantity(missing, 'more line')} of this summary left out)"] if missing else [])])

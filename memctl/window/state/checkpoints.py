@@ -58,8 +58,8 @@ class CrossWindowStateManager(StateStore):
 
     def _read(self) -> TaskState | None:
         snapshot = load.disk(self._memory)
-        found = checkpoints.read(snapshot, self.workflow)
-        if not found.checkpoints and not found.faults:
+        history = checkpoints.read(snapshot, self.workflow)
+        if not history.checkpoints and not history.faults:
             return None
         saved = checkpoints.resolve(snapshot, "", self.workflow)
         return msgspec.convert(msgspec.structs.asdict(saved), TaskState)

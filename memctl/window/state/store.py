@@ -107,9 +107,9 @@ class StateStore:
 
         Raises MemctlError if the state can't be read.
         """
-        found = self._read()
-        self._seen = found.version if found is not None else 0
-        return found
+        state = self._read()
+        self._seen = state.version if state is not None else 0
+        return state
 
     def validate(self, state: TaskState) -> Validation:
         """Return the faults of a task's state: errors, with which the task can't be continued, and warnings.
@@ -153,8 +153,8 @@ class StateFiles(StateStore):
 
         It is "" if no state is stored.
         """
-        found = self._read()
-        return resume.write(found).text if found is not None else ""
+        state = self._read()
+        return resume.write(state).text if state is not None else ""
 
     def _alone(self, goal: str) -> AbstractContextManager[None]:
         return alone(self._folder, self.name)
@@ -167,13 +167,13 @@ class StateFiles(StateStore):
             values = msgspec.json.decode(text)
             if task_state_upgrade.is_of_window(values):
                 values = task_state_upgrade.current(values)
-            found = msgspec.convert(values, TaskState)
-            wrong = "; ".join(validate(found).errors)
+            state = msgspec.convert(values, TaskState)
+            wrong = "; ".join(validate(state).errors)
         except (msgspec.MsgspecError, RecursionError) as error:
             wrong = str(error)
         if wrong:
             raise MemctlError(f"{self.name} is not the state of a task: {wrong}", "repair it, or move it away")
-        return found
+        return state
 
     def _put(self, last: TaskState | None, state: TaskState, base: int | None) -> str:
         if last is not None and (state.window_id < last.window_id or base not in (None, last.version)):
@@ -215,14 +215,14 @@ def sound(state: TaskState) -> TaskState:
     with errors, because it could not be read again.
     """
     argument_checks.instance(state, TaskState, "state", "a TaskState")
-    given = msgspec.structs.asdict(state)
-    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    values = msgspec.structs.asdict(state)
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     state = msgspec.structs.replace(state, **lists)
     kinds = {**dict.fromkeys(LISTS, str), "steps": Step, "files": TouchedFile}
     has_texts = all(isinstance(text, str) for text in (state.goal, state.task_id, state.section))
     try:
         if has_texts and all(_holds(getattr(state, name), kind) for name, kind in kinds.items()):
-            inside = tuple(one for one in state.files if is_outside(one.path) or not leaves_repository(one.path))
+            inside = tuple(file for file in state.files if is_outside(file.path) or not leaves_repository(file.path))
             state = progress.normalise(msgspec.structs.replace(state, files=inside), shorten=True)
         made = msgspec.convert(msgspec.structs.asdict(state), TaskState)
     except msgspec.ValidationError as error:
@@ -232,8 +232,8 @@ def sound(state: TaskState) -> TaskState:
     return made
 
 
-def _holds(given: object, kind: type) -> bool:
-    return isinstance(given, tuple) and all(isinstance(one, kind) for one in given)
+def _holds(values: object, kind: type) -> bool:
+    return isinstance(values, tuple) and all(isinstance(value, kind) for value in values)
 
 
 def validate(state: TaskState) -> Validation:

@@ -123,11 +123,11 @@ class Succession:
         if self._begun is None:
             self._begun = self._first_state(blocks)
         own = self._own(blocks)
-        identities = [(one.content_type.value, one.call_id, "" if one.call_id else one.content) for one in own]
+        identities = [(b.content_type.value, b.call_id, "" if b.call_id else b.content) for b in own]
         if self._latest in identities:  # all behind it is new, though its words may be those of an earlier one
             fresh = own[len(identities) - identities[::-1].index(self._latest) :]
         else:
-            fresh = [one for one, name in zip(own, identities, strict=True) if name not in self._known]
+            fresh = [block for block, name in zip(own, identities, strict=True) if name not in self._known]
         if fresh:
             self._waiting.append(fresh)
         self._known.update(identities)
@@ -173,7 +173,7 @@ class Succession:
         If the window began with a text of `begin_anew`, this text is removed from the message.
         """
         own = self._own(blocks)
-        return next((one.content for one in own if one.content_type is ContentType.USER_MESSAGE), "")
+        return next((block.content for block in own if block.content_type is ContentType.USER_MESSAGE), "")
 
     def _first_state(self, blocks: Sequence[ContentBlock]) -> TaskState:
         """Return how far the task is as this run begins: as an earlier one left it, if that was the same task."""
@@ -196,24 +196,24 @@ class Succession:
 
         goal = cut(one_line(self.task_goal), LONGEST_MISSION)
         made = self._progress or progress.Progress(self._begun or TaskState(goal=goal))
-        happened = (one for blocks in self._waiting for one in events.events_of(blocks))
-        said = [one for one in happened if one.kind != PROMPT or not events.is_digest(one.text)]
-        if said:
-            made = progress.advance(made, events.part_of(said)[1])
+        happened = (event for blocks in self._waiting for event in events.events_of(blocks))
+        news = [event for event in happened if event.kind != PROMPT or not events.is_digest(event.text)]
+        if news:
+            made = progress.advance(made, events.part_of(news)[1])
         self._waiting = []
         self._progress = made
         return made
 
     def _own(self, blocks: Sequence[ContentBlock]) -> list[ContentBlock]:
         """Return the blocks without the text that this window began with, and without empty messages of the user."""
-        found = []
-        for one in blocks:
-            if one.content_type is ContentType.USER_MESSAGE:
-                text = one.content.replace(self._given, "").rstrip() if self._given else one.content
-                one = msgspec.structs.replace(one, content=text)
-            if one.content or one.content_type is not ContentType.USER_MESSAGE:
-                found.append(one)
-        return found
+        own = []
+        for block in blocks:
+            if block.content_type is ContentType.USER_MESSAGE:
+                text = block.content.replace(self._given, "").rstrip() if self._given else block.content
+                block = msgspec.structs.replace(block, content=text)
+            if block.content or block.content_type is not ContentType.USER_MESSAGE:
+                own.append(block)
+        return own
 
     def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
         """Store the state of the task when the window becomes full enough for a save, but only once in a row.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -267,6 +268,23 @@ def test_an_older_result_or_answer_is_not_put_into_words_of_something_else(long:
     step = engine.progressive_summarize(long)
     assert step.result.llm_calls_used
     assert step.conversation.given == rules.progressive_summarize(long).conversation.given
+
+
+@pytest.mark.parametrize(
+    ("words", "is_used"), [("There is a loop around it.", True), ("Purple zebras juggle mangoes.", False)]
+)
+def test_older_answers_are_put_into_a_models_words_if_these_are_about_them(words: str, is_used: bool) -> None:
+    def model(_: str, request: str) -> str:
+        ids = re.findall(r'<output id="([^"]+)"', request)
+        return "".join(f'<summary id="{name}">{words}</summary>' for name in ids)
+
+    talk = Talk()
+    for number in range(12):
+        talk.say("Go on." if number else TASK, f"Looking into part {number}. " + "There is a loop around it. " * 30)
+    step = CompressionEngine(COUNTER, provider=model).progressive_summarize(parsed(talk.messages))
+    assert (f"] {words}" in said(step.conversation)) is is_used
+    assert bool(step.result.llm_answers_used) is is_used
+    assert bool(step.result.llm_answers_refused) is not is_used
 
 
 def test_results_of_up_to_500_tokens_are_left_alone() -> None:

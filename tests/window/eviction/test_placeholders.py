@@ -140,13 +140,11 @@ def test_long_arguments_are_shortened_at_any_depth() -> None:
     given = call("MultiEdit", file_path="a.py", edits=[{"new": long, "old": "b"}], more={"deep": long}, count=3)
     given = msgspec.structs.replace(given, token_count=recount(given, given.content, COUNTER))
     gone = "[Evicted: 400 characters]"
-    assert msgspec.json.decode(shorten_arguments(given, COUNTER) or "") == {
+    assert msgspec.json.decode(shorten_arguments(given) or "") == {
         "file_path": "a.py", "edits": [{"new": gone, "old": "b"}], "more": {"deep": gone}, "count": 3,
     }  # fmt: skip
     for content in ("no JSON", "[1]", '"x"', '{"a": ' + "[" * 5_000 + "]" * 5_000 + "}"):
-        assert shorten_arguments(msgspec.structs.replace(given, content=content), COUNTER) is None
-    short = call("Read", file_path="a.py")
-    assert shorten_arguments(msgspec.structs.replace(short, token_count=9), COUNTER) is None
+        assert shorten_arguments(msgspec.structs.replace(given, content=content)) is None
 
 
 @pytest.mark.parametrize(

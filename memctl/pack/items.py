@@ -175,34 +175,43 @@ _RANKED = 500  # results for a task, more than a pack has room for
 
 
 class TaskMatches(msgspec.Struct, frozen=True):
-    """What is relevant to a task: records, the best first, and pages, sessions and checkpoints (`places`).
+    """What is relevant to a task, the best first: open records, resolved ones, and pages, sessions and checkpoints.
 
+    `resolved` are issues and states that say how earlier work ended. `places` are the pages, sessions and checkpoints.
     `fits` maps the path of each search result to how well it matches the task, as a share of the best match (0 to 1).
     """
 
     records: tuple[Record, ...] = ()
+    resolved: tuple[Record, ...] = ()
     fits: Mapping[str, float] = {}
     places: tuple[Result, ...] = ()
 
     @property
     def is_met(self) -> bool:
         """Whether the memory has anything that is relevant to the task."""
-        return bool(self.records or self.places)
+        return bool(self.records or self.resolved or self.places)
 
 
-def match_task(
-    snapshot: Snapshot, task: str, current: Sequence[Record], now: str, *, with_places: bool = True
-) -> TaskMatches:
-    """Return which of the `current` records are relevant to a task, and which pages, sessions and checkpoints.
+def match_task(snapshot: Snapshot, task: str, filters: Filters, now: str, *, with_places: bool = True) -> TaskMatches:
+    """Return which records that meet the conditions of `filters`, and which other places, are relevant to a task.
 
-    Without `with_places` pages, sessions and checkpoints are left out. `now` is the current time, such as
+    A resolved record has to match about as well as the best result, since most of a memory may be resolved. Without
+    `with_places` pages, sessions and checkpoints are left out. `now` is the current time, such as
     "2025-11-04T14:32:00Z". An empty task matches nothing.
     """
-    open_paths = {record.path for record in current}
     ranked = search(snapshot, task, now)
-    records = [result.record for result in ranked if result.record is not None and result.path in open_paths]
-    fits = {result.path: result.match for result in ranked}
-    return TaskMatches(tuple(records), fits, tuple(places(ranked)) if with_places else ())
+    found = [result.record for result in ranked if result.record is not None and result.record.kind.is_knowledge]
+    records = [record for record in filters.keep(found) if record.may_answer(now)]
+    matches = {result.path: result.match for result in ranked}
+    shown = places(ranked) if with_places else []
+    best = max([*(matches[record.path] for record in records), *(place.match for place in shown)], default=1.0)
+    fits = {path: match / best for path, match in matches.items()}
+    return TaskMatches(
+        tuple(record for record in records if record.is_open and fits[record.path] >= POSSIBLE),
+        tuple(record for record in records if not record.is_open and fits[record.path] >= CLOSE),
+        fits,
+        tuple(shown),
+    )
 
 
 def search(snapshot: Snapshot, task: str, now: str) -> list[Result]:

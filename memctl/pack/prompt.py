@@ -30,7 +30,6 @@ _WEIGHTY = 8  # importance from which a decision is critical knowledge
 USER_BUDGET = 50_000
 THRESHOLD = 0.3
 _LONGEST = 4_000  # first characters of a message, which are used as the query
-_ANSWERS = ("resolved", "done")
 _HOW = (
     "To load more, answer with `load §3.1.2`, `load §4.path` or `load ID`, one or a few at a time. To drop what is no "
     "longer needed, write `PRUNE: §3.1.2 - reason`. For a file of more than 10,000 tokens, ask for `summarize PATH` "
@@ -100,7 +99,7 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
     records' last commits.
     """
     matching = [
-        r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _may_answer(r.record, now)
+        r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or r.record.may_answer(now)
     ]
     ranked = [result for result in matching if result.score >= threshold]
     origins = sources.origins([result.record for result in ranked if result.record is not None])
@@ -116,11 +115,6 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
         others=tuple(items.omit(record) for record in low),
         made=now,
     )
-
-
-def _may_answer(record: Record, now: str) -> bool:
-    """Return whether a record may answer a question: it has not expired, and is open or tells of finished work."""
-    return (record.is_open or record.status in _ANSWERS) and not record.is_expired(now)
 
 
 def _with_score(snapshot: Snapshot, result: Result, origins: Origins) -> Item:

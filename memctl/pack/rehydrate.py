@@ -40,6 +40,7 @@ DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
 ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
 LEARNINGS, LEARNING_DAYS = 5, 60
 LIMITS = {"decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
+RESOLVED = 10  # issues and states that say how earlier work on the task ended; our own choice
 _BESIDES = 3  # critical issues that are named although they are irrelevant to the task
 _NEAR = 2  # additional weight of a record about the latest work, about one class of importance
 _AT_ONCE = 50  # records that Git is asked about together
@@ -53,6 +54,7 @@ TITLES = {
     "decision": "Key decisions",
     "issue": "Open issues",
     "learning": "Learnings that may apply",
+    "resolved": "Resolved before",
 }
 BESIDES = PackPart("besides", "Besides the task")
 
@@ -105,13 +107,14 @@ def draft(
     """
     everything = current_records(snapshot, now)
     current = request.filters.keep(everything)
-    about = items.match_task(snapshot, request.task, current, now, with_places=not request.narrowed_by)
+    about = items.match_task(snapshot, request.task, request.filters, now, with_places=not request.narrowed_by)
     sources.ahead(current)
     ended = last_work.sessions(snapshot)
     is_resumed = request.is_resumed
     active = _active(current, about, sources)
     chosen = choose(current, now, request, about.records)
-    known = sources.origins([*active, *(record for records in chosen.values() for record in records)])
+    resolved = about.resolved[:RESOLVED]
+    known = sources.origins([*active, *resolved, *(record for records in chosen.values() for record in records)])
     states_of = [items.of_record(snapshot, record, known) for record in active]
 
     def stopped(limit: int) -> tuple[list[Item], list[Item]]:
@@ -130,14 +133,17 @@ def draft(
         PackPart("session", TITLES["session"], tuple(left), rank=SECOND),
         *_important_parts(snapshot, chosen, known, about),
     ]
-    if about.places:
-        pages = PackPart("page", "Pages", tuple(items.of_result(snapshot, place) for place in about.places), rank=FIRST)
-        parts.insert(len(parts) if about.records else len(parts) - len(chosen), pages)  # before unrelated records
+    relevant = [
+        PackPart("page", "Pages", tuple(items.of_result(snapshot, place) for place in about.places), rank=FIRST),
+        PackPart("resolved", TITLES["resolved"], tuple(_certain_first(snapshot, resolved, known, about)), rank=FIRST),
+    ]
+    at = len(parts) if about.records else len(parts) - len(chosen)  # before unrelated records
+    parts[at:at] = [part for part in relevant if part.items]
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
     has_code = any(record.code_refs for record in others)
     touched = {*last_work.files(snapshot, ended), *sources.touched()} if has_code else set()
-    rest = _by_nearness(others, about.records, _near(tasks, touched))
+    rest = _by_nearness(others, about.fits, _near(tasks, touched))
     return PackDraft(
         project=snapshot.config.project,
         parts=tuple(parts),
@@ -166,7 +172,7 @@ def _important_parts(
             name,
             TITLES[name],
             tuple(_certain_first(snapshot, records, known, about)),
-            rank=0 if about.places and not about.records else FIRST,
+            rank=0 if about.is_met and not about.records else FIRST,
             shortest_first=name != LEARNING.name and not about.is_met,
             counted=name == ISSUE.name and not about.is_met,
         )
@@ -248,13 +254,12 @@ def _near(tasks: Iterable[Item], touched: Collection[str]) -> Callable[[Record],
     return lambda r: r.place in sections or any(code_path(ref) in touched for ref in r.code_refs)
 
 
-def _by_nearness(records: Sequence[Record], matching: Sequence[Record], near: Callable[[Record], bool]) -> list[Record]:
-    """Sort records: matches of the task first, proposed ones last, otherwise by weight with nearness, then by age."""
-    ranks = {record.path: number for number, record in enumerate(matching)}
+def _by_nearness(records: Sequence[Record], fits: Mapping[str, float], near: Callable[[Record], bool]) -> list[Record]:
+    """Sort records: the best matches of the task first, proposed ones last, others by nearness and weight, then age."""
 
-    def order(record: Record) -> tuple[int, bool, int]:
+    def order(record: Record) -> tuple[float, bool, int]:
         weight = items.weight(record) + (_NEAR if near(record) else 0)
-        return ranks.get(record.path, len(ranks)), record.status == PROPOSED, -weight
+        return -fits.get(record.path, 0.0), record.status == PROPOSED, -weight
 
     newest = sorted(records, key=lambda record: (record.timestamp, record.id, record.path), reverse=True)
     return sorted(newest, key=order)

@@ -95,6 +95,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         """Return whether the record's `expires_at` is at or before `now`, a canonical time."""
         return self.expires_at is not None and self.expires_at <= now
 
+    def may_answer(self, now: str) -> bool:
+        """Return whether the record may answer a question: it is open or says how work ended, and has not expired.
+
+        A resolved issue and a finished state do; what was superseded, rejected, retracted or archived does not.
+        """
+        is_resolved = self.status == self.kind.resolved and not self.is_archived
+        return (self.is_open or is_resolved) and not self.is_expired(now)
+
 
 TIMES = ("timestamp", "expires_at", "archived_at", "last_accessed")
 LISTS = ("tags", "supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "code_refs", "aliases")

@@ -38,6 +38,32 @@ class TestExample:
             if form == "yaml":
                 assert isinstance(yaml.safe_load(text), dict)
 
+    def test_resolved_issue_about_the_task_comes_first_with_its_resolution(self, memctl: Memctl) -> None:
+        for number in range(6):
+            memctl("issue", f"Column {number} of the export is empty", "--description", "The header is there. " * 20)
+        found = memctl("issue", "Build the kanban board component", "--description", "Columns and cards.").id
+        memctl("resolve", found, "--resolution", "A grid with one column for each status.")
+        text = memctl("rehydrate", "--task", "add a column to the kanban board", "--budget", "900").out
+        assert f"{found} | resolved" in text
+        assert "A grid with one column" in text
+        assert f"{found} | resolved" not in memctl("rehydrate").out
+
+    def test_finished_task_about_the_task_is_resolved_before_and_not_the_current_state(self, memctl: Memctl) -> None:
+        done = memctl("state", "Kanban board component", "--done", "A grid with one column for each status").id
+        memctl("resolve", done)
+        memctl("state", "Export of the invoices", "--remaining", "CSV")
+        memctl("issue", "Kanban board component loses cards", "--description", "After the reload.")
+        parts = memctl("rehydrate", "--task", "one column for each status of the kanban board", "--json").data["parts"]
+        assert parts["resolved"] == [done]
+        assert done not in parts["state"]
+
+    def test_superseded_decision_about_the_task_is_left_out(self, memctl: Memctl) -> None:
+        old = memctl("decide", "Kanban board by tables", "--rationale", "Simple").id
+        new = memctl("decide", "Kanban board by a grid", "--rationale", "Wraps", "--supersedes", old).id
+        text = memctl("rehydrate", "--task", "the kanban board by tables").out
+        assert new in text
+        assert f"{old} |" not in text
+
     def test_records_relevant_to_the_task_come_first(self, memctl: Memctl) -> None:
         data = memctl("rehydrate", "--task", "connection pool pgbouncer", "--json").data
         assert data["parts"]["decision"][-1] == "DEC-2025-10-30-001"  # which is only proposed

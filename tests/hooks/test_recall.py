@@ -82,6 +82,57 @@ def test_a_record_too_large_for_a_prompt_is_named_once(session: Session, memctl:
     assert asks(session) == ""
 
 
+PLACEHOLDERS = "The merge driver is configured with invalid placeholders, fix it"
+
+
+@pytest.fixture
+def resolved(memctl: Memctl) -> str:
+    found = memctl("issue", "Merge driver uses invalid placeholders", "--description", "Git knows no such letters.").id
+    memctl("resolve", found, "--resolution", "The driver now gets the ancestor first.")
+    return found
+
+
+def test_prompt_recalls_a_resolved_issue_with_its_resolution(session: Session, resolved: str) -> None:
+    said = asks(session, PLACEHOLDERS)
+    assert f"{resolved} | resolved" in said
+    assert "gets the ancestor first" in said
+
+
+def test_resolved_issue_too_large_for_a_prompt_is_shown_by_its_resolution(session: Session, memctl: Memctl) -> None:
+    found = memctl("issue", "Merge driver uses invalid placeholders", "--description", "A letter. " * 2_000).id
+    memctl("resolve", found, "--resolution", "The driver now gets the ancestor first.")
+    said = asks(session, PLACEHOLDERS)
+    assert "gets the ancestor first" in said
+    assert "A letter." not in said
+
+
+def test_prompt_recalls_a_finished_task(session: Session, memctl: Memctl) -> None:
+    done = memctl("state", "Horizontal scrolling of the board", "--done", "Columns wrap below 900 pixels").id
+    memctl("resolve", done)
+    assert "Columns wrap" in asks(session, "How does the board get horizontal scrolling?")
+
+
+def test_prompt_does_not_recall_an_archived_issue(session: Session, memctl: Memctl, resolved: str) -> None:
+    memctl("archive", resolved, "--reason", "It is not so")
+    assert asks(session, PLACEHOLDERS) == ""
+
+
+def test_prompt_does_not_recall_a_rejected_decision(session: Session, memctl: Memctl) -> None:
+    proposed = memctl("decide", "Merge driver with invalid placeholders", "--status", "proposed").id
+    memctl("edit", proposed, "--set", "status=rejected")
+    assert asks(session, PLACEHOLDERS) == ""
+
+
+def test_long_text_with_a_few_words_of_a_prompt_by_chance_is_not_recalled(session: Session, memctl: Memctl) -> None:
+    memctl(
+        "issue",
+        "Scan the queue",
+        "--description",
+        "Verify that the branch exists. The agent reads its inbox then. " * 9,
+    )
+    assert asks(session, "Describe the agent and the branch that the wizard of the installer opens") == ""
+
+
 def test_prompt_recalls_a_matching_page(session: Session, memctl: Memctl) -> None:
     memctl("section", "add", "Invoices", "--overview", "Zebra invoices are sent quarterly by the treasury.")
     assert "Zebra invoices" in asks(session, "When does the treasury send zebra invoices?")

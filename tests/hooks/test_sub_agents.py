@@ -52,6 +52,15 @@ def test_sub_agent_gets_the_records_for_its_own_prompt_once(session: Session, de
     assert session.faults() == []
 
 
+def test_sub_agent_gets_the_resolved_issue_about_its_prompt(session: Session, memctl: Memctl) -> None:
+    found = memctl("issue", "Payment worker hammers the gateway", "--description", "It times out, and again. " * 90).id
+    memctl("resolve", found, "--resolution", "It waits twice as long each time.")
+    launch(session, f"{GATEWAY}, since the payment worker hammers it")
+    said = starts(session, "a1")
+    assert f"{found} | resolved" in said
+    assert "waits twice as long" in said
+
+
 def test_parallel_sub_agents_get_records_for_their_own_prompts(session: Session, decided: str) -> None:
     launch(session, LANTERN)  # of an answer before, which nobody asks for any more
     session.transcript.says("Now for two of them.")

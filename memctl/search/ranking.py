@@ -19,7 +19,6 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import CHECKPOINT, PAGE, SESSION, Hit
 from memctl.text import timestamps
-from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import stems
 
 RECORDS = tuple(KINDS)
@@ -297,7 +296,7 @@ def _has_name(snapshot: Snapshot, result: Result, name: str) -> bool:
     aliases = result.record.aliases if result.record is not None else ()
     if name.casefold() in map(str.casefold, (result.id, *aliases)):
         return True
-    if result.record is None or name.isalpha() or _SPACE.search(name):
+    if result.record is None or name.isalpha() or name.split() != [name]:
         return False
     from memctl.record.parser import has_foreign_name  # most results of most queries are compared by their ids alone
 

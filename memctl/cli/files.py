@@ -22,11 +22,13 @@ from memctl.sources.facts import LATER
 from memctl.sources.load_plan import NO_ROOM, Choice, LoadBudget
 from memctl.sources.priorities import FileRequest, Priorities, priorities
 from memctl.store.memory import Memory
+from memctl.text import sensitive_files
 from memctl.text.phrases import quantity
 from memctl.tokens.count import Counter
 
 _STYLES: tuple[dict[str, Any], ...] = ({"bold": True}, {"fg": "yellow"}, {}, {})
 _OUTLINE = "outline"  # the verdict on a file of which only the outline is loaded
+_CREDENTIAL = "credential"  # the verdict on a file that is never loaded because its text seems to have one
 _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
 
 
@@ -119,7 +121,8 @@ def files_command(
     changes. Files with a score of 70 or more, files of --active and what these import are worth loading before the work
     begins; files with 40 or more, when they are needed; the others, only if asked for. Of large, generated and lock
     files an outline is loaded (`memctl summarize`). Files that .gitignore or .memctlignore excludes, binary files and
-    files that seem to hold secrets are never listed.
+    files with names of secrets are never listed. A file whose text seems to have a credential is listed with
+    `! credential`, and never packed.
     """
     memory, snapshot = memory_access.read(ctx, None)
     given = PackOptions(**options)
@@ -170,7 +173,10 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, expla
     rows: list[tuple[str, ...]] = []
     for choice in shown:
         form = _OUTLINE if choice.outline and choice.is_loaded else choice.verdict
-        mark = "+" if choice.is_loaded else " "
+        if sensitive_files.is_credential(choice.left_out):
+            mark, form = "!", _CREDENTIAL
+        else:
+            mark = "+" if choice.is_loaded else " "
         tokens = f"{'~' if choice.tokens.source.startswith('size') else ' '}{choice.tokens.tokens:,}"
         rows.append((f"{choice.score.score:5.1f}", f"{mark} {form}", tokens, choice.path))
     if explain:

@@ -103,7 +103,7 @@ def test_open_issues_and_todos_are_unresolved(shop: Path, memctl: Memctl) -> Non
     assert ranked(memctl)["src/shop/stock.py"]["score"] == 0
 
 
-def test_ignored_binary_and_secret_files_are_never_listed(shop: Path, memctl: Memctl) -> None:
+def test_only_files_with_a_credential_in_their_text_are_listed_of_refused_ones(shop: Path, memctl: Memctl) -> None:
     write(
         shop,
         {
@@ -132,6 +132,8 @@ def test_ignored_binary_and_secret_files_are_never_listed(shop: Path, memctl: Me
     told = memctl("files", "--explain").err
     assert "never loaded: keys.py: it looks like it contains a credential (AWS access key)" in told
     assert KEY not in told
+    (row,) = (line for line in memctl("files", "--limit", "0").out.splitlines() if "keys.py" in line)
+    assert " ! credential " in row
 
 
 def test_ignore_file_that_git_ignores_takes_effect(shop: Path, memctl: Memctl) -> None:

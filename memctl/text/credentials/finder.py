@@ -11,6 +11,7 @@ Private keys and signed tokens have several lines or are longer than such a part
 from __future__ import annotations
 
 import re
+import string
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
@@ -99,6 +100,7 @@ _LONG_PREFIX = 4  # characters of a token's prefix from which on it counts even 
 _TAIL = 200  # characters at most by which a token may be longer than its shape
 _MOST_SHOWN, _SHOWN_OF = 4, 5  # characters shown of a credential: one in five, at most four
 _NUMBER, _START = "I", 4  # a type of `array`, and its size in bytes
+_IDENTIFIER = f"{string.ascii_letters}{string.digits}_-."
 _PASSES = 8  # of `redact`, since a mark can make another credential visible
 
 
@@ -307,6 +309,8 @@ def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool
     if not quoted and "rest" in match.groupdict():
         end = _end_of_bare(flat, match, start, end)
         value = flat[start:end]
+        if "_" in value and value.isidentifier() and flat.startswith(" (", end):
+            return None  # a call in GNU's style
     if not value or not _JUDGES[rule.kind](value, quoted) or _is_own_name(flat, rule, match, value):
         return None
     return start, end
@@ -366,12 +370,24 @@ def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
 
 
 def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: str) -> bool:
-    """Return whether a password equals the name of its user or variable, as is usual for services in development."""
+    """Return whether a password only repeats the name of its user or variable, as examples and constants do."""
+    before = flat[match.start() : match.start(match.lastindex or 0)]
     if rule.kind == rules.VARIABLE:
         if flat[match.start(match.lastindex or 0) - 1] == "`" and " " in value:
             return True  # a shell command in backticks, whose output is the value
         return flat[match.start() : match.end("rest")].startswith(f"{value.upper()}_")
-    return rule.shape.startswith("://") and flat[match.start() : match.start(1) - 1].endswith(f"/{value}")
+    if rule.kind == rules.ANY:
+        users = re.split(r"[\s:/=\"']+", before)[-3:-1]
+        is_url = rule.shape.startswith("://")
+        return any(values.is_named_like_user(user, value) or (is_url and user == value) for user in users)
+    letters, name = (re.sub(r"[\W_]", "", text.lower()) for text in (value, _qualifier(flat, match.start()) + before))
+    return letters in name and any(word in letters for word in rule.words)
+
+
+def _qualifier(flat: str, end: int) -> str:
+    """Return the part of an identifier before `end`, at most 60 characters."""
+    text = flat[max(0, end - 60) : end]
+    return text[len(text.rstrip(_IDENTIFIER)) :]
 
 
 def _merge(flat: str, spans: list[tuple[int, int, int]]) -> list[Span]:

@@ -9,14 +9,15 @@ from pathlib import Path
 _FILE = Path(__file__).with_name("rules.txt")
 # The kinds of rules that the code handles in a special way; other kinds differ only in the check of a value.
 BLOCK, TOKEN, NAMED, VARIABLE, WORD = "block", "token", "named", "variable", "word"
-SETTING, PROSE = "setting", "prose"
+SETTING, PROSE, ANY = "setting", "prose", "any"
 CAPITAL_WORD = "*"  # in place of a rule's words: the rule is for every long word with a capital letter
 _IS = (  # the text between a name and its value: the end of the name, quotes, the sign, an annotated type
     r"""(?P<rest>[\w-]{0,24})\\{0,3}["'`)\]]{0,2}[ \t]{0,12}(?:=>|:=|\?=|={1,2}|:{1,2})[ \t]{0,12}"""
     r"""(?:[|>][-+]?\n[ \t]{1,20}|\w{3,20}(?:\[\w{3,20}\])?(?:[ \t]\|[ \t]\w{3,9})?[ \t]{0,2}=[ \t]{0,2}(?=["']))?"""
 )
 _VALUE = (
-    r"""(?:\\{0,3}(?:[brfu]?"([^"\\\n]{1,300})|[brfu]?'([^'\\\n]{1,300})|`([^`\\\n]{1,300}))|([^\s"'`<>\\\0]{1,300}))"""
+    r"""(?:\\{0,3}(?:[bfrulL]?"([^"\\\n]{1,300})|[bfrulL]?'([^'\\\n]{1,300})|`([^`\\\n]{1,300}))"""
+    r"""|([^\s"'`<>\\\0]{1,300}))"""
 )
 _GIVEN = r"""[\w .-]{0,30}\\{0,3}["'`)\]]{0,3}[ \t]{0,8}(?:=>|:=|={1,2}|:{1,2}|,)[ \t]{0,8}\\{0,3}["'`]{0,2}"""
 # The beginning of a word, also after an escaped line end or colour, as in JSON, in a URL or in terminal output.

@@ -21,6 +21,7 @@ names of temporary folders.
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from functools import cache
 
@@ -116,7 +117,7 @@ def random_words(text: str) -> Iterator[tuple[int, int]]:
     for match in words.finditer(text):
         start, word = match.start(), match[0]
         if "/" not in word or not _is_path_word(text, start, word):
-            if is_random(word[:_MOST], _FEWEST_PAIRS):
+            if is_random(word[:_MOST], _FEWEST_PAIRS) and not _is_sample_login(word):
                 yield match.span()
             continue
         for part in word.split("/"):
@@ -158,19 +159,24 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     """Return the patterns by which values are judged, by name; they are compiled for the first value."""
     shapes = {
         # Empty, <x>, {x}, $X, ${{ x }}, %s, @X@, xxxx, one character again and again; and words that say so themselves.
-        # YAML's tags, Symfony's %env(X)%.
-        "placeholder": r"[\W_]*|[<\[({].*|.*[>}]|\$[\w{(].*|%\w+%?|%\w+\(.*\)%|@\w+@|!\w+|[x*._-]+|(.)\1*",
+        # Variables with blanks or signs of a path around them, YAML's tags, Symfony's %env(X)%.
+        "placeholder": r"[\W_]*|[<\[({].*|.*[>}]|\$[\w{(].*|[\s/.:-]*\${1,2}[a-z_]\w*[\s/.:-]*"
+        r"|%\w+%?|%\w+[(\[].*[)\]]\w*%|@\w+@|!\w+|[x*._-]+|(.)\1*",
         "hint": r"os\.environ|process\.env|\$\{|\{\{|\{[\w.:]*(?:\}|$)|x{4}|(?:^|[-_])x{3,}(?:$|[-_])|\*{3}|\.{3}|\0"
         r"|test[-_](?:key|token|secret)|example|change[-_ ]?(?:me|this|it)|placeholder"
         r"|redact|blanked|dummy|replace|fill[-_ ]?in|insert"
         r"|your[-_ ]|\byour|not[-_]?(?:a[-_])?real|lorem|foobar|todo|tbd|fixme|goes[-_ ]?here",
         # Without these nothing is left of a value that only says what it is: `my_secret_key`, `test-token`.
         "word": "|".join(sorted(_WORDS.split(), key=len, reverse=True)),  # or of `api` an `a` would be taken
-        # Attributes, calls and items.
-        "expression": r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+[\[(]?.*|\w+[\[(].*|\w+=[^=].*|[&|;\\].*",
+        "format": r"(?:0x)?%[-+#0-9.]*(?:hh?|ll?|[jzt])?[diouxcsp]",  # of printf
+        # Attributes, calls and items, negated or behind a pointer, too; constants.
+        "expression": r"!?[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+[\[(]?.*|[*&]+(?:\(.*|[a-z_]+)"
+        r"|(?-i:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){2,})"
+        r"|\w+[\[(].*|\w+=[^=].*|[&|;\\].*",
         # Paths, URLs and files, versions and dates, options, names of algorithms and formats.
         "name": r"(?:\.{0,2}|~|[A-Za-z]:\\?|[\w-]{1,30})/.*/.*|\.{0,2}/\w.*|~.*|[a-z+]{2,10}://.*"
         r"|[\w./-]+\.(?:py|js|ts|go|rs|rb|java|json|ya?ml|toml|txt|md|env|pem|key|sh|cfg|ini|html|css|xml|lock)\b.*"
+        r"|[\w.-]+(?:/[\w.-]+)+\.[a-z]\w{0,3}|0x[0-9a-f]{1,16}|(?-i:[A-Z]{3,6}#\d{1,3})|\w{1,12}-hmac-[a-z]{2,3}\d+"
         r"|v?\d+(?:\.\d+)+.*|\d{4}-\d\d-\d\d.*|-{1,2}[a-z].*"
         r"|(?:sha|md|[hr]s|es|aes|rsa|base|utf|oauth|https?|tls|ssl|ed|argon|pbkdf|u?int|float|ipv|ec|web\w{0,4}|log|\w)"
         r"[-_]?\d{1,5}(?:[-_]?[a-z]{0,6}\d{0,3})?",
@@ -209,8 +215,17 @@ def is_placeholder(value: str) -> bool:
         return True
     if len(value) > _LONGEST_PLACEHOLDER:
         return False
+    value = _patterns()["format"].sub("", value)
     rest = _patterns()["word"].sub("", value)
     return sum(map(str.isalnum, rest)) <= 1 and not any(sign in _SIGNS for sign in value)
+
+
+def is_named_like_user(user: str, password: str) -> bool:
+    """Return whether a password is the name of its user with a word for a password in it: `proxyuser:proxypassword`."""
+    word = _patterns()["word"]
+    rest = word.sub("", user.lower())
+    is_sample = rest != user.lower() and sum(map(str.isdigit, rest)) <= 1
+    return is_sample and word.search(password) is not None and rest == word.sub("", password.lower())
 
 
 def is_literal(value: str, quoted: bool) -> bool:
@@ -266,7 +281,7 @@ def is_setting(value: str, quoted: bool) -> bool:
         return False  # a numbered name, such as `token2`
     if any(_patterns()[what].fullmatch(value) for what in ("identifier", "expression", "uuid")):
         return False
-    return _patterns()["word"].sub("", value).strip("-_.") not in _COUNTING
+    return _patterns()["word"].sub("", value).strip("-_.") not in _COUNTING and not _is_sample_login(value)
 
 
 def is_in_prose(value: str, quoted: bool) -> bool:
@@ -324,7 +339,7 @@ def is_in_header(value: str, quoted: bool) -> bool:
     says that the value was in quotation marks.
     """
     value = _stripped(value, quoted)
-    if len(value) < _LEAST_HEADER or not _may_be_secret(value, quoted):
+    if len(value) < _LEAST_HEADER or not _may_be_secret(value, quoted) or _is_sample_login(value):
         return False
     return any(map(str.isdigit, value)) or not (value[1:].islower() or value.isupper())
 
@@ -342,3 +357,12 @@ def _may_be_secret(value: str, quoted: bool) -> bool:
     if quoted:
         return True
     return _patterns()["expression"].fullmatch(value) is None and ("/" not in value or is_random(value))
+
+
+def _is_sample_login(value: str) -> bool:
+    """Return whether a value is base64 of a user and a placeholder, as in an example of basic authentication."""
+    try:
+        user, colon, password = b64decode(value, validate=True).decode("ascii").partition(":")
+    except ValueError:
+        return False
+    return bool(colon) and (is_placeholder(password) or is_named_like_user(user, password))

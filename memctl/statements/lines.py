@@ -239,7 +239,7 @@ LABELLED, WITHIN_A_LINE = 1.0, 0.9  # certainty of a label at the beginning of a
 _INLINE = lazy_regex(
     r"(?:(?<=[.!?;)])[ \t]+|(?<=[\u2014\u2013(])[ \t]*)(?=(?:\*\*|__)?(?:TODO|FIXME|NEXT"
     r"|Next(?: (?:actions?|steps?|up))?|Up next|DECISION|Decision|BLOCKER|Blocker|Blocked by"
-    r"|LESSON|Lessons?(?: learn(?:ed|t))?|Open (?:issues?|questions?))(?:\*\*|__)?:(?:\*\*|__)?[ \t])"
+    r"|LESSON|Lessons?(?: learn(?:ed|t))?|Open (?:issues?|questions?))(?:\*\*|__)?:(?:\*\*|__)?(?:[ \t]|$))"
 )
 _FURTHER = lazy_regex(
     r"(?:(?<=[.!?;)])[ \t]+|[ \t]*\|[ \t]+)(?=[*_]{0,3}([A-Za-z][A-Za-z' -]{1,30})[*_]{0,3}[ \t]*:[*_]{0,3}[ \t])"
@@ -256,7 +256,8 @@ def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
     it is that the part states something under its label: 1.0 for the part at the line's beginning, 0.9 for the others.
 
     If the whole line begins with a known label, each part reaches to the next label. Otherwise a part within the line
-    ends with its first sentence. After each part within the line, an empty part is yielded, at which a statement ends.
+    ends with its first sentence. After each part within the line that has text behind its label, an empty part is
+    yielded, at which a statement ends.
     """
     text = line.text[:_LONGEST_LINE]
     if ":" not in text or line.level:
@@ -279,7 +280,8 @@ def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
         words = line.text[start:end].rstrip(_SEPARATING)
         stop = None if is_of_labels else _ENDS.search(words)
         yield Line(line.number, line.raw, words[: stop.start()] if stop else words), WITHIN_A_LINE
-        yield Line(line.number, line.raw), WITHIN_A_LINE
+        if not words.rstrip("*_").endswith(":"):  # else a list follows
+            yield Line(line.number, line.raw), WITHIN_A_LINE
 
 
 def _may_follow(name: str) -> bool:

@@ -63,10 +63,10 @@ _BECAUSE = lazy_regex(rf",? (?:{cues.REASON}|due to the fact that)\b ", re.IGNOR
 _BRACKETED_REASON = lazy_regex(r"(.+?) \((?:rationale|reason|because|why):? +([^()]+)\)(.*)", re.IGNORECASE)
 _REASON_FIRST = lazy_regex(r"(?:since|because) ([^,]+), ((?:we|i)\b.+)", re.IGNORECASE)
 _INSTEAD = lazy_regex(
-    r"(?P<first>.+?),? (?:instead of|rather than) (?P<instead>[^,;]{2,80})"
+    r"(?:(?P<first>.+?),? (?:instead of|rather than) (?P<instead>(?:[^,;:]|:(?!\s)){2,80})"
     r"|(?P<chosen>.*\b(?:chose|choose|picked|selected|selects?|preferred|adopt(?:ed)?|favou?red|use|went with) .+?)"
-    r" over (?P<over>[^,;]{2,80})"
-    r"|(?P<whole>.+?) \(not (?P<no>[^()]{2,60})\)",
+    r" over (?P<over>(?:[^,;:]|:(?!\s)){2,80})"
+    r"|(?P<whole>.+?) \(not (?P<no>[^()]{2,60})\))(?:: +(?P<why>.+))?",
     re.IGNORECASE,
 )
 _FOR = lazy_regex(r" (?:for|to|as|in|on|when|by|at) .*")
@@ -107,6 +107,7 @@ def choice_in(sentence: str) -> Choice:
     match = _INSTEAD.fullmatch(what) if len(what) <= _LONGEST_CHOICE else None
     if match is None:
         return Choice(what, why)
+    why = why or match["why"] or ""
     taken = match["first"] or match["chosen"] or match["whole"]
     other = match["instead"] or match["over"] or match["no"]
     if match["over"]:  # `over B for C`: what for belongs to the choice

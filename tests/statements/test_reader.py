@@ -581,3 +581,11 @@ def test_fields_of_records_are_labels_by_their_own_names() -> None:
 def test_a_status_gives_the_completion_only_where_a_percentage_says_how_much_is_done(status, completion):
     (state,) = reader.read(f"Current task: Serve the price list\nStatus: {status}")
     assert state.values.get("completion_percentage") == completion
+
+
+@pytest.mark.parametrize(
+    "text", ["Lock file is in. Next steps:\n- a\n- b", "Done. **Next steps:**\n\n1. a\n2. b\n\nBye."]
+)
+def test_a_label_that_ends_a_line_has_the_list_below(text: str) -> None:
+    (statement,) = reader.read(text)
+    assert statement.content["next_actions"] == ("a", "b")

@@ -14,7 +14,7 @@ from memctl.pack import summary_rules
 from memctl.session import extraction
 from memctl.session.extraction import Extract
 from memctl.statements import labels, sentences
-from memctl.statements.sentences import DECISION, LESSON, REJECTED
+from memctl.statements.sentences import DECISION, LESSON, REJECTED, Choice, choice_in
 from memctl.statements.units import units
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
@@ -179,3 +179,21 @@ MARKS = {
 def test_a_choice_in_free_words_is_read_behind_any_mark(sentence: str, mark: str) -> None:
     (one,) = found_in(MARKS[mark].format(sentence))
     assert (one.label, one.text, one.reason, one.alternatives) == FREE[sentence]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "chosen", "reason", "other"),
+    [
+        ("I chose a mutex over atomics: simpler to review.", "I chose a mutex", "simpler to review", "atomics"),
+        (
+            "We use std::mutex instead of std::atomic: it is simpler",
+            "We use std::mutex",
+            "it is simpler",
+            "std::atomic",
+        ),
+    ],
+)
+def test_what_follows_a_colon_behind_the_alternative_is_the_reason(
+    sentence: str, chosen: str, reason: str, other: str
+) -> None:
+    assert choice_in(sentence) == Choice(chosen, reason, (other,))

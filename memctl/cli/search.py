@@ -155,7 +155,7 @@ def _search(
     total = len(files) + number
     mixed = sorted([*recorded, *files], key=lambda result: -result.score) if files else recorded
     shown = _in_order(mixed, order)[: limit or None]
-    instead = snapshot.texts.substitutes(query)
+    instead = snapshot.texts.substitutes(query) if kinds else {}
     numbers = [result.number for result in shown if result.number]
     excerpts = snapshot.texts.excerpts(query, numbers)
     if as_json:

@@ -109,18 +109,21 @@ def _markdown_parser(*, has_inline: bool) -> MarkdownIt:
 # Lines that begin the part of a paragraph about copyright or a licence, which is skipped.
 _LICENCE = re.compile(
     r"^\W*copyright\b|copyright (?:\(c\)|©|\d|notice|holder|owner)|^\W*(?:©|\(c\)) |SPDX-|all rights reserved"
-    r"|licen[sc]ed? (?:under|to)\b|licen[sc]e:|under the .{1,40}licen[sc]e|public licen[sc]e|permission is hereby"
+    r"|licen[sc]ed? (?:under|to|as)\b|licen[sc]e:|under the .{1,40}licen[sc]e|public licen[sc]e|permission is hereby"
     r"|permission to use, copy|redistributions? (?:and use|of source|in binary)|neither the name of|is free software"
     r"|(?:software|program|library) is (?:provided|distributed)|is part of\b|source code is governed"
-    r"|^unless required by|^you (?:may obtain|should have received)",
+    r"|^unless required by|^you (?:may obtain|may opt to use|should have received)|can be used freely"
+    r"|^as far as i am concerned"
+    r"|^\W*authors?\b.*<\S+@\S+>",
     re.IGNORECASE,
 )
 # Lines that are directives for tools, decoration or only a link.
 _DIRECTIVE = re.compile(
     r"[\W_]*$|https?://\S+$|!|@|-\*-|(?:vim?|ex|-*mode|(?i:coding))[:=]|eslint|prettier|[jt]s[hl]int|tslint|biome"
     r"|istanbul|c8 |globals? \w+(?:$|[:,])|go:|\+build|nolint|shellcheck |yaml-language|yamllint|sqlfluff|noqa|pylint"
-    r"|mypy:|ruff:|type:|<reference|cspell|syntax ?=|#?(?:end)?region\b"
+    r"|mypy:|ruff:|type:|<reference|cspell|syntax ?=|#?(?:end)?region\b|\$\w+(?::[^$]*)?\$\W*$"
 )
+_DRAWN = re.compile(r"[^\w\s]|_")  # what banners are drawn with
 _DESCRIBES = re.compile(r"@(?:file|fileoverview|overview|description|summary|packageDocumentation)\b")
 _DOCSTRING = re.compile(r"(?:\s*#[^\n]*\n)*\s*[rRuU]?(\"\"\"|\'\'\'|[\"\'])(?:\\\n)?((?:[^\\]|\\[\s\S])*?)(?:\1|$)")
 # The tables of manifests that have a description: pyproject.toml, Cargo.toml, setup.cfg.
@@ -226,7 +229,7 @@ def _first_sentence(path: str, lines: Iterable[str]) -> str:
     is_licence = False
     for line in lines:
         line = _DESCRIBES.sub("", line).strip()
-        if _DIRECTIVE.match(line) or _is_name(path, line):
+        if _DIRECTIVE.match(line) or _is_name(path, line) or _is_drawn(line):
             if words:
                 break
             is_licence = False
@@ -235,6 +238,11 @@ def _first_sentence(path: str, lines: Iterable[str]) -> str:
         else:
             words.append(line)
     return fit.first_sentence("\n".join(words))
+
+
+def _is_drawn(line: str) -> bool:
+    """Return whether a line is part of a banner: less than half of its characters are letters or digits."""
+    return 2 * len(_DRAWN.findall(line)) > len(line.replace(" ", ""))
 
 
 def _is_name(path: str, line: str) -> bool:

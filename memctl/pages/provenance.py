@@ -501,6 +501,9 @@ def reason_of_commit(text: str) -> str:
 
 def _first_reason(kind: HasFields, body: str, field: str = "") -> str:
     known = content(kind, body)
-    texts = [known.get(field, ""), *known.values(), *(part.body for part in split(body))]
-    paragraphs = ("\n".join(text) if isinstance(text, list) else text for text in texts)
-    return next((sentence for text in paragraphs if (sentence := first_sentence(text))), "")
+    texts = [text for text in known.values() if isinstance(text, str)]
+    lists = ["\n\n".join(items) for items in known.values() if isinstance(items, list)]
+    # What is next says more than what is done, which is the first list.
+    first = [known.get(field, ""), known.get("resolution", ""), *texts, *reversed(lists)]
+    candidates = (*(text for text in first if isinstance(text, str)), *(part.body for part in split(body)))
+    return next((sentence for text in candidates if (sentence := first_sentence(text))), "")

@@ -272,6 +272,16 @@ class TestAnswer:
         made = memctl("decide", "Whole", "--code", FILE, "--rationale", "One file is enough.").id
         assert memctl("why", FILE).out.split("\n")[0] == f"{FILE}: One file is enough. ({made} Whole)"
 
+    def test_reason_of_a_state_is_what_comes_next_and_of_a_resolved_issue_its_resolution(
+        self, shop: Path, memctl: Memctl
+    ) -> None:
+        made = memctl("state", "Port it", "--done", "OpenSSL", "--next", "Port GnuTLS.", "--code", FILE, "-i", "9").id
+        assert memctl("why", FILE).out.split("\n")[0] == f"{FILE}: Port GnuTLS. ({made} Port it)"
+        memctl("resolve", made)
+        issue = memctl("issue", "Leaks", "--next", "Bisect.", "--code", FILE, "-i", "10").id
+        memctl("resolve", issue, "--resolution", "The pool is closed now.")
+        assert "      The pool is closed now." in memctl("why", FILE).out.split("\n")
+
     def test_records_that_still_hold_and_weigh_more_come_first(self, shop: Path, memctl: Memctl) -> None:
         old = memctl("decide", "Old", "--code", FILE, "-i", "10").id
         memctl("learn", "Light", "--code", FILE, "-i", "2")

@@ -231,7 +231,7 @@ class Debt(msgspec.Struct, frozen=True):
 def debt(measures: Measures) -> Debt:
     """Return the context debt of a measured context: text that repeats earlier blocks, or that is outdated.
 
-    `found` has the context's blocks with their measures. A block counts as repeated if at least 80 % of its words are
+    `measures` has the context's blocks. A block counts as repeated if at least 80 % of its words are
     in earlier blocks.
     """
     owed = [item for item in measures.content if item.overlap.share >= _REPEATED or item.stale.share > 0]
@@ -320,7 +320,7 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
 def strategies(measures: Measures, count: CountTokens) -> list[Strategy]:
     """Return the ways to make a measured context smaller, in the order in which they are to be tried.
 
-    Each of them says how many tokens it would save; that is 0 if it would change nothing. `found` has the context's
+    Each of them says how many tokens it would save; that is 0 if it would change nothing. `measures` has the context's
     blocks with their measures, and `count` counts tokens.
     """
 

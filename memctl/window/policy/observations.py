@@ -191,7 +191,7 @@ def compressions(events: Sequence[WorkflowEvent], workflow: str, since: str) -> 
 def no_ops(events: Sequence[WorkflowEvent]) -> int:
     """Return how many of the given compressions saved less than 1 % of their tokens.
 
-    `found` are the compressions, each as the event of a workflow that reports it.
+    `events` are the compressions, each as the event of a workflow that reports it.
     """
     return sum((event.compression_ratio or 0) < _NO_OP for event in events)
 

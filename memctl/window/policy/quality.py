@@ -106,9 +106,9 @@ def staleness(measures: Measures) -> float:
 
 
 def density(measures: Measures) -> float:
-    """Return the fraction of a text's tokens that say something (0 to 1); the others are markup and padding.
+    """Return the fraction of a text's tokens that say something (0 to 1).
 
-    The others are markup, and phrases without content such as "please note that". `found` has the measures of the text.
+    The others are markup, and phrases without content such as "please note that". `measures` are those of the text.
     The result is 1.0 for an empty text.
     """
     return measures.useful_text_tokens / measures.parsed.tokens if measures.parsed.tokens else 1.0
@@ -122,7 +122,7 @@ def irrelevance(measures: Measures) -> float | None:
 def short_block_share(measures: Measures) -> float:
     """Return the fraction of a text's tokens that are in blocks of at most 200 tokens; headings alone do not count.
 
-    `found` has the measures of the text. The result is 1.0 for a text without blocks.
+    `measures` are those of the text. The result is 1.0 for a text without blocks.
     """
     long = sum(item.block.tokens for item in long_blocks(measures))
     content = sum(item.block.tokens for item in measures.content)
@@ -132,7 +132,7 @@ def short_block_share(measures: Measures) -> float:
 def health(measures: Measures) -> float:
     """Return the fraction of a text's tokens that are relevant, not repeated and not outdated (0 to 1).
 
-    `found` has the measures of the text. The result is 1.0 for an empty text.
+    `measures` are those of the text. The result is 1.0 for an empty text.
     """
     return measures.share(sum(item.useful for item in measures.blocks)) if measures.tokens else 1.0
 
@@ -166,7 +166,7 @@ def critical(measures: Measures) -> list[Measured]:
 def position(measures: Measures, items: Sequence[Measured]) -> float | None:
     """Return where in a text the blocks `items` begin on average: 0.0 is the start of the text, 1.0 its end.
 
-    `found` has the measures of the text. Larger blocks count more in the average. The result is None if there are no
+    `measures` are those of the text. Larger blocks count more in the average. The result is None if there are no
     blocks.
     """
     tokens = sum(item.block.tokens for item in items)
@@ -176,7 +176,7 @@ def position(measures: Measures, items: Sequence[Measured]) -> float | None:
 def disorder(measures: Measures) -> float:
     """Return the fraction of all pairs of blocks in which the less important block comes first.
 
-    `found` has the blocks of a text with their weights, which say how important they are. Pairs of equally important
+    `measures` has the text's blocks with their weights, which say how important they are. Pairs of equally important
     blocks do not count.
     """
     seen = [0] * 11
@@ -191,7 +191,7 @@ def disorder(measures: Measures) -> float:
 def boundaries(measures: Measures) -> tuple[int, int, list[Measured]]:
     """Return how many visible boundaries a text has, how many it needs, and the blocks before which one is missing.
 
-    `found` has the measures of the text. A text needs a boundary, such as a heading, where the type of the blocks
+    `measures` are those of the text. A text needs a boundary, such as a heading, where the type of the blocks
     (text, code or data) changes, and one more for every 500 tokens. One is missing before a block if its type differs
     from that of the block before, and no more than an empty line is between them.
     """

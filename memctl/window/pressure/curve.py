@@ -72,7 +72,7 @@ def of_transcript(window: Window) -> Curve:
 def of_blocks(blocks: Sequence[ContentBlock], overhead: int = 0) -> Curve:
     """Return the growth of a context without a transcript: the tokens at the end of each turn, summed over blocks.
 
-    `found` are the blocks. `overhead` is the number of tokens of the request that belong to no block.
+    `overhead` is the number of tokens of the request that belong to no block.
     """
     ends: dict[int, int] = {}
     tokens = overhead

@@ -441,11 +441,8 @@ class _Candidates:
         if not self._is_placeholder(group[0]):
             texts, left = self._texts(group) if tokens >= least else (None, 0)
             if texts is not None and (gain := tokens - left) >= least:
-                score, text, counter = (
-                    min(map(self._score, group)),
-                    texts[group[0].block_id] or "",
-                    self._engine.counter,
-                )
+                score, counter = min(map(self._score, group)), self._engine.counter
+                text = texts[group[0].block_id] or ""
                 outline = self._placeholders.outline_tokens(group[0], text, left, counter) if self._is_hybrid else 0
                 return EvictionUnit(tuple(group), texts, gain, score, outline=outline)
             why = f"it would free fewer than {least} tokens"

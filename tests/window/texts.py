@@ -35,6 +35,13 @@ def assistant(*content: Any) -> dict[str, Any]:
     return {**user(*content), "role": "assistant"}
 
 
+def alike(number: int, rows: int = 20, words: int = 300) -> tuple[str, str]:
+    """A file of so many definitions, and one of so many words in one line, with no text in common."""
+    names = [f"{number}_{row}" for row in range(rows)]
+    code = (f"export function step{name}(in{name}) {{ return {name[2:]} + in{name}; }}" for name in names)
+    return "\n".join(code), " ".join(f"word{number}x{word}" for word in range(words))
+
+
 def body() -> dict[str, Any]:
     """A request of Anthropic's shape with all that can be in one."""
     return {

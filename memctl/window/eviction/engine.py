@@ -20,7 +20,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similarity import shingles, terms
 from memctl.window.eviction.references import Embed, Similar, TextCache, groups, names_in, similar, with_references
-from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput
+from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput, hybrid
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, count, recount
 from memctl.window.messages.replacement import GONE
 from memctl.window.steps import EvictionPolicy
@@ -165,7 +165,8 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
     `texts` maps the id of each block to the text that replaces it; None removes the block without a text. `gain` is the
     number of tokens that the eviction saves, after the tokens of `texts` are subtracted. If `is_merged`, the blocks are
-    similar, and one text in the place of the last block replaces all of them.
+    similar, and one text in the place of the last block replaces all of them. `outline` is how many tokens more the
+    eviction would save without an outline; it is 0 under all policies but `hybrid`.
     """
 
     blocks: tuple[ContentBlock, ...]
@@ -173,19 +174,25 @@ class EvictionUnit(msgspec.Struct, frozen=True):
     gain: int
     score: float
     is_merged: bool = False
+    outline: int = 0
+
+    @property
+    def rank(self) -> float:
+        """The score by which units are ordered: the more of what is saved their outlines cost, the later they go."""
+        return self.score * ((self.gain + self.outline) / self.gain)
 
     @property
     def order(self) -> tuple[object, ...]:
         """The key by which units (blocks that are evicted together) are sorted into the order of their eviction.
 
-        Units with lower scores come first. Among equal scores, the turn of the first block decides, then its id as a
+        Units with lower ranks come first. Among equal ranks, the turn of the first block decides, then its id as a
         number (`9.2` before `10.1`). Definitions of tools come after all other units.
         """
         first = self.blocks[0]
         parts = re.findall(r"(\D*)(\d{0,18})", first.block_id)
         name = tuple((text, int(number or 0)) for text, number in parts)
         is_definition = first.content_type is ContentType.TOOL_DEFINITION
-        return is_definition, round(self.score, 9), first.turn_created, name
+        return is_definition, round(self.rank, 9), first.turn_created, name
 
     @property
     def changes(self) -> list[ChangedBlock]:
@@ -287,7 +294,7 @@ class EvictionEngine:
         situation = ScoringInput(turn, self.numbers, frozenset(terms(task)), task_embedding, alike, self._terms)
         score = own.score if own is not None else SCORES[self.policy]
         held = {**spared, **protected(known, turn, self._protected)}
-        candidates = _Candidates(self, known, alike, held, lambda block: score(block, situation))
+        candidates = _Candidates(self, known, alike, held, lambda block: score(block, situation), score is hybrid)
         units = candidates.units(is_merging=is_merging)
         slack = 1.0 if own is None and self.policy in _WEIGHED else _ABOUT_AS_GOOD
         chosen = self._with_merged_texts(_chosen(units, target_free_tokens, slack), candidates)
@@ -359,6 +366,7 @@ class _Candidates:
     """Makes units of the blocks that may be evicted; `kept` has the reason for each other block, by its id.
 
     `held` are the ids of blocks that must stay, each with the reason, and `score` returns how worth keeping a block is.
+    With `is_hybrid`, units count what their outlines cost.
     """
 
     def __init__(
@@ -368,10 +376,12 @@ class _Candidates:
         alike: Mapping[str, Similar],
         held: Mapping[str, str],
         score: Score,
+        is_hybrid: bool,
     ) -> None:
         from memctl.window.eviction import placeholders
 
         self._engine, self._blocks, self._score, self._placeholders = engine, blocks, score, placeholders
+        self._is_hybrid = is_hybrid
         threshold = engine.numbers.similarity_threshold
         self._similar = {name: match for name, match in alike.items() if match.share > threshold}
         self._sizes = Counter(block.message for block in blocks)
@@ -430,8 +440,11 @@ class _Candidates:
         why = "the block was evicted before"
         if not self._is_placeholder(group[0]):
             texts, left = self._texts(group) if tokens >= least else (None, 0)
-            if texts is not None and tokens - left >= least:
-                return EvictionUnit(tuple(group), texts, tokens - left, min(map(self._score, group)))
+            if texts is not None and (gain := tokens - left) >= least:
+                score, counter = min(map(self._score, group)), self._engine.counter
+                text = texts[group[0].block_id] or ""
+                outline = self._placeholders.outline_tokens(group[0], text, left, counter) if self._is_hybrid else 0
+                return EvictionUnit(tuple(group), texts, gain, score, outline=outline)
             why = f"evicting the block would free fewer than {least} tokens"
         self.kept |= {block.block_id: why for block in group}
         return None
@@ -489,12 +502,12 @@ def _chosen(units: list[EvictionUnit], target: int, slack: float) -> list[Evicti
         if need <= 0:
             break
         if unit.gain >= need:
-            near = [u for u in units[number:] if u.score <= unit.score + _ABOUT_AS_GOOD and u.gain >= need]
+            near = [u for u in units[number:] if u.rank <= unit.rank + _ABOUT_AS_GOOD and u.gain >= need]
             unit = min((u for u in near if u.order[0] == unit.order[0]), key=lambda u: (u.gain, u.order))
         chosen.append(unit)
-        need, last = need - unit.gain, unit.score
+        need, last = need - unit.gain, unit.rank
     for unit in sorted(chosen, key=lambda u: u.order, reverse=True):
-        if need + unit.gain <= 0 and unit.score >= last - slack:
+        if need + unit.gain <= 0 and unit.rank >= last - slack:
             chosen.remove(unit)
             need += unit.gain
     return chosen

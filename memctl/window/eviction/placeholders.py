@@ -96,6 +96,15 @@ def outline(evicted: Evicted) -> list[str]:
     return [row.text for row in sorted(candidates, key=lambda row: row.rank)]
 
 
+def outline_tokens(block: ContentBlock, text: str, tokens: int, counter: TokenCounter) -> int:
+    """Return how many of the tokens of a block's placeholder are those of its outline; 0 without an outline.
+
+    `text` is the placeholder, and `tokens` is the number of its tokens.
+    """
+    plain, newline, _ = text.partition("\n")
+    return tokens - recount(block, f"{plain}]", counter) if newline else 0
+
+
 def merge_line(
     group: Sequence[ContentBlock], call: ContentBlock | None, most: int, counter: TokenCounter, answer: str = ""
 ) -> str | None:

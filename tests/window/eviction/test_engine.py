@@ -21,6 +21,7 @@ from memctl.window import (
     EvictionResult,
     validate,
 )
+from memctl.window.eviction.engine import EvictionUnit
 from memctl.window.eviction.scores import ScoringInput
 from tests.conftest import slow
 from tests.window import generated, texts
@@ -176,6 +177,38 @@ def test_eviction_frees_little_more_than_asked() -> None:
     small.append(ContentBlock("fits", ContentType.TOOL_RESULT, "x", 400, 3))
     found = engine("hybrid", placeholder_max_tokens=0).evict(small, 300, 20)
     assert [block.block_id for block in found.blocks_evicted] == ["fits"]
+
+
+@pytest.mark.parametrize(
+    ("score", "gain", "outline", "expected"),
+    [(0.4, 950, 0, 0.4), (0.4, 950, 50, 0.4 * 1_000 / 950), (0.4, 50, 25, 0.6), (0.0, 50, 25, 0.0)],
+)
+def test_rank_is_the_score_raised_by_what_the_outline_costs(
+    score: float, gain: int, outline: int, expected: float
+) -> None:
+    unit = EvictionUnit((), {}, gain, score, outline=outline)
+    assert unit.rank == pytest.approx(expected)
+    assert unit.score == score
+
+
+@pytest.mark.parametrize(
+    ("policy", "share", "expected"),
+    [
+        ("hybrid", 0.06, ["0.1", "1.1", "2.1"]),
+        ("hybrid", 0.0, ["0.0", "0.1", "1.0"]),
+        ("priority", 0.06, ["0.0", "0.1", "1.0", "2.0"]),
+    ],
+)
+def test_hybrid_keeps_blocks_longer_whose_outlines_cost_more(policy: str, share: float, expected: list[str]) -> None:
+    """All score the same without outlines; of a file of one line (x.1) there is less to outline."""
+    files = [texts.alike(number) for number in range(3)]
+    blocks = [
+        ContentBlock(f"{n}.{m}", ContentType.TOOL_RESULT, file, 2_000, 1)
+        for n, pair in enumerate(files)
+        for m, file in enumerate(pair)
+    ]
+    found = engine(policy, outline_share=share).evict(blocks, 5_700, 9)
+    assert sorted(block.block_id for block in found.blocks_evicted) == expected
 
 
 def test_equal_scores_are_ordered_by_age_and_then_by_id() -> None:

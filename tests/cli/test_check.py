@@ -328,7 +328,7 @@ def test_errors_of_head_do_not_stop_a_commit(hooked: Path, hand: Hand, memctl: M
     done = commit(hooked, "-a")
     assert done.returncode == 0
     assert f".memory/{ISSUE}:{hand.line(ISSUE, 'severity')}: warning MEM101" in done.stdout + done.stderr
-    assert "(already in HEAD)" in done.stdout + done.stderr
+    assert "(already so in HEAD)" in done.stdout + done.stderr
     hand.replace(TOKENS, "§4.src/payment/keys.py", "§4.src/auth/new.py")
     hand.git("add", "-A")
     severities = {
@@ -359,7 +359,7 @@ def test_an_error_of_the_merged_branch_does_not_stop_the_merge(hooked: Path, han
     hand.append("../app.py", "# more\n")
     hand.git("commit", "-qam", "code")
     hand.git("merge", "-q", "--no-commit", "other")
-    assert "(already in MERGE_HEAD)" in memctl("check", "--staged", *NO_DOCUMENTS, where=hooked, code=0).out
+    assert "(already so in MERGE_HEAD)" in memctl("check", "--staged", *NO_DOCUMENTS, where=hooked, code=0).out
 
 
 def test_only_a_credential_that_head_lacks_stops_a_commit(hooked: Path, hand: Hand) -> None:

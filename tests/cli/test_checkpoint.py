@@ -97,7 +97,7 @@ def test_a_step_is_in_one_list_only(memctl: Memctl) -> None:
 
 def test_a_done_step_returns_only_after_it_was_dropped(memctl: Memctl) -> None:
     memctl(*FIRST)
-    assert "'GET' is done" in memctl(*SAVE, "--doing", "get", code=USAGE).err
+    assert "the step 'GET' is already done" in memctl(*SAVE, "--doing", "get", code=USAGE).err
     memctl(*SAVE, "--done", "GET")  # said again, it stays as it was
     memctl(*SAVE, "--drop", "GET")
     memctl(*SAVE, "--doing", "GET", "--claimed", "POST")
@@ -226,7 +226,7 @@ def test_checkpoints_saved_at_once_by_two_clones_are_kept_and_reported(repo: Pat
     assert ours != theirs, "what they say differs"
     git(clone, "pull", "-q", "--no-rebase", "--no-edit")
     assert "MEM506" in memctl("check", where=clone).out
-    assert "neither is newer" in memctl("checkpoint", "resume", where=clone, code=1).err
+    assert "neither checkpoint is newer" in memctl("checkpoint", "resume", where=clone, code=1).err
     assert "were saved at the same time" in memctl(*SAVE, where=clone, code=1).err
     assert "TASK:" in memctl("checkpoint", "resume", ours, where=clone).out
     assert memctl(*SAVE, "--base", ours, "--doing", "DELETE", where=clone).id.startswith("main-w1-v3-")
@@ -557,7 +557,7 @@ def test_existing_files_with_odd_names_are_not_reported_missing(repo: Path, memc
 
 def test_restore_by_a_part_of_an_id_names_the_command_that_lists_ids(memctl: Memctl) -> None:
     for part in ("main-w1", "main-w1-v2", "main-w1-v2-", "main-w1-v2-a4"):
-        assert "`memctl checkpoint list --all` names" in memctl("restore", part, code=1).err
+        assert "`memctl checkpoint list --all` lists" in memctl("restore", part, code=1).err
 
 
 def test_a_worktree_of_another_branch_resumes_the_same_task_and_saves_it(

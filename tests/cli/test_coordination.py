@@ -49,7 +49,7 @@ def test_tasks_are_assigned_and_removed(memctl: Memctl) -> None:
         memctl("coordination", "assign", "elena", task, code=None)
     assert state(memctl)["agent_task_assignments"] == {"elena": ["Refunds", "Search"]}
     refused = memctl("coordination", "assign", "elena", "Cards", "--remove", code=1)
-    assert "it has: Refunds; Search" in refused.err
+    assert "its tasks are: Refunds; Search" in refused.err
     for task in ("Refunds", "Search"):
         memctl("coordination", "assign", "elena", task, "--remove")
     assert state(memctl)["agent_task_assignments"] == {}
@@ -122,5 +122,5 @@ def test_blockers_are_in_level_1_and_in_packs(memctl: Memctl) -> None:
     memctl("coordination", "block", "Staging is down")
     assert "**Blocked for all agents**:\n\n- Staging is down" in memctl("show", "§1.0").out
     assert "Blocked for all agents: Staging is down" in memctl("rehydrate").out
-    assert memctl("context-summary").out.startswith("CLARIFY: all agents are blocked")
+    assert memctl("context-summary").out.startswith("CLARIFY: a blocker stops all agents")
     assert memctl("check", code=None).code == 0  # no document has it

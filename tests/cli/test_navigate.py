@@ -113,11 +113,11 @@ def test_unknown_marker_is_refused_with_near_ones(shop: Path, memctl: Memctl) ->
         ("§9", "there is no page or heading §9\nhint: `memctl index` lists all markers"),
         ("§4.db", "§4.db matches several files:\n  §4.lib/db.py\n  §4.src/db.py\nhint: give more of the path"),
         ("§4.auth.jwtt", "no file of the repository matches §4.auth.jwtt\nhint: did you mean §4.src/auth/jwt.py?"),
-        ("§4..memory/config.yaml", "matches no file"),
-        ("§4.../../etc/passwd", "matches no file"),
-        ("§4./etc/passwd", "matches no file"),
-        ("§4..git/config", "matches no file"),
-        ("4.1", "§4.1 matches no file"),
+        ("§4..memory/config.yaml", "no file of the repository matches"),
+        ("§4.../../etc/passwd", "no file of the repository matches"),
+        ("§4./etc/passwd", "no file of the repository matches"),
+        ("§4..git/config", "no file of the repository matches"),
+        ("4.1", "no file of the repository matches §4.1"),
     ):
         failed = memctl("show", marker, code=1)
         assert failed.out == "", marker
@@ -138,7 +138,7 @@ def test_binary_large_and_missing_files_are_reported(shop: Path, memctl: Memctl)
     assert memctl("show", "§4.latin.txt").out == "gr\ufffd\ufffde\n"
     assert memctl("show", "§4.empty.txt").out == ""
     for name in ("secret.txt", "link.txt"):
-        assert "matches no file" in memctl("show", f"§4.{name}", code=1).err
+        assert "no file of the repository matches" in memctl("show", f"§4.{name}", code=1).err
     (shop / "src" / "db.py").unlink()
     (shop / "src" / "db.py").symlink_to("/etc/hostname")
     assert "too large" not in memctl("show", "§4.src/db.py", code=1).err
@@ -165,7 +165,7 @@ def test_show_at_a_revision_gives_the_state_of_that_revision(shop: Path, memctl:
     assert "there is no page or heading §3.1.2" in memctl("show", "3.1.2", code=1).err
     assert memctl("show", "§4.auth.jwt", "--at", "v1").out == "import jwt\n"
     assert memctl("show", "§4.src", "--at", "v1").out == "src/auth/jwt.py\nsrc/db.py\n"
-    assert "matches no file" in memctl("show", "§4.new.py", "--at", "v1", code=1).err
+    assert "no file of the repository matches" in memctl("show", "§4.new.py", "--at", "v1", code=1).err
     assert memctl("show", "§4.db", code=0).out == "y = 1\n"  # of the two, one is left
     (place,) = memctl("show", "2.1", "--json", "--at", "v1").data["places"]
     assert place["title"] == "Auth"

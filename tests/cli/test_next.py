@@ -91,7 +91,7 @@ class TestOrder:
         assert order(memctl) == ["Mine", "Worst", "Light but awaited", "Equal to heavy and newer", "Heavy"]
         assert because(memctl, "Mine") == ["begun by you, 20 % done", "next: Finish DELETE"]
         assert because(memctl, "Heavy") == ["importance 6"]
-        assert because(memctl, "Light but awaited")[0].startswith("unblocks ISS-")
+        assert because(memctl, "Light but awaited")[0].startswith("blocks ISS-")
         assert because(memctl, "Light but awaited")[0].endswith(" and 1 more")
         result = memctl("next", "--limit", "2")
         assert "3 more issues and states are ready: --limit 0 shows all" in result.err

@@ -282,7 +282,7 @@ def test_a_page_that_can_not_be_read_is_not_judged(repo: Path, memctl: Memctl) -
     refused = probe(memctl, repo, "--json", code=1)
     assert (refused.out, "has no summary" in refused.err) == ("", True)
     assert "correct this file" in probe(memctl, repo, made.session, code=1).err
-    assert "no summarized session" in probe(memctl, repo, "other", code=1).err
+    assert "there is no page of a session" in probe(memctl, repo, "other", code=1).err
 
 
 def test_probed_session_is_that_of_transcript_environment_or_the_latest(

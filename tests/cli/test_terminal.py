@@ -127,7 +127,7 @@ def test_a_write_with_a_closed_pipe_reports_that_it_is_committed(repo: Path, opt
     made = git(repo, "rev-parse", "HEAD")[:10]
     assert (
         "standard output: the program that reads memctl's output has ended; "
-        f"but it was written already, in commit {made}" in done.stderr
+        f"but the change is already written, in commit {made}" in done.stderr
     )
     assert "do not run the command again" in done.stderr
 

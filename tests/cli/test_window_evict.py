@@ -76,7 +76,7 @@ def test_evict_lists_the_reasons_for_an_unreachable_target(memctl: Memctl, file:
     found = memctl("window", "evict", str(file), "--target", "10", code=1)
     assert validate(json.loads(found.out)["messages"]) == []
     assert "tokens too few were freed" in found.err
-    assert "it is the original task" in found.err
+    assert "the block is the user's first message" in found.err
 
 
 def test_a_transcript_becomes_messages(memctl: Memctl, tmp_path: Path) -> None:

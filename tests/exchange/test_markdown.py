@@ -144,7 +144,7 @@ def test_each_type_takes_its_own_labels(memctl: Memctl) -> None:
 
 def test_a_text_of_another_type_gets_a_hint_at_its_command(memctl: Memctl) -> None:
     found = memctl("issue", "--file", "-", stdin=DECISION, code=2)
-    assert "it reads like a decision: `memctl decide --file`" in found.err
+    assert "the text reads like a decision, which `memctl decide --file` records" in found.err
     assert "the record has no title" in found.err
 
 

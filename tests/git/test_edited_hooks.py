@@ -95,7 +95,7 @@ def test_edited_hook_leaves_an_agents_record_pending_until_a_person_writes(
     git(repo, "update-index", "--assume-unchanged", edited)  # Git says no more what differs
     write(repo / edited, f"{original}touch {RAN}\n")
     err = agent("decide", "An edited hook does not run").err
-    assert f"{edited} differs from HEAD: an agent may not run" in err
+    assert f"{edited} differs from HEAD; the commit would run it, and an agent may not run" in err
     assert commits(repo) == before + 1
     assert not (repo / RAN).exists()
     assert "An edited hook does not run" in agent("list").out
@@ -112,7 +112,7 @@ def test_new_hook_beside_unchanged_ones_leaves_the_commit_pending(repo: Path, me
     commit(repo)
     write(repo / ".githooks/post-commit", f"#!/bin/sh\ntouch {RAN}\n")
     before = commits(repo)
-    assert ".githooks/post-commit is not in HEAD: an agent may not run" in agent("decide", "One").err
+    assert ".githooks/post-commit is not in HEAD; the commit would run it, and an agent may not run" in agent("decide", "One").err
     assert (commits(repo), (repo / RAN).exists()) == (before, False)
     git(repo, "config", "core.hooksPath", ".git/hooks")
     agent("decide", "Two")

@@ -56,7 +56,7 @@ def test_invalid_event_exits_0_and_is_logged_as_a_fault(session: Session, data: 
     done = run(session, data)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     (fault,) = session.faults()
-    assert fault["fault"].startswith("ValueError: the event on standard input is not ")
+    assert fault["fault"].startswith("ValueError: the event of the agent's program on standard input is not ")
 
 
 def test_invalid_event_is_not_logged_in_an_untrusted_clone(session: Session) -> None:

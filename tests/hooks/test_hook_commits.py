@@ -229,7 +229,7 @@ def test_broken_sessions_ref_is_reported_and_other_commands_work(records: Sessio
     memctl("learn", "Something")
     (records.repo / ".git" / REF).write_text("\0" * 41)
     for command in (["rehydrate"], ["session", "list"], ["check"]):
-        assert "refs/memctl/sessions is broken" in memctl(*command).err
+        assert "the ref refs/memctl/sessions is damaged" in memctl(*command).err
     assert "# Memory of shop" in Session(records.repo, records.file, "next").context("SessionStart", source="startup")
 
 

@@ -192,6 +192,6 @@ def test_next_sync_reports_the_result_of_a_killed_one(memctl: Memctl, parted: Pa
     found = memctl("sync", "--json", where=two)
     assert found.data["finished"] == found.err.splitlines()
     assert f"  {the(memctl, two, 'Shared')} importance: '3' was replaced by '8'" in found.data["finished"]
-    assert found.data["finished"][-1].startswith("the sync with origin/main had pushed ")
+    assert found.data["finished"][-1].startswith("the sync with origin/main was interrupted after it had pushed ")
     assert (found.data["pushed"], found.data["fetched"]) == (0, 0)
     assert memctl("sync", "--json", where=two).data["finished"] == []

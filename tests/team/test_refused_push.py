@@ -52,7 +52,7 @@ def test_refused_push_gives_its_reason_and_changes_nothing(
     assert "pre-receive hook declined" in result.err
     assert (git(repo, "rev-parse", "HEAD"), git(repo, "for-each-ref", REF)) == (head, tip)
     assert memctl("status", "--json").data["interrupted"] == []
-    assert memctl("handoff", "recover").err.startswith("no handoff was interrupted")
+    assert memctl("handoff", "recover").err.startswith("nothing to repair: no handoff was interrupted")
     (bare / "hooks" / "pre-receive").unlink()
     memctl(*command, *REMOTE)
     assert git(bare, "for-each-ref", REF)

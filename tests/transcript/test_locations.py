@@ -28,7 +28,7 @@ def test_missing_transcript_is_refused_with_a_hint_to_name_a_file(tmp_path: Path
     with pytest.raises(MemctlError) as caught:
         claude_code.newest_transcript(Path("/home/ada/other"), tmp_path)
     assert caught.value.exit_code == 2
-    assert "name a FILE" in str(caught.value.hint)
+    assert "give the FILE of a transcript" in str(caught.value.hint)
 
 
 def test_the_hosts_own_variable_says_where_transcripts_are(tmp_path: Path) -> None:

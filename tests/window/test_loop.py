@@ -102,7 +102,7 @@ def test_old_results_go_in_yellow_if_red_is_less_than_two_turns_away() -> None:
         loop.turn("read", {"file_path": f"src/part{number}.ts"}, text_of(number, 22_000))
     before_orange = [one for one in events(taken, "management") if one.before["utilization"] < 0.75]
     assert before_orange
-    assert "red in " in before_orange[0].reason
+    assert "the window reaches the red zone in " in before_orange[0].reason
     assert all(one.is_whole for one in loop.outcome.sent[:-1])
 
 

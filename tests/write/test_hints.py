@@ -91,7 +91,7 @@ def test_record_from_a_file_or_edited_by_hand_gets_hints(repo: Path, memctl: Mem
     refused = memctl("commit", "--strict", code=1)
     assert "the lesson is only a program's output" in refused.err
     assert "the lesson is only a program's output" in memctl("commit", "-n").err
-    assert "hint: this is a program's output" in memctl("commit").err
+    assert "hint: the lesson is only a program's output" in memctl("commit").err
     assert memctl("show", path.name[:18], "--json").data["records"][0]["content"]["lesson"] == "took 41.7 s"
 
 

@@ -40,7 +40,7 @@ def test_update_of_a_state_is_one_commit(memctl: Memctl, repo: Path) -> None:
         assert (
             "more than one status" in memctl("state", *command, "--done", "PUT", "--remaining", "put", code=USAGE).err
         )
-    assert "can't be combined with tags" in memctl("state", "--update", made, "--tag", "x", code=USAGE).err
+    assert "can't be combined with --tag" in memctl("state", "--update", made, "--tag", "x", code=USAGE).err
     assert "not a state" in memctl("state", "--update", memctl("learn", "x").id, "--done", "y", code=USAGE).err
     before = commits(repo)
     memctl("state", "--update", made, "--done", "PUT", "--dry-run")

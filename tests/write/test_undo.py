@@ -45,7 +45,7 @@ def test_undo_keeps_later_changes_or_is_refused(repo: Path, memctl: Memctl) -> N
     memctl("undo", git(repo, "rev-parse", "HEAD").strip())
     memctl("edit", made, "--severity", "critical")
     before = commits(repo)
-    assert "changed since" in memctl("undo", change, code=1).err
+    assert "was changed again later, in the same lines" in memctl("undo", change, code=1).err
     assert commits(repo) == before
 
 
@@ -70,4 +70,4 @@ def test_undo_refuses_the_answer_to_a_handoff(memctl: Memctl) -> None:
     words = ("--reason", "The design is done", "--immediate", "Write it", "--success", "It runs")
     made = memctl("handoff", "--to", "bob", "--section", "2.1", *words, "--json").data["id"]
     memctl("handoff", "withdraw", made)
-    assert "can't be undone: sections may have changed hands" in memctl("undo", code=1).err
+    assert "can't be undone: sections may have changed their owner" in memctl("undo", code=1).err

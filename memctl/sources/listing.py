@@ -114,7 +114,7 @@ class _Update:
                 self._list.reload()
                 break
         if is_old:
-            remark = "another process is writing to the index: what is new in files is not found yet"
+            remark = "another process is writing to the index: recent changes of files are not found yet"
             self._memory.remarks.append(remark)
         differing = frozenset(path for path in self._files.differing() if path in self._list)
         return FileSources(self._list, self._list.refusals() | self._unread, differing)
@@ -200,7 +200,7 @@ class _Update:
                 refusal = _refusal(path, decode(row[1]))
                 is_named = not refusal or sensitive_files.is_credential(refusal)
                 if is_named and path in left_out:
-                    is_named, refusal = False, f"{left_out[path]} leaves it out"
+                    is_named, refusal = False, f"{left_out[path]} excludes the file"
                 rows[path] = row[0], is_named, refusal
         return rows
 

@@ -319,7 +319,7 @@ def with_index(memory: Memory, answer: Callable[[SearchIndex], Answer]) -> Answe
                     discard(file)
             index = SearchIndex.in_memory(f"{file} can't be used ({error})")
     if index.remark:
-        memory.remarks.append(f"{index.remark}: the files were read for this answer alone")
+        memory.remarks.append(f"{index.remark}: memctl read the files directly, which takes longer")
     return found
 
 

@@ -268,13 +268,13 @@ def test_resume_reports_a_commit_that_was_rewritten_or_is_missing(repo: Path, me
     memctl(*FIRST)
     git(repo, "checkout", "-q", "--orphan", "fresh")
     text = memctl("checkpoint", "resume", "--workflow", "main").out
-    assert "is not in the history of HEAD (no commit)" in text
+    assert "is not in the history of the present HEAD (no commit)" in text
     git(repo, "commit", "-qm", "all anew")
     git(repo, "branch", "-M", "main")
     assert "is not in the history of the present HEAD" in memctl("checkpoint", "resume").out
     unknown = saved(1, 2, environment=Environment("main", "0" * 40), next_actions=("Go on",))
     (repo / ".memory/checkpoints/main/w1-v2-0a0a0a.json").write_text(unknown)
-    assert "this clone does not have 0000000000" in memctl("checkpoint", "resume").out
+    assert "0000000000, which this clone does not have: fetch it" in memctl("checkpoint", "resume").out
 
 
 def test_resuming_writes_nothing(repo: Path, memctl: Memctl) -> None:

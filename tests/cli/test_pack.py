@@ -158,8 +158,8 @@ class TestExample:
         result = memctl("load", stdin=reply, code=1)
         assert "### PgBouncer in front of PostgreSQL" in result.out
         assert "§3.2.1" in result.out
-        assert "## Not found\n\n- §9.9: §9.9 does not exist" in result.out
-        assert "\n- §3.99: §3.99 does not exist" in result.out
+        assert "## Not found\n\n- §9.9: there is no page or heading §9.9" in result.out
+        assert "\n- §3.99: there is no page or heading §3.99" in result.out
         assert result.out.endswith("## To be dropped\n\n- §2.4 - done with it\n")
         data = memctl("load", "--json", stdin="load §3.2\nPRUNE: x - y").data
         assert data["parts"]["loaded"] == ["§3.2"]

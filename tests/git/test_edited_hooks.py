@@ -112,7 +112,10 @@ def test_new_hook_beside_unchanged_ones_leaves_the_commit_pending(repo: Path, me
     commit(repo)
     write(repo / ".githooks/post-commit", f"#!/bin/sh\ntouch {RAN}\n")
     before = commits(repo)
-    assert ".githooks/post-commit is not in HEAD; the commit would run it, and an agent may not run" in agent("decide", "One").err
+    assert (
+        ".githooks/post-commit is not in HEAD; the commit would run it, and an agent may not run"
+        in agent("decide", "One").err
+    )
     assert (commits(repo), (repo / RAN).exists()) == (before, False)
     git(repo, "config", "core.hooksPath", ".git/hooks")
     agent("decide", "Two")

@@ -202,7 +202,7 @@ def test_code_of_a_template_that_fails_or_differs_is_not_used(tmp_path: Path, mo
 
 def test_document_that_is_too_large_is_refused() -> None:
     large = project("## Goal\n\n" + "word " * 420_000)
-    with pytest.raises(BrokenTemplate, match="larger than"):
+    with pytest.raises(BrokenTemplate, match="has more than"):
         render(large)
 
 

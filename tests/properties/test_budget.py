@@ -80,7 +80,11 @@ def test_records_of_a_pack_are_whole(made: Memory, budget: int, family: str, tas
 @given(memories, budgets, families, tasks)
 def test_every_open_record_is_included_or_left_out(made: Memory, budget: int, family: str, task: str) -> None:
     pack = made.pack(budget, family, task)
-    assert sorted([*pack.included(), *(record.id for record in pack.left_out)]) == open_ids(made)
+    found = [*pack.included(), *(record.id for record in pack.left_out)]
+    assert len(found) == len(set(found))
+    assert set(found) >= set(open_ids(made))
+    if not task:  # closed records answer tasks
+        assert sorted(found) == open_ids(made)
 
 
 @given(memories, budgets, families, tasks, forms, st.randoms(use_true_random=False))
@@ -216,7 +220,7 @@ def test_a_budget_too_small_for_anything_is_refused_with_the_least(form: str) ->
     made = memory(({}, "body"))
     with pytest.raises(MemctlError) as caught:
         made.pack(1, "claude", "", form)
-    least = int((caught.value.hint or "").split()[-1])
+    least = int(re.findall(r"[\d,]+", caught.value.hint or "")[-1].replace(",", ""))
     assert made.pack(least, "claude", "", form).tokens == least
 
 

@@ -156,7 +156,7 @@ def test_superseded_state_is_deleted_with_the_link_to_it(repo: Path, memctl: Mem
     assert all_records(memctl)[second]["supersedes"] == []
     assert memctl("log", first, "--json").data["commits"][0]["reason"] == "too many"
     assert "    delete: superseded, 1,038 days old" in memctl("log", first).out
-    assert f"    unlink: {first} deleted" in memctl("log", second).out
+    assert f"    unlink: {first} was deleted" in memctl("log", second).out
 
 
 def test_record_archived_by_hand_is_dated_before_it_can_be_deleted(

@@ -274,7 +274,7 @@ def test_resume_reports_a_commit_that_was_rewritten_or_is_missing(repo: Path, me
     assert "is not in the history of the present HEAD" in memctl("checkpoint", "resume").out
     unknown = saved(1, 2, environment=Environment("main", "0" * 40), next_actions=("Go on",))
     (repo / ".memory/checkpoints/main/w1-v2-0a0a0a.json").write_text(unknown)
-    assert "0000000000, which this clone does not have: fetch it" in memctl("checkpoint", "resume").out
+    assert "0000000000, a commit that this clone does not have" in memctl("checkpoint", "resume").out
 
 
 def test_resuming_writes_nothing(repo: Path, memctl: Memctl) -> None:

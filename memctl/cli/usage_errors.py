@@ -48,7 +48,7 @@ LEADS = {
     "comment": "`memctl edit ID` opens the record in your editor",
     "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
     "fix": "`memctl resolve ID` closes an issue, `memctl check --fix` repairs files of the memory",
-    "redo": "`memctl undo COMMIT` of an undo in `memctl log` repeats the change",
+    "redo": "to repeat a change that was undone, undo the undo: `memctl log` lists it, `memctl undo COMMIT` takes its commit",
     "sections": "`memctl section list` lists the sections",
     "set": "`memctl edit ID --set FIELD=VALUE` changes a record, `memctl project set` the project's page",
     "start": "`memctl init` sets up a memory, `memctl session start` starts a session",

@@ -139,7 +139,7 @@ def _ignored_issues(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iter
         if some_issues
     ]
     if lines:
-        yield f"Not considered for the decision: {' and '.join(lines)}."
+        yield f"Not considered for PROCEED, STOP or CLARIFY: {' and '.join(lines)}."
 
 
 def _decide(

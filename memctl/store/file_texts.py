@@ -21,7 +21,7 @@ from memctl.text.words import STOP_WORDS, beginning, whole_words, words_of
 
 LARGEST, MOST = 256 * 1024, 200_000_000  # bytes of a file that is indexed, and of all of them
 TOO_LARGE = f"it has more than {LARGEST // 1024} KB"
-NO_ROOM = f"the index is full: smaller files have {MOST // 1_000_000} MB already"
+NO_ROOM = f"the search index holds at most {MOST // 1_000_000} MB of files, and smaller ones come first"
 # What a word counts in the path, the text, and the parts of identifiers. Of `bench.file_ranking` hardly anything
 # changes with them: with 5, 1 and .5, or 3, 1 and 0, recall@10 is within .01.
 _WEIGHTS = "10, 1, 0.5"

@@ -309,7 +309,9 @@ def _of_answer(handoff: Handoff, transfer: Transfer, state: State) -> Iterator[C
     if status != ACCEPTED and (at_work := transfer.work(state)):
         work = state.active_agents[transfer.taker].handoffs
         made = agents.set_work(state, transfer.taker, {name: work[name] for name in work if name not in at_work})
-        yield contradiction(f"{transfer.taker} works on it", f"{transfer.taker} no longer works on it", made)
+        yield contradiction(
+            f"{transfer.taker} works on the handoff", f"{transfer.taker} no longer works on the handoff", made
+        )
 
 
 def _becomes(section: str, owner: str, was: str) -> str:

@@ -30,7 +30,7 @@ _LEGACY = ".legacy"  # the suffix that the pre-commit framework gives the hook t
 DRIVERS = {
     "record": "memctl: records, field by field",
     "docs": "memctl: rendered documents",
-    "session": "memctl: pages of sessions, by the rules for a later summary",
+    "session": "memctl: merges two summaries of a session",
 }
 # Git runs this through sh and quotes %P itself. If a driver can't run, Git keeps our side without conflict markers. So
 # after any exit code but 0 (merged) and 1 (conflict) the next program is tried, and at last Git's own merge of text.

@@ -150,7 +150,7 @@ def _refuse_broken(text: str, path: str, before: str | None) -> None:
     if _is_edited_document(path, text, before):
         raise MemctlError(
             "this is a rendered document: the next rendering would lose the edit",
-            "make the edit in the record or page that it shows, then `memctl render --force`",
+            "edit the record or page that the document shows instead, then run `memctl render --force`",
         )
     from memctl.record import checkpoint, session_page
 

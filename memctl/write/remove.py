@@ -54,7 +54,8 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
         for user in users:
             if user.path in writes:
                 raise MemctlError(
-                    f"{user.id} links to more than one of the records to be deleted", "delete the records one by one"
+                    f"{user.id} links to several of these records, and a command can remove only one of its links",
+                    "delete the records one by one",
                 )
             values = links.without_links(user, {record.id}, {record.memory_id})
             writes[user.path] = rewrite(snapshot, user, values)

@@ -263,7 +263,7 @@ def _references(memory: Memory, snapshot: Snapshot, state: TaskState) -> Iterato
     for other, names in blocking.values():
         yield _reference(other, f"{BLOCKS} {', '.join(names)}")
     if elsewhere := len({record.id for record, is_of_task in blocked if not is_of_task}):
-        text = f"{quantity(elsewhere, 'record')} blocked elsewhere: `memctl list --blocked`"
+        text = f"{quantity(elsewhere, 'record')} of other work blocked: `memctl list --blocked`"
         yield RecordReference(ELSEWHERE, text, "blockers")
     issues = [record for record in snapshot.open_records if record.memory_type == ISSUE.name]
     issues.sort(key=lambda record: (severity_rank(record), record.timestamp, record.id))

@@ -95,7 +95,7 @@ def test_summary_covers_the_section_that_is_handed_over(shop: Path, memctl: Memc
     summary = text.partition("Ownership:")[0]
     assert "Invoices under way, 52 % done" in summary
     assert "Kubernetes" not in summary
-    assert "Not considered for the decision: 2 open issues below high severity" in summary
+    assert "Not considered for PROCEED, STOP or CLARIFY: 2 open issues below high severity" in summary
     assert "open issues outside of the sections (" in summary
 
 

@@ -63,7 +63,7 @@ def test_issues_without_effect_on_the_decision_are_named() -> None:
     found = assess(made.snapshot, NOW, sections=("§2.2",))
     assert (found.decision, found.lines[0]) == (
         "PROCEED",
-        "Not considered for the decision: 1 open issue below high severity (ISS-2025-11-04-002)"
+        "Not considered for PROCEED, STOP or CLARIFY: 1 open issue below high severity (ISS-2025-11-04-002)"
         " and 1 open issue outside of the sections (ISS-2025-11-04-001).",
     )
 

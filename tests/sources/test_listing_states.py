@@ -130,7 +130,7 @@ def test_read_only_git_directory_gives_the_files_with_a_remark(code: Path) -> No
     (code / ".git/memctl").write_text("")  # where no folder can be made, also by root
     blobs, remarks = found(code)
     assert blobs.keys() == every.keys() | {"src/new.py"}
-    assert ["the files were read for this answer alone" in remark for remark in remarks] == [True]
+    assert ["memctl read the files directly, which takes longer" in remark for remark in remarks] == [True]
 
 
 @pytest.mark.parametrize("moment", ["files", "texts"])

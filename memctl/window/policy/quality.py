@@ -26,7 +26,7 @@ BLOCK, LONG_BLOCK = 150, 200  # tokens: of the average block, of any
 FLOW = 0.80  # of the tokens are in blocks that are not long; ours, like that of health
 _NEEDS_TASK, _NOT_CRITICAL = "not measured: give the task", "not measured: no block is marked as critical"
 _OUTDATED = "tokens on closed records, beside words such as obsolete, or with dates of more than 90 days ago"
-_HEALTHY = "are new and not stale"
+_HEALTHY = "repeat no earlier block and are not outdated"
 _STRETCH = 500  # tokens of a stretch that needs a boundary; ours, like the smallest size of a context
 SHORT, MEDIUM = 500, 2_000  # tokens of a context; rules.md#quality
 

@@ -48,7 +48,7 @@ LEADS = {
     "comment": "`memctl edit ID` opens the record in your editor",
     "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
     "fix": "`memctl resolve ID` closes an issue, `memctl check --fix` repairs files of the memory",
-    "redo": "to repeat a change that was undone, undo the undo: `memctl log` lists it, `memctl undo COMMIT` takes its commit",
+    "redo": "undo the undo to repeat a change: `memctl undo COMMIT` with the undo's commit from `memctl log`",
     "sections": "`memctl section list` lists the sections",
     "set": "`memctl edit ID --set FIELD=VALUE` changes a record, `memctl project set` the project's page",
     "start": "`memctl init` sets up a memory, `memctl session start` starts a session",

@@ -54,7 +54,7 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
         for user in users:
             if user.path in writes:
                 raise MemctlError(
-                    f"{user.id} links to several of these records, and a command can remove only one of its links",
+                    f"{user.id} links to several of the records to be deleted",
                     "delete the records one by one",
                 )
             values = links.without_links(user, {record.id}, {record.memory_id})

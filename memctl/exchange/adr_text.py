@@ -79,7 +79,7 @@ def body_of_parts(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[st
 
     In the body, a section that is a content field of decisions has memctl's heading. The second value maps the names of
     fields to the file's own headings, such as `## Options considered`, so that an export can restore them; it leaves
-    out headings that are usual in this `form`.
+    out headings that are usual in the given form ("madr" or "nygard", two templates for ADR files).
     """
     texts: list[str] = []
     wording: dict[str, str] = {}

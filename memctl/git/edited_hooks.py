@@ -39,7 +39,7 @@ _CONFIGS = {
 
 
 class EditedHook(MemctlError):
-    """Raised if a step of an agent's session would run a hook that somebody has edited."""
+    """Raised if an agent's commit would run a Git hook that differs from the one in HEAD."""
 
 
 def refuse_move(repository: Repository, ref: str) -> None:

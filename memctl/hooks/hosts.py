@@ -40,8 +40,8 @@ class Host(NamedTuple):
     - `folder`: the name of the folder with the host's settings, the same in a project and in the user's home. In this
       folder, `shared` is the settings file of the whole project (or, at home, of the user), and `own` a settings file
       in the project for one user only, "" if the host has none.
-    - `home`: the environment variable that names another folder than the one in the user's home; in `VARIABLE/NAME` the
-      variable names the parent of that folder.
+    - `home`: the environment variable by which users move the folder of settings in their home to another place; the
+      value "VARIABLE/NAME" means the folder NAME in the folder that VARIABLE names.
     - `second`: one second in the unit of the host's time limits: 1, or 1,000 if they are in milliseconds.
     - `last`: the time limit, in seconds, of the hook at a session's end.
     - `is_for_its_folder_only`: whether a project's settings are read only if the host starts in the project's folder,

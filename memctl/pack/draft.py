@@ -1,4 +1,6 @@
-"""The draft of a pack: notes, and items in parts, from which a pack takes as much as fits into its budget."""
+"""The draft of a pack: all items (records and pages), grouped by heading, and sentences about them.
+
+A pack takes as much of its draft as fits into the budget."""
 
 from __future__ import annotations
 

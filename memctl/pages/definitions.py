@@ -57,9 +57,9 @@ class _Piece(msgspec.Struct, frozen=True):
 class ParsedCode(msgspec.Struct, frozen=True):
     """The syntax tree (`root`) and the bytes (`data`) of a piece of a file, which was parsed on its own.
 
-    A piece from the middle of a class is parsed with the headers of the classes around it before its own lines. The
-    tree's first row stands for line `top` of the file, and the first line of the piece itself is line `first` of the
-    file (both from 0). Definitions in rows before `first` belong to the added headers.
+    A piece from the middle of a class is parsed with the headers of the classes around it in front. `top` is the line
+    of the file (from 0) to which the tree's first row is counted, and `first` the line at which the piece itself
+    begins. Definitions before line `first` belong to the headers in front.
     """
 
     root: Node

@@ -42,7 +42,7 @@ def present_paths(
 
 
 def folder_after(renamed: Mapping[str, str], folder: str) -> str:
-    """Return the new path of a folder to which all its renamed files went, with their names; "" if there is none.
+    """Return the new path of a renamed folder; "" if its files did not all move to one folder under the same names.
 
     `renamed` has the new paths of files by their old paths. The new path ends with a slash if `folder` does.
     """

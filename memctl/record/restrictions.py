@@ -13,8 +13,9 @@ from memctl.record import ids
 class Withheld(msgspec.Struct, frozen=True):
     """The pages, records and files that a reader may not see, each with the reason.
 
-    - `pages` are pages of details by marker, and `records` the records placed in such pages by path.
-    - `files` are the repository's files by path.
+    - `pages` has pages of details, by their markers.
+    - `records` has the records whose section is such a page, by their paths.
+    - `files` has files of the repository, by their paths.
     - `paths` are files below `.memory/` that quote a withheld page, record or file.
     - `globs` are pairs of patterns and a reason. All files that match them are withheld, also files that do not exist.
       `{}` in the reason stands for the file's path.

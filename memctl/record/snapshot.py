@@ -116,7 +116,7 @@ class Snapshot:
         return body_of(self.read(record.path), record.path)
 
     def find(self, identifier: str) -> Record | None:
-        """Return the record with an id or memory_id, None if there is none.
+        """Return the record with an id, or with the UUID in its field `memory_id`; None if there is none.
 
         If no record has the id now, the result is a record that had it formerly.
         """

@@ -25,9 +25,10 @@ _FILLED = ("Context awareness", "Artifact trail", "Completeness", "Continuity")
 
 
 def below_target(page: SessionPage, probes: Sequence[Probe]) -> list[Dimension]:
-    """Return the dimensions in which a page is below its target, and in which more facts on the page would help.
+    """Return the grades of a session's page that are below their target and that more facts on the page would raise.
 
-    `probes` are the probes by which the page is graded. The page must have all its files.
+    A page is graded by the share of `probes` that it answers, for each kind of fact (a dimension). If the page's list
+    of files is in a file of its own, the page must be given with that list.
     """
     dimensions = grades.dimensions(grades.exact_replies(probes, page), page, whole=True)
     return [dimension for dimension in dimensions if dimension.name in _FILLED and dimension.is_met is False]

@@ -179,9 +179,10 @@ _MOST_KEPT = 100  # latest sessions whose probes are stored
 
 
 def keep_probes(memory: Memory, identifier: str, made: Sequence[Probe]) -> None:
-    """Store the probes `made` of a session, merged with those that are stored for its earlier parts.
+    """Store probes that were made of a session, merged with those that are stored for its earlier parts.
 
-    `identifier` is the session's name. If the folder can't be written, nothing is stored, and no error is raised.
+    `identifier` is the session's name. If memctl's folder in the Git directory can't be written, nothing is stored, and
+    no error is raised.
     """
     file = _kept_file(memory, identifier)
     with suppress(OSError):

@@ -142,9 +142,10 @@ def key(step: str) -> str:
 
 
 def is_covered(step: str, succeeded: Collection[str]) -> bool:
-    """Return whether a step succeeded, or a wider check that includes it; `succeeded` are keys of successful steps.
+    """Return whether a command succeeded, or a wider check that includes it.
 
-    A wider check is the step's program without arguments: success of "pytest" covers "pytest tests/a.py".
+    `step` is the command's text, and `succeeded` has what `key` returns for the commands that succeeded. A wider check
+    is the command's program without arguments: success of "pytest" covers "pytest tests/a.py".
     """
     own = key(step)
     if own in succeeded:

@@ -133,7 +133,9 @@ def _of_cells(cells: Sequence[str], is_of_pairs: bool) -> Iterator[str]:
 
 
 def parse(number: int, line: str, raw: str | None = None) -> Line:
-    """Split a line of text into its marks and the text behind them; `number` is the line's number.
+    """Split a line into its marks (of a heading, list item, check box or time) and the text behind them.
+
+    `number` is the line's number, from 1.
 
     If `line` is a cell of a table, `raw` is the whole row of the table; otherwise it is None.
     """
@@ -256,8 +258,7 @@ def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
     it is that the part states something under its label: 1.0 for the part at the line's beginning, 0.9 for the others.
 
     If the whole line begins with a known label, each part reaches to the next label. Otherwise a part within the line
-    ends with its first sentence. After each part within the line that has text behind its label, an empty part is
-    yielded, at which a statement ends.
+    ends with its first sentence, and an empty part follows it, so that the lines below are not read as its text.
     """
     text = line.text[:_LONGEST_LINE]
     if ":" not in text or line.level:

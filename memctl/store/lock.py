@@ -150,8 +150,8 @@ def hold_interrupts(remarks: list[str]) -> Iterator[list[str]]:
     not see the new record's id. A second Ctrl-C takes effect at once, because a hook of the user's may hang.
 
     The block gets a list, to which it adds sentences about its work; after an interrupt they are added to `remarks`,
-    for the user. If the block raises MemctlError after an interrupt, the error's message and hint are added instead:
-    Ctrl-C may have ended Git or its hooks, too.
+    for the user. If the block raises MemctlError after an interrupt, the error is not raised, since Ctrl-C may have
+    caused it by ending Git or its hooks; its message and hint are added to `remarks`.
 
     Outside of the main thread nothing is delayed, nor if Ctrl-C is ignored or has another handler already.
     """

@@ -70,8 +70,8 @@ def sync_ownership(memory: Memory, done: SyncResult, *, push: bool, dry_run: boo
 def renumbered_ownerships(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, str], ...]:
     """Return the ownerships of sections that a planned sync renumbers, each with the new § marker of its section.
 
-    If the remote has an equal ownership, it means the remote's section of that number, and is left out. The result is
-    empty if the coordination state can't be read.
+    An ownership that the remote has, too, is left out, because it is about the remote's section with the old number.
+    The result is empty if the coordination state can't be read.
     """
     sections = _sections(planned)
     if not sections:

@@ -342,7 +342,10 @@ class RenumberingResult(msgspec.Struct, frozen=True):
 
 
 def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
-    """Give records, pages and headings that share a name new names, and rewrite the references. Raises MemctlError."""
+    """Give one of two records an own id if both have the same one, and rewrite the references to it.
+
+    Pages and headings that share a § marker are treated alike. Returns what was renumbered. Raises MemctlError.
+    """
     renumberings: list[Renumbering] = []
 
     def plan(_: object) -> Change:

@@ -48,9 +48,10 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """Write and commit the Change that `plan` returns, as `carry_out` does, but finish no interrupted handoffs before.
+    """Write and commit a change, and return the outcome; unlike `carry_out`, finish no interrupted handoffs before.
 
-    `ownership_transaction` calls this to write the records of handoffs, and finishes interrupted handoffs itself.
+    `plan` is called under the lock and returns the change. `ownership_transaction` calls this function to write the
+    records of handoffs, and finishes interrupted handoffs itself.
     """
     with (
         lock.hold(memory.repository.shared / "lock") as last_held,

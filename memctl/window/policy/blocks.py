@@ -91,10 +91,10 @@ class ParsedText(msgspec.Struct, frozen=True):
         return above
 
     def passes_down(self) -> list[bool]:
-        """Return for each block whether what is true of it, such as its relevance, is also true of all blocks in it.
+        """Return for each part of the text whether a judgement on it, such as "relevant", also holds for its subparts.
 
-        This is not assumed if the block and the blocks in it make up more than half of the text: a heading over nearly
-        everything says little about each part.
+        It holds unless the part and its subparts are more than half of the text: a heading over nearly everything says
+        little about each part.
         """
         below = [block.tokens for block in self.blocks]
         for block in reversed(self.blocks):

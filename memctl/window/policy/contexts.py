@@ -150,7 +150,7 @@ class Burst(msgspec.Struct, frozen=True):
 
 
 def shared_slice(contexts: Sequence[ParsedText], given: ParsedText | None = None) -> Slice:
-    """Return the shared slice of several contexts: the blocks with a title and words that all of them have.
+    """Return the shared slice of several contexts: the blocks that all contexts have, with equal title and words.
 
     `given` is a text that is used as the slice instead. If there is only one context, its slice is its mission, its
     phase and plan, open risks, unresolved decisions, and anchors (lists of references).

@@ -15,6 +15,7 @@ from memctl.text.phrases import quantity
 
 MISSING_CODE = ("MEM201", "MEM203", "MEM209")  # MEM210 replaces their findings
 _MOST_GLOBS = 200  # per section to match against all files; people write a handful
+_MOST_FOLLOWED = 200  # missing files whose renames Git is asked for
 _FEW = 10  # missing references that are listed one by one, even if all code is missing
 
 
@@ -24,8 +25,9 @@ def code_of_pages(subject: CheckContext) -> Iterator[Finding]:
     snapshot = subject.snapshot
     references = [(page, ref) for page in snapshot.outline.pages for ref in freshness.references(snapshot, page)]
     renamed = _renamed(subject, (ref.reference for _, ref in references if ref.state == freshness.MISSING))
+    starts = {page.path: subject.body_line(page.path, page.body) for page in snapshot.outline.pages}
     for page, reference in references:
-        line = subject.body_line(page.path, page.body) + reference.line - 1
+        line = starts[page.path] + reference.line - 1
         if not reference.line:
             line = subject.line_of(page.path, "code_refs", reference.reference)
         if reference.state == freshness.MISSING:
@@ -186,7 +188,7 @@ def _suggest_marker(subject: CheckContext, marker: str) -> str:
 def _renamed(subject: CheckContext, missing: Iterable[str]) -> Mapping[str, str]:
     """Return the present path of each renamed file or folder among some missing references, by its old path."""
     paths = {pages.code_path(reference.removeprefix("§4.")) for reference in missing}
-    return subject.present_paths(paths) if paths else {}
+    return subject.present_paths(paths) if 0 < len(paths) <= _MOST_FOLLOWED else {}
 
 
 def _missing_code(

@@ -1,6 +1,7 @@
 """Finds the parts of a text that are outdated (rules.md#quality).
 
-A block is outdated (stale) if it shows a record of the memory that is superseded, resolved, done, archived or expired.
+A block is outdated (stale) if it shows a record of the memory that is superseded, archived or expired, or one that is
+resolved or done without saying so.
 A sentence is stale if it mentions such a record as if the record still held. Text that shows no record is judged by its
 words: it is stale if it says "obsolete" or the like, if it is struck out, or if all dates in it are older than 90 days,
 the age at which decisions are archived.
@@ -145,11 +146,16 @@ def _tells_past(name: str) -> bool:
 
 
 def _closed_record(block: TextBlock, known: Over) -> str:
-    """Return why a block is stale as a whole: it begins with the id of a record that is over."""
-    for match in (_ID.search(block.title), _FACTS.match(block.text[:200].lstrip())):
+    """Return why a block is stale as a whole: it begins with the id of a record that is over.
+
+    A record with the status "resolved", "wontfix" or "done" beside its id is shown for how it ended, and is not stale.
+    """
+    facts = block.text[:200].lstrip()
+    for match in (_ID.search(block.title), _FACTS.match(facts)):
         identifier = _ID.search(match[0]) if match else None
-        if identifier and identifier[0] in known.closed:
-            return f"{identifier[0]} is {known.closed[identifier[0]]}"
+        end = known.closed.get(identifier[0], "") if identifier else ""
+        if identifier and end and not (end in _FINISHED and re.search(rf"\b{end}\b", f"{block.title}\n{facts}")):
+            return f"{identifier[0]} is {end}"
     return ""
 
 

@@ -7,9 +7,9 @@ from collections.abc import Collection
 import msgspec
 
 from memctl.record.snapshot import Snapshot
-from memctl.sources import listing, task_files
+from memctl.sources import file_list_update, task_files
 from memctl.sources.facts import Progress
-from memctl.sources.listing import FileSources
+from memctl.sources.file_list_update import FileSources
 from memctl.sources.score import RELEVANCE, FileKnowledge, task_points
 from memctl.store import file_texts
 from memctl.store.file_list import with_index
@@ -56,9 +56,9 @@ def search(
 
     def answer(index: SearchIndex) -> list[FileHit]:
         if commit:
-            sources = listing.of_revision(memory, snapshot, commit, index, progress)
+            sources = file_list_update.of_revision(memory, snapshot, commit, index, progress)
         else:
-            sources = listing.of_worktree(memory, snapshot, FilesOnDisk(memory), index, progress)
+            sources = file_list_update.of_worktree(memory, snapshot, FilesOnDisk(memory), index, progress)
         return _rank(snapshot, sources, query, memory.now)
 
     return with_index(memory, answer)

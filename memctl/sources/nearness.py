@@ -8,7 +8,7 @@ from functools import cache
 import msgspec
 
 from memctl.sources import manifests
-from memctl.sources.listing import RELATIVE
+from memctl.sources.file_list_update import RELATIVE
 from memctl.sources.resolve import Resolver
 from memctl.store.file_list import FileList, stem_of
 

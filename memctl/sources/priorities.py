@@ -15,10 +15,10 @@ from memctl.pages.repository_paths import file_named
 from memctl.record import pages
 from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
-from memctl.sources import file_search, listing, recency, task_files
+from memctl.sources import file_list_update, file_search, recency, task_files
 from memctl.sources.facts import Progress
+from memctl.sources.file_list_update import FileSources
 from memctl.sources.generated_files import GeneratedFiles
-from memctl.sources.listing import FileSources
 from memctl.sources.load_plan import Choice, LoadBudget, ScoredFile, choose
 from memctl.sources.nearness import nearness
 from memctl.sources.score import RELEVANCE, FileKnowledge, Score, score, task_points
@@ -91,7 +91,7 @@ def priorities(
 
     def answer(index: SearchIndex) -> Priorities:
         files = FilesOnDisk(memory)
-        sources = listing.of_worktree(memory, snapshot, files, index, progress)
+        sources = file_list_update.of_worktree(memory, snapshot, files, index, progress)
         return _ranked(memory, snapshot, request, room, TokenSizes(counter, files, load.open_cache(memory)), sources)
 
     return with_index(memory, answer)

@@ -1,6 +1,6 @@
 """The lists of the repository's own files in the search index: those of a worktree, or of a revision.
 
-A question about some files is answered without reading the others. `sources.listing` brings a list up to date.
+A question about some files is answered without reading the others. `sources.file_list_update` brings a list up to date.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memctl.sources.listing import new_file
+from memctl.sources.file_list_update import new_file
 from memctl.store.file_list import FileList, ListState
 from memctl.store.search_index import SearchIndex
 from memctl.store.source_facts import FileFacts

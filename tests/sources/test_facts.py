@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.sources import facts, listing
+from memctl.sources import facts, file_list_update
 from memctl.store import load, source_facts
 from memctl.store.cache import Cache
 from memctl.store.file_list import with_index
@@ -27,7 +27,7 @@ def gathered(memory: Memory, files: FilesOnDisk | None = None) -> tuple[dict[str
     """Return the contents and the refusals of the worktree's files."""
 
     def answer(index: SearchIndex) -> tuple[dict[str, facts.Content], dict[str, str]]:
-        found = listing.of_worktree(memory, load.disk(memory), files or FilesOnDisk(memory), index)
+        found = file_list_update.of_worktree(memory, load.disk(memory), files or FilesOnDisk(memory), index)
         return dict(found.contents), found.refusals
 
     return with_index(memory, answer)
@@ -112,8 +112,8 @@ def test_large_files_beyond_the_time_of_a_run_are_read_by_the_next(
 ) -> None:
     for number in (1, 2):
         (repo / f"large{number}.py").write_text(f"pager = {number}\n" * 200)
-    monkeypatch.setattr(listing, "_LARGE", 1_000)
-    monkeypatch.setattr(listing, "_SECONDS", 0.0)
+    monkeypatch.setattr(file_list_update, "_LARGE", 1_000)
+    monkeypatch.setattr(file_list_update, "_SECONDS", 0.0)
     first, second = memctl("files", "--task", "pager", "--json"), memctl("files", "--task", "pager", "--json")
     assert {item["path"] for item in first.data["files"]} == {"app.py", "large1.py"}
     assert first.data["refused"] == [{"path": "large2.py", "reason": facts.LATER}]

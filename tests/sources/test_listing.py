@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memctl.cli import token_counter
-from memctl.sources import file_search, listing
+from memctl.sources import file_list_update, file_search
 from memctl.sources.load_plan import LoadBudget
 from memctl.sources.priorities import FileRequest, priorities
 from memctl.store import load
@@ -100,7 +100,7 @@ def _answers(repo: Path, task: str, *, lists_all: bool = False) -> dict[str, Any
     found = priorities(memory, load.disk(memory), request, LoadBudget(200_000, 0, 70_000, 40), counter)
 
     def listed(index: SearchIndex) -> dict[str, Any]:
-        sources = listing.of_worktree(memory, load.disk(memory), FilesOnDisk(memory), index)
+        sources = file_list_update.of_worktree(memory, load.disk(memory), FilesOnDisk(memory), index)
         return {
             "contents": {path: (content.blob, content.facts) for path, content in sources.contents.items()},
             "refused": sources.refusals,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.sources import listing
+from memctl.sources import file_list_update
 from memctl.store import file_list, file_texts, load
 from memctl.store.file_list import with_index
 from memctl.store.file_texts import FileMatches
@@ -37,7 +37,7 @@ def memory(repo: Path) -> Memory:
 
 def found(memory: Memory, query: str) -> FileMatches:
     def answer(index: SearchIndex) -> FileMatches:
-        sources = listing.of_worktree(memory, load.disk(memory), FilesOnDisk(memory), index)
+        sources = file_list_update.of_worktree(memory, load.disk(memory), FilesOnDisk(memory), index)
         return file_texts.matches(sources.contents, query)
 
     return with_index(memory, answer)

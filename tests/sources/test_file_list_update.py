@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.sources import listing
+from memctl.sources import file_list_update
 from memctl.store import file_texts, load, search_index
 from memctl.store.file_list import with_index
 from memctl.store.memory import open_memory
@@ -30,7 +30,7 @@ Found = tuple[dict[str, str], list[str]]
 # Stops a builder when the files are in the index and their list is not, or within a transaction of files.
 BUILDER = """
 import os, sys
-from memctl.sources import listing
+from memctl.sources import file_list_update
 from memctl.store import file_list, load, search_index
 from memctl.store.memory import open_memory
 from memctl.store.repository_files import FilesOnDisk
@@ -46,7 +46,8 @@ else:
     stem_of = file_list.stem_of
     file_list.stem_of = lambda path: stop() if "module9" in path else stem_of(path)
 memory = open_memory(sys.argv[1], os.environ)
-file_list.with_index(memory, lambda index: listing.of_worktree(memory, load.disk(memory), FilesOnDisk(memory), index))
+files = FilesOnDisk(memory)
+file_list.with_index(memory, lambda index: file_list_update.of_worktree(memory, load.disk(memory), files, index))
 """
 
 
@@ -71,7 +72,7 @@ def found(repo: Path, *, anew: bool = False) -> Found:
     memory = open_memory(repo, os.environ)
 
     def answer(index: SearchIndex) -> dict[str, str]:
-        contents = listing.of_worktree(memory, load.disk(memory), FilesOnDisk(memory), index).contents
+        contents = file_list_update.of_worktree(memory, load.disk(memory), FilesOnDisk(memory), index).contents
         return {path: contents[path].blob for path in contents if path.startswith(("src/", "docs/"))}
 
     return with_index(memory, answer), memory.remarks

@@ -133,12 +133,8 @@ def draft(
         PackPart("session", TITLES["session"], tuple(left), rank=SECOND),
         *_important_parts(snapshot, chosen, known, about),
     ]
-    relevant = [
-        PackPart("page", "Pages", tuple(items.of_result(snapshot, place) for place in about.places), rank=FIRST),
-        PackPart("resolved", TITLES["resolved"], tuple(_certain_first(snapshot, resolved, known, about)), rank=FIRST),
-    ]
     at = len(parts) if about.records else len(parts) - len(chosen)  # before unrelated records
-    parts[at:at] = [part for part in relevant if part.items]
+    parts[at:at] = _relevant_parts(snapshot, resolved, known, about)
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
     has_code = any(record.code_refs for record in others)
@@ -161,6 +157,17 @@ def draft(
         leading=WEIGHTY_FOR_TASK if about.is_met else CRITICAL,
         made=now,
     )
+
+
+def _relevant_parts(
+    snapshot: Snapshot, resolved: Sequence[Record], known: items.Origins, about: TaskMatches
+) -> list[PackPart]:
+    """Return the parts with the pages and the resolved records that are relevant to a task, without empty ones."""
+    parts = [
+        PackPart("page", "Pages", tuple(items.of_result(snapshot, place) for place in about.places), rank=FIRST),
+        PackPart("resolved", TITLES["resolved"], tuple(_certain_first(snapshot, resolved, known, about)), rank=FIRST),
+    ]
+    return [part for part in parts if part.items]
 
 
 def _important_parts(

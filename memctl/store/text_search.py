@@ -151,10 +151,11 @@ class StoredTexts:
         of them have. What more than half of them have counts for next to nothing (`_LEAST_FREQUENCY`) and is not
         scored: that takes half of the time. A word that no text has gives nothing, and leaves no doubt."""
         total = self._total()
-        counts = {words: self._count(words) for words in (*query.words, *query.pairs)}
+        counts = {word: self._count(word) for word in query.words}
+        scored = [word for word, number in counts.items() if 0 < 2 * number <= total]
+        counts |= {pair: self._count(pair) for pair in query.pairs if scored}
         weights = {words: _most_given(total, number) for words, number in counts.items() if number}
         weights |= {pair: _PAIR * weights[pair] for pair in query.pairs if pair in weights}
-        scored = [word for word in weights if word in query.words and 2 * counts[word] <= total]
         tries: list[tuple[str, float]] = []
         for share in (_FREQUENT_FIRST, _FREQUENT) if total > _LARGE else (_FREQUENT,):
             rarer, rest = _rarer(sorted(weights, key=counts.__getitem__), weights, share)

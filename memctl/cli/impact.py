@@ -49,7 +49,7 @@ class ImpactQuery(msgspec.Struct, frozen=True):
 
     - `source`: where the changes are: "disk", "index" or a range of commits such as "main..HEAD".
     - `at`: the id of the commit at the end of that range, "" for disk and index.
-    - `rows`: the kind of change, such as "fix", of those files for which it is known already, by path.
+    - `rows`: by path, the kind of change of a file, such as "fix", if the subject of its commit says the kind.
     """
 
     source: str

@@ -44,9 +44,10 @@ _ANYWHERE = "commit {what} in clones that you trust, off the branch where it has
 
 
 class InstallOptions(msgspec.Struct, frozen=True):
-    """The options of `memctl install`: `what` says what to install, and each other field is an option of this name.
+    """What a user passes to `memctl install`: the argument `what` (what to install), and options.
 
-    `user` is --user: the settings in the user's home. `own` is --local: the settings of one user in the project.
+    `user` is --user: the settings in the user's home. `own` is --local: the settings of one user in the project. Each
+    other field has the name of its option.
     """
 
     what: str

@@ -1,4 +1,4 @@
-"""The command `memctl`: it imports a subcommand when this is called, and prints all errors."""
+"""The command `memctl`: it imports only the subcommand that is called, and prints the errors of all subcommands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _command_of(name: str) -> click.Command | None:
 
 
 class Memctl(click.Group):
-    """The group of all commands. It imports a command only when it is called, so that each starts quickly."""
+    """The group of all commands. Only the command that is called is imported, so that each starts quickly."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for group in all_commands().values() for name in group]
@@ -110,8 +110,8 @@ def _status(ctx: click.Context, folder: Path | None) -> Any:
 def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
     """Run memctl and return its exit code.
 
-    `arguments` are the words after `memctl`, by default those of this process. `start` is what the process has prepared
-    before click was imported; by default it is prepared now.
+    `arguments` are the words after `memctl`, by default those of this process. `start` is what was
+    prepared before click was imported (see `Start`); by default it is prepared now.
     """
     given = sys.argv[1:] if arguments is None else arguments
     start = start or Start(given)

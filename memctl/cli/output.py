@@ -28,9 +28,9 @@ def text(line: str = "", *, newline: bool = True) -> None:
 
 
 def styled(line: str, *, newline: bool = True) -> None:
-    """Print a text with colours as it is.
+    """Print a text as it is, with its colours.
 
-    The caller must have made the parts of the text that come from records harmless before, by `plain`.
+    The caller passes all parts that come from records through `plain`, so that they can't control the terminal.
     """
     if terminal.keep(line + "\n" * newline):
         return
@@ -57,7 +57,7 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
     """Print the JSON object (envelope) that every `--json` prints, with the keys `schema`, `kind` and `data`.
 
     `faults` are the files that can't be read; if there are any, the object has a key `faults`. Their paths are relative
-    to the worktree's top if `memory` is given, and otherwise below `.memory/`.
+    to the worktree's top if `memory` is given, and otherwise to `.memory/`.
     """
     envelope: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "data": data}
     if faults:

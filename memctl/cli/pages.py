@@ -1,6 +1,6 @@
 """The commands `memctl project`, `section` and `detail`, which write the pages of the memory.
 
-They are the project's page, the pages of sections, and pages of details of a section (levels 1 to 3).
+The pages are the project's page, a page for each section, and pages of details of sections (levels 1 to 3).
 """
 
 from __future__ import annotations

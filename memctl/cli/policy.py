@@ -1,7 +1,7 @@
 """The commands `memctl policy …`: judge when agents should work in parallel, and when to compress a context.
 
-One of the judgements is whether the limit for the shared slice fits, which is what the contexts of all agents at work
-have in common. This limit is `scs_threshold` in config.yaml.
+`memctl policy threshold` judges whether `scs_threshold` in config.yaml fits: the limit, in tokens, for what the
+contexts of all agents at work have in common (the shared slice).
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ def carry_out(
     """Change the coordination state by a plan (such as "acquire §2.1"), and print what changed.
 
     `given` has the values of the command's options, such as `remote` and `dry_run`. With --json the change is printed
-    as JSON, otherwise as the text that `then` returns for it; if `then` is None, it is the name of the operation and
-    its title, such as "release §2.1". Raises MemctlError if the plan is refused.
+    as JSON, otherwise as the text that `then` returns for the change; if `then` is None, the text is the name of the
+    operation and its title, such as "release §2.1". Raises MemctlError if the plan is refused.
     """
     remote = given["remote"]
     if not given["dry_run"]:

@@ -35,9 +35,9 @@ def one_line(text: str) -> str:
 
 
 def json(text: str, encoding: str) -> str:
-    r"""Return JSON in which characters are escaped that control a terminal, or that the encoding lacks.
+    r"""Return JSON with escapes for characters that control a terminal, and for those that the encoding lacks.
 
-    An escape is such as `\u202e`, which a reader of JSON turns into the character again.
+    Whoever reads the JSON gets the character again from an escape such as `\u202e`.
     """
     if text.isascii() and "\x7f" not in text:
         return text
@@ -140,8 +140,8 @@ def has_colour(stream: TextIO) -> bool:
 def complain(text: str) -> None:
     """Print lines on standard error, made harmless for terminals and for CI systems.
 
-    A CI system reads some lines as commands, such as `::error …`. A name in a line must not be read so; thus such
-    beginnings are changed.
+    A CI system takes lines such as `::error …` for commands. If a line begins like that, perhaps with the name of a
+    file, its beginning is changed.
     """
     line = harmless(re.sub(_COMMAND, r"\1\2\\", text) if "::" in text else text, sys.stderr)
     if has_colour(sys.stderr):

@@ -51,9 +51,7 @@ def read(sources: tuple[str, ...]) -> Session:
 
 
 def read_parts(sources: tuple[str, ...]) -> list[Session]:
-    """Return the sessions in several transcripts, the earliest first.
-
-    Transcripts that overlap in time are joined to one session.
+    """Return the sessions in several transcripts, the earliest first; transcripts that overlap in time are one session.
 
     `sources` are their files, `-` for standard input. Transcripts of sub-agents are added, and copies count once.
     Raises MemctlError if a transcript can't be read.

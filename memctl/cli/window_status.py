@@ -117,13 +117,13 @@ class WindowSource:
         return found
 
     def limit(self, seen: SeenConversation) -> Limit:
-        """Return the limit of the window, from the command's options, the settings, and the conversation."""
+        """Return the window's size, and the tokens usable of it, by the options, the settings, and the conversation."""
         return window_limit.of_conversation(
             seen, self._usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT}
         )
 
     def warn(self, seen: SeenConversation, limit: Limit) -> None:
-        """Print a warning if the window's size is uncertain, and which parts of the file were not read."""
+        """Print a warning if the window's size is uncertain, and which parts of the file were not counted."""
         window_limit.warn_of(limit)
         messages.warn_of_rest(seen)
 

@@ -117,9 +117,10 @@ writing = options(
 
 
 def carry_out(memory: Memory, plan: Plan, flags: Mapping[str, Any]) -> None:
-    """Write and commit the change that `plan` returns, and print the result (see `outcome`).
+    """Write and commit the change that the function `plan` returns, and print the result (see `outcome`).
 
-    `flags` are the options that all writing commands have (see `take_flags`).
+    `plan` gets the generator of new ids, when the memory is locked for others. `flags` are the options that all writing
+    commands have (see `take_flags`).
     """
     from memctl.write import transaction
 

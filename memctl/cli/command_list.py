@@ -32,7 +32,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "next": ("next_work", "Show what to work on next: unblocked work, best first."),
         "index": ("navigate", "Show the navigation index: which § markers there are."),
         "why": ("why", "Show what explains a file or a line: sections, records, commits."),
-        "impact": ("impact", "Show what a change of files touches, and which pages it makes stale."),
+        "impact": ("impact", "Show which pages a change of files affects, and which pages are stale."),
     },
     "Hand to a model": {
         "guide": ("guide", "Show when and how an agent should use memctl, a page at a time."),

@@ -37,10 +37,12 @@ WHAT = (*HOSTS, AGENTS_MD)
 _COMMITTED = "a summary and checkpoints of each session (what was asked, decided and changed; without credentials)"
 _PLACES = {
     hook_commits.ALL: "commit {what} to your branch",
-    hook_commits.RECORDS: "commit {what} to refs/memctl/sessions, off your branch; `memctl sync` shares it",
+    hook_commits.RECORDS: "commit {what} to refs/memctl/sessions, not to your branch; `memctl sync` pushes that ref",
     hook_commits.NONE: "leave {what} to `memctl commit`",
 }
-_ANYWHERE = "commit {what} in clones that you trust, off the branch where it has an upstream"
+_ANYWHERE = (
+    "commit {what} in clones that you trust: to the branch, or, if the branch has an upstream, to refs/memctl/sessions"
+)
 
 
 class InstallOptions(msgspec.Struct, frozen=True):
@@ -316,11 +318,11 @@ def _data(edit: Edit) -> dict[str, Any]:
     ("memctl install cron --for github", "Print a GitHub workflow that runs `memctl maintain` every night."),
     (
         "memctl install claude-code",
-        "Give sessions of Claude Code the memory; memctl shows the change of its settings, and asks.",
+        "Give sessions of Claude Code the memory; memctl shows how its settings change, and asks first.",
     ),
     (
         "memctl install codex --user --yes",
-        "Give Codex the memory in all your projects, by your own settings, without asking.",
+        "Give Codex the memory in all your projects, by the settings in your home, without asking.",
     ),
     (
         "memctl install claude-code --allow read",
@@ -375,8 +377,8 @@ def install_command(
 
     `git`: the hooks `pre-commit` and `pre-merge-commit` run `memctl check --staged`, and in a merge first `memctl
     render --staged`; `post-merge` adds the rendered documents to the merge that Git has just made. Your own hooks are
-    kept and run first. `git fetch` then also brings refs/memctl/* of the branch's remote. Nothing leaves this clone. It
-    writes without asking and names each part; -n shows them first.
+    kept and run first. `git fetch` then also brings refs/memctl/* of the branch's remote. Nothing leaves this clone.
+    `memctl install git` writes without asking and names each part; -n shows the parts first.
 
     `cron` prints a crontab line or a CI job that runs `memctl maintain` every night, and writes nothing. `mcp` prints
     the settings with which a program starts `memctl mcp`.

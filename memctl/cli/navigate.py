@@ -83,14 +83,14 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
 @command(
     "index",
     ("memctl index", "List sections, pages of details and headings, with their markers."),
-    ("memctl index --tokens", "List all markers with the tokens of what each one loads."),
+    ("memctl index --tokens", "List all markers with the number of tokens that an agent loads by each."),
     ("memctl index --json --at v1.0", "Print the index of a release as JSON."),
 )
 @click.option(
     "--tokens",
     "with_tokens",
     is_flag=True,
-    help="List every marker with the tokens of what it loads, in place of the index.",
+    help="Show not the index, but every marker with the number of tokens that an agent loads by it.",
 )
 @reading
 @click.pass_context

@@ -49,11 +49,12 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
 def _print_rest(found: NextWork) -> None:
     for line in found.everywhere:
         output.note(f"something blocks all agents: {line}")
+    left = found.total - len(found.choices)
     output.rest(
         found.total,
         len(found.choices),
         "there is no unblocked work (open issues and active states)",
-        "more issues and states are ready: --limit 0 shows all",
+        f"more {'issue or state is' if left == 1 else 'issues and states are'} ready: --limit 0 shows all",
     )
     if found.blocked:
         output.note(f"blocked work: {found.blocked:,} (`memctl list --blocked` shows what blocks it)")

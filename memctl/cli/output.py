@@ -92,15 +92,17 @@ def warnings(lines: Iterable[object]) -> None:
     note(*(f"warning: {line}" for line in lines))
 
 
-def rest(total: int, shown: int, nothing: str, more: str = "more entries: --limit 0 lists all") -> None:
+def rest(total: int, shown: int, nothing: str, more: str = "") -> None:
     """Print on standard error that a list is empty, or how many of its items are not shown.
 
-    `total` is the number of all items, and `shown` that of the items shown. The line for an empty list is `nothing`;
-    otherwise the number of the items that are not shown is printed with `more` after it.
+    `total` is the number of all items, and `shown` that of the items shown. The line for an empty list is `nothing`.
+    For other lists, `more` is what follows the number of the items that are not shown, by default "more entries" and
+    how to list them.
     """
     if not total:
         note(nothing)
     elif total > shown:
+        more = more or f"more {'entry' if total - shown == 1 else 'entries'}: --limit 0 lists all"
         note(f"{total - shown:,} {more}")
 
 

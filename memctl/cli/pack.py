@@ -106,7 +106,7 @@ def prompt_command() -> None:
     "criteria",
     multiple=True,
     metavar="TEXT",
-    help="Something by which the task counts as done. Repeatable.",
+    help="A condition that must hold before the task counts as done. Repeatable.",
 )
 @pack_options(budget=f"{prompt.SYSTEM_BUDGET}")
 @reading
@@ -190,7 +190,7 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
 @reading
 @click.pass_context
 def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **options: Any) -> None:
-    """Print what an agent's reply asks for, and list what it no longer needs.
+    """Print what an agent's reply asks for, and list what the agent no longer needs.
 
     `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` names what may
     go. Exit code 1: something asked for does not exist.
@@ -205,7 +205,7 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
     asked = load.read(read(source))
     if asked.is_empty:
         output.note(
-            "the reply asks for nothing; it asks by `load §3.1`, `load ID`, `summarize PATH` or `PRUNE: § - reason`"
+            "the reply asks for nothing; requests are `load §3.1`, `load ID`, `summarize PATH` or `PRUNE: § - reason`"
         )
         if as_json:
             empty = budget_fill.Pack(

@@ -109,7 +109,7 @@ def _filled(kind: PageKind, text: PageText, page: Page | None) -> str:
     return with_content(kind, body.lstrip("\n"), text)
 
 
-_MANY = "Repeatable; replaces the present list."
+_MANY = "Repeatable; the values replace the present list."
 _VALUES: dict[str, click.Option] = {
     "completion_percentage": click.Option(
         ["--completion", "completion_percentage"],
@@ -314,7 +314,7 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
     marker = _marker(f"§{kind.level}.N")
     remove = _command(
         "remove", _remove(kind), f"Remove a {kind.name}; Git keeps its text.",
-        [marker, click.Option(["--discard"], is_flag=True, help="Also remove a page with edits that no commit has.")],
+        [marker, click.Option(["--discard"], is_flag=True, help="Also remove a page with uncommitted edits.")],
         (f"memctl {kind.name} remove §{kind.level}.3", f"Remove a {kind.name} to which nothing belongs any more."),
         (f"memctl {kind.name} remove §{kind.level}.3 --dry-run", "Show what would be removed, and remove nothing."),
     )  # fmt: skip
@@ -324,13 +324,13 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
 
 
 _TITLE = click.Argument(["title"], required=False)
-_EDIT = "Fields without an option stay unchanged; an empty text clears a field. Without any option, your editor opens."
+_EDIT = "An option sets its field, an empty text clears it; other fields stay. Without options, your editor opens."
 project_command = Group("project", help="Describe the project's purpose and status: level 1.", no_args_is_help=False)
 project_command.add_command(
     _command(
         "set",
         _set_project,
-        "Set fields of the project's page. Fields without an option stay unchanged; an empty text clears a field.",
+        "Set fields of the project's page. An option sets its field, an empty text clears it; other fields stay.",
         _options(PROJECT, "title", "completion_percentage"),
         ('memctl project set --goal "An API for 50,000 users at once"', "Set the goal of the project."),
         (

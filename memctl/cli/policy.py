@@ -274,11 +274,11 @@ def _context(source: str, around: Surroundings) -> Context:
         ),
         (
             "memctl policy parallel *.xml --delta 500 --plan src/*.py",
-            "Judge whether agents may start that will read these files and return 500 tokens together.",
+            "Judge whether agents may start if they will read these files and together return 500 tokens.",
         ),
         (
             "memctl policy parallel *.xml --state state.yaml --json",
-            "Judge with values from a file, which memctl can't measure, and print JSON.",
+            "Judge with values that memctl can't measure, from a file, and print JSON.",
         ),
     ),
 )
@@ -289,9 +289,9 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
     """Judge whether agents may work in parallel; each FILE is the context of one agent.
 
     Seven criteria are judged, each with its number, its limit, and by how much it is missed. The shared context slice
-    (SCS) is what all files have in common, block by block. In a repository with a memory, the result is logged; the
-    log, the workflow events and the records say what earlier requests had, and which work waits for other work. The
-    file of --state has values that replace measured ones, under any of these keys: threshold, remaining_budget,
+    (SCS) is what all files have in common, block by block. In a repository with a memory, the result is logged; figures
+    of earlier requests are taken from the log and the workflow events, and unresolved dependencies from the records.
+    The file of --state has values that replace measured ones, under any of these keys: threshold, remaining_budget,
     delta_payload, unresolved_dependencies, pending_escalations, deferred_compressions, event_schema, resumable,
     phase_boundary, batches_since_compression, aws_before, events, scs_history, next_phase_scs, parallel_denials,
     unresolved_details.

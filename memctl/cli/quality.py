@@ -148,7 +148,7 @@ def _print(
         output.text("\nWhat to change")
         output.columns([_change(item) for item in changes])
         if number > len(changes):
-            output.text(f"  and {number - len(changes):,} more changes: --all lists them")
+            output.text(f"  and {quantity(number - len(changes), 'more change')}: --all lists all")
 
 
 def _value(metric: QualityMetric) -> str:

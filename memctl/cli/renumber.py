@@ -36,10 +36,10 @@ from memctl.write.renumber import Renumbering, StagedMerge
 def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     """Renumber one of two records or pages with the same id, and update references.
 
-    Two clones can give the same id to two records. The record that was made first keeps the id (by memory_id; of pages,
-    the one that was committed first). The other record gets a new id, the same in every clone, and keeps the old one as
-    an alias. A reference to the old id is changed to the new one if its writer can't have known the record that keeps
-    the id; unclear references are listed and left as they are.
+    Two clones can give the same id to two records. The record that was made first, as the memory_ids say, keeps the id;
+    of two pages, the one that was committed first. The other record gets a new id, the same in every clone, and keeps
+    the old one as an alias. A reference to the old id is changed to the new one if its writer can't have known the
+    record that keeps the id; unclear references are listed and left as they are.
 
     During a merge by Git, the files written are staged, so that `git commit` concludes the merge with them; if one of
     them has unstaged changes, nothing is staged.
@@ -95,7 +95,7 @@ def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) ->
             yield f"hint: {stage}, then continue the {operation[2:]}"
     elif within.why:
         yield f"nothing was staged: {within.why}"
-        yield f"hint: to include it in the merge, {stage}, then `git commit --no-edit`"
+        yield f"hint: to include the renumbered files in the merge, {stage}, then `git commit --no-edit`"
     else:
         yield f"staged for the merge: {quantity(len(within.staged), 'renumbered file')} of {memory.prefix}"
         if within.warning:

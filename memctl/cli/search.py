@@ -32,7 +32,6 @@ _RECORD = lazy_regex(rf"(?i)(?:{'|'.join(BY_PREFIX)})(?:-[\d-]*)?|[0-9a-f]{{8}}-
 _WORD = lazy_regex(r"\w+")
 _SIGNED = lazy_regex(r"(?<!\S)(?:-+\w|\w(?:\+\+|#))(?!\S)")  # a word of one letter that means another without its signs
 _INDENT = " " * 6
-_MORE = "more results: --limit 0 shows all"
 _COUNTED = 1_000  # matches to count for a person: 2,000 take 3 ms, and 40,000 as long as the rest of the search
 # Choices of --sort beside relevance -> the name in ORDERS.
 _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
@@ -60,7 +59,9 @@ _Found = TypeVar("_Found", bound="Result | Related")
 )
 @click.argument("query", nargs=-1)
 @click.option(
-    "--related", metavar="ID|PATH", help="Find the records that are related to this record or file, in place of words."
+    "--related",
+    metavar="ID|PATH",
+    help="Search not for words, but for records that are related to this record or file.",
 )
 @partial(filtering, more_types=(_ANY_RECORD, *PLACES, FILE))
 @click.option(
@@ -69,7 +70,7 @@ _Found = TypeVar("_Found", bound="Result | Related")
     type=click.Choice(["relevance", *_SORTS]),
     default="relevance",
     show_default=True,
-    help="What to sort the results by, highest first; by all but relevance, records come first.",
+    help="What to sort the results by, highest first; unless that is relevance, pages and sessions come last.",
 )
 @limit_option(10)
 @click.option("--explain", is_flag=True, help="Show how much each part contributes to the score of a result.")
@@ -180,7 +181,12 @@ def _search(
         )
         below = [_below(excerpts.get(result.number), bodies.get(result.number, "")) for result in shown]
         output.columns(rows, ({}, *output.RECORD_STYLES[:-1], _title_style(query)), below)
-    output.rest(total, len(shown), "nothing matches", _MORE if is_all else f"or {_MORE}")
+    more = _more(total - len(shown))
+    output.rest(total, len(shown), "nothing matches", more if is_all else f"or {more}")
+
+
+def _more(number: int) -> str:
+    return f"more {'result' if number == 1 else 'results'}: --limit 0 shows all"
 
 
 def _note_words(query: str) -> None:
@@ -286,7 +292,7 @@ def _relate(
         below = [_INDENT + output.plain(", ".join(result.because)) if result.because else "" for result in shown]
         rows = [(f"{result.score:.2f}", *output.record_row(result.record)) for result in shown]
         output.columns(rows, ({}, *output.RECORD_STYLES), below)
-    output.rest(len(found), len(shown), f"nothing is related to {name}", _MORE)
+    output.rest(len(found), len(shown), f"nothing is related to {name}", _more(len(found) - len(shown)))
 
 
 def _related_data(memory: Memory, one: Related) -> dict[str, Any]:

@@ -73,7 +73,7 @@ _WHERE = (
     "summarize",
     (
         "memctl session summarize --transcript session.jsonl",
-        "Write the page of a session, or merge the summary into the page that it has.",
+        "Write the page of a session; if the session has a page already, merge the summary into it.",
     ),
     (
         "memctl session summarize -t main.jsonl -t agent-1.jsonl --review",
@@ -122,7 +122,7 @@ def summarize_command(
     if summary.is_empty:
         names = " and ".join(map(text_input.name_of, sources))
         hint = "give a transcript of an agent's program, messages as JSON, or text with `User:` before each prompt"
-        raise MemctlError(f"{names} has nothing of a session that memctl can read", hint)
+        raise MemctlError(f"memctl can read nothing of a session in {names}", hint)
     if review:
         proposed = proposals.propose(summary, memory_access.snapshot(memory, None))
         _print_proposals(proposed, as_json=flags["as_json"])

@@ -163,7 +163,7 @@ def _print(
     by = Counter(one.by for one in made)
     judge = next((name for name in by if name != "exact"), "")
     judged = (
-        f"{by[judge]:,} answers judged by {judge}, {by['exact']:,} by exact facts"
+        f"{quantity(by[judge], 'answer')} judged by {judge}, {by['exact']:,} by exact facts"
         if judge
         else "answers judged by whether the summary has the exact facts"
     )

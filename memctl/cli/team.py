@@ -206,7 +206,7 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
 )
 @click.option("--agent", default="", help="List only the sections that this agent owns.")
 @click.option("--all", "everything", is_flag=True, help="Also list ownership that has expired.")
-@click.option("--remote", metavar="NAME", help="First fetch the state from this remote, and merge it.")
+@click.option("--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it.")
 @json_option
 @click.pass_context
 def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: str | None, as_json: bool) -> None:
@@ -242,7 +242,7 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
 @click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
 @click.option("--agent", default="", help="Check what this agent may do, in place of what you may.")
 @click.option("--read", "reading", is_flag=True, help="Check who may read, in place of who may write.")
-@click.option("--remote", metavar="NAME", help="First fetch the state from this remote, and merge it.")
+@click.option("--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it.")
 @json_option
 @click.pass_context
 def check_command(
@@ -304,7 +304,7 @@ def _describe(held: Ownership) -> str:
 coordination_command = Group(
     "coordination", help="Show which agents are at work, on what, and what blocks them.", no_args_is_help=True
 )
-_REMOTE = click.option("--remote", metavar="NAME", help="First fetch the state from this remote, and merge it.")
+_REMOTE = click.option("--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it.")
 
 
 @command(
@@ -357,7 +357,7 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any
     """Take yourself off the list of agents at work. Your sections stay yours unless you release them."""
     memory = memory_access.memory(ctx)
     if agent not in ("", memory.actor) and not (given["reason"] or "").strip():
-        raise MemctlError("--agent needs --reason, because you change the state of another agent", exit_code=USAGE)
+        raise MemctlError("--agent needs --reason, because you take another agent off the list", exit_code=USAGE)
     carry_out(memory, lambda state: agents.leave(state, agent or memory.actor, release=release), given)
 
 

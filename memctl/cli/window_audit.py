@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from memctl.window import Summary
 
 _WRITTEN = (
-    "give a log that `ContextWindowManager` wrote: to FILE by `audit=FILE` or the setting audit_file, or to a memory"
+    "give the FILE that is the argument `audit` of a `ContextWindowManager` or its setting audit_file; without a FILE,"
+    " the log in this memory is read"
 )
 _SHOWN = 12  # kinds of blocks that are listed
 
@@ -81,9 +82,8 @@ def _print(found: Summary, path: Path) -> None:
         )
     for name, tally in found.steps.items():
         refused = f", {tally.refused:,} refused" if tally.refused else ""
-        output.text(
-            f"  {name:<26} {tally.times:>5,} times{refused}: {tally.freed:,} tokens freed of {tally.wanted:,} wanted"
-        )
+        shown = f"{quantity(tally.times, 'time'):>11}{refused}"
+        output.text(f"  {name:<26} {shown}: {tally.freed:,} tokens freed of {tally.wanted:,} wanted")
     for reason, times in sorted(found.reasons.items(), key=lambda item: -item[1])[:_SHOWN]:
         output.text(f"reason: {output.plain(reason)} ({quantity(times, 'time')})")
     if found.model["asked"]:

@@ -159,7 +159,9 @@ def _report(source: str, seen: SeenConversation, found: Reduction, counter: Coun
     for entry in found.missed:
         output.note(f"missing in the result: {entry.kind} {entry.text[:80]!r}")
     if found.listed and not found.missed:
-        output.note(f"all {len(found.listed):,} entries of a separate list of what must not be lost are kept")
+        output.note(
+            f"nothing on the separate list of what must not be lost is missing (entries: {len(found.listed):,})"
+        )
     messages.warn_of_rest(seen)
     if after < before * (1 - _BOLD):
         output.note(
@@ -177,7 +179,7 @@ def _note_origin(source: str, seen: SeenConversation) -> None:
     """
     if (transcript := seen.transcript) is None:
         return
-    output.note("counted are the messages of the transcript's last window, without system prompt and tools")
+    output.note("only the messages of the transcript's last window are counted, without system prompt and tools")
     if transcript.reported:
         output.note(
             f"the model reported {transcript.reported:,} tokens for the whole window, as `memctl window status` shows"
@@ -287,10 +289,10 @@ def _evict_report(source: str, seen: SeenConversation, result: EvictionResult, d
         what = f"{one.content_type.value} {one.tool_name}".strip()
         output.note(f"  turn {one.turn:>3}  {one.before:>7,} -> {one.after:>3,}  {what}  (score {one.score:.2f})")
     if number > 12:
-        output.note(f"  and {number - 12:,} more blocks: --json lists all")
+        output.note(f"  and {quantity(number - 12, 'more block')}: --json lists all")
     messages.warn_of_rest(seen)
     if not result.is_reached:
         missed = result.target_free_tokens - result.tokens_freed
-        output.note(f"{missed:,} tokens too few were freed, because these can't be evicted:")
+        output.note(f"{missed:,} more tokens should have been freed, but these blocks can't be evicted:")
         for why, tokens in list(result.held.items())[:_HELD]:
             output.note(f"  {tokens:>7,}  {why}")

@@ -66,7 +66,7 @@ looking = options(
         type=click.IntRange(min=1),
         default=model_windows.DEFAULT_OUTPUT,
         show_default=True,
-        help="Tokens that this program keeps free for the model's answer.",
+        help="Tokens that the program of --host keeps free for the model's answer.",
     ),
     click.option(
         "--config",

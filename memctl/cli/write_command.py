@@ -91,7 +91,7 @@ strict_option = click.option(
 discard_option = click.option(
     "--discard",
     is_flag=True,
-    help="Go on even if edits that no commit has are lost.",
+    help="Go on even if uncommitted edits are lost.",
 )
 
 

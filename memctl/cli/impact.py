@@ -95,16 +95,16 @@ def impact_command(
     The kind of change is taken from the subjects of the commits (fix, feat), or else from the files.
     """
     memory = memory_access.memory(ctx)
-    asked = _question(ctx, memory, paths, staged)
-    snapshot = asked.snapshot
-    reaches = impact.reach(snapshot, asked.changes, asked.rows, row or "")
+    query = _question(ctx, memory, paths, staged)
+    snapshot = query.snapshot
+    reaches = impact.reach(snapshot, query.changes, query.rows, row or "")
     among = snapshot.outline.pages if everything else impact.pages_of(reaches)
-    stale = impact.stale(memory, snapshot, among, asked.at)
+    stale = impact.stale(memory, snapshot, among, query.at)
     if as_json:
-        output.json("impact", _data(memory, asked, reaches, stale), snapshot.outline.faults, memory)
+        output.json("impact", _data(memory, query, reaches, stale), snapshot.outline.faults, memory)
     else:
         _print(memory, reaches, stale)
-        if not asked.changes:
+        if not query.changes:
             output.note(
                 "no file has changed" + ("" if everything else "; `memctl impact --all` lists every stale page")
             )
@@ -204,9 +204,9 @@ def _print_stale(memory: Memory, item: StalePage) -> None:
     output.text(f"    {first}`memctl review {item.page.id}`")
 
 
-def _data(memory: Memory, asked: ImpactQuery, reaches: list[Reach], stale: list[StalePage]) -> dict[str, Any]:
+def _data(memory: Memory, query: ImpactQuery, reaches: list[Reach], stale: list[StalePage]) -> dict[str, Any]:
     return {
-        "source": asked.source,
+        "source": query.source,
         "files": [
             {
                 "path": item.change.path,

@@ -181,10 +181,10 @@ def filters(opened: Memory, section: str, since: str, until: str, importance: in
     """
     from memctl.record.filters import Filters
 
-    def time(given: str, *, whole_day: bool = False) -> str:
+    def time(text: str, *, whole_day: bool = False) -> str:
         from memctl.record import time_input  # most calls filter by no time
 
-        return time_input.parse(given, opened.now, whole_day=whole_day)
+        return time_input.parse(text, opened.now, whole_day=whole_day)
 
     archived, everything = named.pop("archived"), named.pop("everything")
     return Filters(

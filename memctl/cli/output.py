@@ -127,9 +127,9 @@ def finish(memory: Memory, snapshot: Snapshot) -> int:
     return REFUSED if snapshot.faults else OK
 
 
-def faults(memory: Memory, found: Iterable[Fault]) -> None:
+def faults(memory: Memory, unreadable: Iterable[Fault]) -> None:
     """Print on stderr which files of the memory can't be read, and why."""
-    warnings(f"{memory.prefix}/{fault}" for fault in found)
+    warnings(f"{memory.prefix}/{fault}" for fault in unreadable)
 
 
 def warn(memory: Memory, snapshot: Snapshot) -> None:
@@ -180,8 +180,8 @@ def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: 
 
 
 def _painted(cell: str, style: Style) -> str:
-    found = style(cell) if callable(style) else style
-    return found if isinstance(found, str) else click.style(cell, **found)
+    drawn = style(cell) if callable(style) else style
+    return drawn if isinstance(drawn, str) else click.style(cell, **drawn)
 
 
 def _width(cell: str) -> int:

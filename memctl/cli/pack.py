@@ -131,9 +131,11 @@ def system(
         raise MemctlError("--role and --role-file can't be combined", "give one of them", USAGE)
     memory, snapshot = memory_access.read(ctx, at)
     given = PackOptions(**options)
-    asked = prompt.PromptRequest(agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria)
+    request = prompt.PromptRequest(
+        agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria
+    )
     count = counter_of(memory, given).tokens
-    draft = prompt.system(snapshot, memory.now, asked, count, sources(memory, snapshot, at))
+    draft = prompt.system(snapshot, memory.now, request, count, sources(memory, snapshot, at))
     pack = fill(memory, draft, given, count, prompt.SYSTEM_BUDGET)
     deliver(memory, snapshot, pack, given, "system-prompt", as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
@@ -202,8 +204,8 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
     memory = memory_access.memory(ctx)
     given = PackOptions(**options)
     counter = counter_of(memory, given)
-    asked = load.read(read(source))
-    if asked.is_empty:
+    directives = load.read(read(source))
+    if directives.is_empty:
         output.note(
             "the reply asks for nothing; requests are `load §3.1`, `load ID`, `summarize PATH` or `PRUNE: § - reason`"
         )
@@ -222,9 +224,9 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
         count=counter.tokens,
         sources=sources(memory, snapshot, at),
     )
-    draft, unknown = load.answer(snapshot, memory.now, asked, loader)
+    draft, unknown = load.answer(snapshot, memory.now, directives, loader)
     pack = fill(memory, draft, given, counter.tokens, memory.config.rehydrate_budget)
-    more = {"prune": list(asked.prune), "not_found": unknown, "ignored": asked.ignored}
+    more = {"prune": list(directives.prune), "not_found": unknown, "ignored": directives.ignored}
     deliver(memory, snapshot, pack, given, "loaded", as_json=as_json, more=msgspec.to_builtins(more))
     code = output.finish(memory, snapshot)
     ctx.exit(code if code != OK else REFUSED if unknown else OK)

@@ -80,8 +80,8 @@ def _refuse_stand_ins(text: PageText) -> None:
     """Raise MemctlError if a title or option is a placeholder such as "TODO"."""
     refuse_placeholder(text.values.get("title", ""), "title")
     for name, value in text.content.items():
-        for one in [value] if isinstance(value, str) else value:
-            refuse_placeholder(one, name)
+        for item in [value] if isinstance(value, str) else value:
+            refuse_placeholder(item, name)
 
 
 def _from_file(file: str) -> tuple[str, str]:
@@ -278,12 +278,12 @@ def _list(kind: PageKind) -> click.Command:
     def list_pages(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
         memory = memory_access.memory(ctx)
         snapshot = memory_access.readable(memory, at)
-        found = [page for page in snapshot.outline.pages if page.kind is kind]
+        listed = [page for page in snapshot.outline.pages if page.kind is kind]
         faults = [fault for fault in snapshot.outline.faults if kind_at(fault.path) is kind]
         if as_json:
-            output.json_list(f"{kind.name}s", [_data(memory, page) for page in found], faults, memory)
-        elif found:
-            output.columns([_row(page) for page in found])
+            output.json_list(f"{kind.name}s", [_data(memory, page) for page in listed], faults, memory)
+        elif listed:
+            output.columns([_row(page) for page in listed])
         elif not faults:
             output.note(f"there are no {kind.name}s; `memctl {kind.name} add TITLE` adds one")
         output.faults(memory, faults)

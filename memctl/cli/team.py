@@ -51,7 +51,7 @@ def read_state(memory: Memory, remote: str | None) -> ReadState:
     if remote is None:
         return ref_state.read(memory)
     taken = remote_state.fetch_and_merge(memory, remote)
-    _report(taken.lost)
+    output.warnings(taken.lost)
     return taken.seen
 
 
@@ -69,7 +69,7 @@ def carry_out(
         ownership_transaction.recover(memory, transaction.write, ask_remote=bool(remote))
     terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
     result = remote_state.update(memory, remote, plan, terms)  # --remote "" is a script's slip, and is refused
-    _report(result.lost)
+    output.warnings(result.lost)
     if given["as_json"]:
         data = {
             "op": result.step.op,
@@ -85,10 +85,6 @@ def carry_out(
     output.text(f"would {done}" if terms.dry_run else then(result) if then else done)
     if not result.is_changed:
         output.note("nothing to change")
-
-
-def _report(lost: tuple[str, ...]) -> None:
-    output.warnings(lost)
 
 
 own_command = Group(
@@ -214,18 +210,18 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
     memory = memory_access.memory(ctx)
     now = memory.now
     state = read_state(memory, remote).state
-    owned = sorted(state.section_ownership_map.values(), key=lambda one: [*map(int, one.section_id[1:].split("."))])
-    found = [one for one in owned if (everything or one.is_live(now)) and agent in ("", one.owner_agent_id)]
+    owned = sorted(state.section_ownership_map.values(), key=lambda held: [*map(int, held.section_id[1:].split("."))])
+    shown = [held for held in owned if (everything or held.is_live(now)) and agent in ("", held.owner_agent_id)]
     if as_json:
-        rows = [{**msgspec.to_builtins(item), "is_live": item.is_live(now)} for item in found]
+        rows = [{**msgspec.to_builtins(item), "is_live": item.is_live(now)} for item in shown]
         data = {"total": len(rows), "sync_version": state.sync_version, "sections": rows}
         output.json("ownership", data)
         return
     header = ("section", "owner", "type", "since", "until", "reason")
-    restricted = any(item.agents_with_read_access is not None for item in found)
-    if found:
+    restricted = any(item.agents_with_read_access is not None for item in shown)
+    if shown:
         output.columns([(*header[:5], "readers", header[5]) if restricted else header,
-                        *(_row(item, now, restricted) for item in found)])  # fmt: skip
+                        *(_row(item, now, restricted) for item in shown)])  # fmt: skip
     else:
         output.note("no section has an owner")
 
@@ -258,25 +254,29 @@ def check_command(
     memory = memory_access.memory(ctx)
     name = agent_name(agent) if agent else memory.actor
     state, snapshot = read_state(memory, remote).state, load.disk(memory)
-    found: dict[str, list[Ownership]] = {}
+    ownerships: dict[str, list[Ownership]] = {}
     granted: dict[str, bool] = {}
     for place in places:
         governing = governing_sections.governing_sections(
             memory, snapshot, state.section_ownership_map, ctx.obj.folder, place
         )
         held = (state.innermost(markers, memory.now) for markers in governing)
-        found[place] = list(dict.fromkeys(one for one in held if one is not None))
+        ownerships[place] = list(dict.fromkeys(entry for entry in held if entry is not None))
         is_open = reading and re.fullmatch("§?(?:1[.]0|2[.][0-9]+)", place) is not None  # all read levels 1 and 2
         granted[place] = is_open or all(
-            one.lets_read(name) if reading else one.lets_write(name) for one in found[place]
+            entry.lets_read(name) if reading else entry.lets_write(name) for entry in ownerships[place]
         )
     if as_json:
-        data = [{"place": one, "granted": granted[one], "ownerships": msgspec.to_builtins(found[one])} for one in found]
+        data = [
+            {"place": place, "granted": granted[place], "ownerships": msgspec.to_builtins(ownerships[place])}
+            for place in ownerships
+        ]
         output.json_list("ownership-check", data, name="places")
     else:
-        for place, owned in found.items():
+        for place, owned in ownerships.items():
             why = (
-                "; ".join(_describe(one) if reading else one.description for one in owned) or "no agent owns this place"
+                "; ".join(_describe(entry) if reading else entry.description for entry in owned)
+                or "no agent owns this place"
             )
             output.text(f"{place}: {'yes' if granted[place] else 'no'}, {why}")
     ctx.exit(OK if all(granted.values()) else REFUSED)
@@ -423,8 +423,8 @@ def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) ->
 
 def _by(agent: Agent) -> str:
     """Return the handoffs that an agent works on, with the sections that it received, as text."""
-    found = [" ".join([f"{name}:", *work.sections]).removesuffix(":") for name, work in agent.handoffs.items()]
-    return f" ({', '.join(found)})" if found else ""
+    texts = [" ".join([f"{name}:", *work.sections]).removesuffix(":") for name, work in agent.handoffs.items()]
+    return f" ({', '.join(texts)})" if texts else ""
 
 
 def _lines(state: State, now: str) -> list[str]:

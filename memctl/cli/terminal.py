@@ -31,7 +31,7 @@ def harmless(text: str, stream: TextIO) -> str:
 
 def one_line(text: str) -> str:
     r"""Return a text with its line ends and other unprintable separators written as escapes, such as `\n`."""
-    return text if text.isprintable() else re.sub(_LINE_ENDS, lambda found: repr(found[0])[1:-1], text)
+    return text if text.isprintable() else re.sub(_LINE_ENDS, lambda match: repr(match[0])[1:-1], text)
 
 
 def json(text: str, encoding: str) -> str:
@@ -43,11 +43,11 @@ def json(text: str, encoding: str) -> str:
         return text
     if encoding.lower().replace("-", "") != "utf8":
         return re.sub("[^\x00-\x7e]", _escaped, text)
-    return re.sub(_CONTROL, lambda found: found[0] if found[0] < "\x20" else _escaped(found), text)
+    return re.sub(_CONTROL, lambda match: match[0] if match[0] < "\x20" else _escaped(match), text)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass")
+def _escaped(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
@@ -145,7 +145,7 @@ def complain(text: str) -> None:
     """
     line = harmless(re.sub(_COMMAND, r"\1\2\\", text) if "::" in text else text, sys.stderr)
     if has_colour(sys.stderr):
-        line = re.sub(_LABEL, lambda found: f"\033[1;{_COLOUR_OF[found[0]]}m{found[0]}\033[0m", line)
+        line = re.sub(_LABEL, lambda match: f"\033[1;{_COLOUR_OF[match[0]]}m{match[0]}\033[0m", line)
     if sys.stderr.isatty() and keep(f"{line}\n"):
         return
     with suppress(OSError):  # a closed stream or a full disk must not hide the exit code of the command

@@ -158,13 +158,13 @@ def files_option(name: str, help_: str) -> Callable[[F], F]:
 
 def _spread(args: list[str], names: set[str]) -> list[str]:
     """Return the arguments with the option before each of its values: `--active a --active b` for `--active a b`."""
-    found: list[str] = []
+    words: list[str] = []
     option, is_first = "", False
     for arg in args:
         if arg.startswith("-") and arg != "-":
             option, is_first = (arg, True) if arg in names else ("", False)
-            found.append(arg)
+            words.append(arg)
         else:
-            found += [arg] if not option or is_first else [option, arg]
+            words += [arg] if not option or is_first else [option, arg]
             is_first = False
-    return found
+    return words

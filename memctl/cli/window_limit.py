@@ -104,5 +104,5 @@ def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, int
     from memctl.window import config
 
     values = read_yaml(read(file), file) if file else memory.config.window if memory else {}
-    found = config.from_values(values, file or "config.yaml, window")
-    return found, None if values.get("max_context_tokens") is None else found.max_context_tokens
+    parsed = config.from_values(values, file or "config.yaml, window")
+    return parsed, None if values.get("max_context_tokens") is None else parsed.max_context_tokens

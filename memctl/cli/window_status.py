@@ -102,8 +102,8 @@ class WindowSource:
 
         The file is read line by line, since a transcript may be large.
         """
-        with lines(self.file) as found:
-            return status.read(found, self.file, self._counter)
+        with lines(self.file) as stream:
+            return status.read(stream, self.file, self._counter)
 
     def judge(self, seen: SeenConversation, limit: Limit) -> Status:
         """Return how full the window of a conversation is, its zone, and when it will probably be red."""
@@ -112,9 +112,9 @@ class WindowSource:
         return status.judge(seen, limit, self.config, self._usual)
 
     def _counter(self, model: str) -> Counter:
-        found = token_counter.counter_for(None, self._given["model"] or model, self._memory)
-        self.counted_as = found.family.name
-        return found
+        counter = token_counter.counter_for(None, self._given["model"] or model, self._memory)
+        self.counted_as = counter.family.name
+        return counter
 
     def limit(self, seen: SeenConversation) -> Limit:
         """Return the window's size, and the tokens usable of it, by the options, the settings, and the conversation."""
@@ -129,8 +129,8 @@ class WindowSource:
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
-    kept = Path(projects) if projects else claude_code.projects(os.environ, Path.home())
-    return claude_code.newest_transcript(Path(os.path.realpath(ctx.obj.folder)), kept)
+    folder = Path(projects) if projects else claude_code.projects(os.environ, Path.home())
+    return claude_code.newest_transcript(Path(os.path.realpath(ctx.obj.folder)), folder)
 
 
 _EVERY = 2.0  # seconds between two looks at a live file
@@ -177,18 +177,18 @@ def status_command(
         raise MemctlError(f"--svg names the transcript that is read, {picture}", "give another file by --svg", USAGE)
     seen = source.read()
     limit = source.limit(seen)
-    found = source.judge(seen, limit)
+    result = source.judge(seen, limit)
     if picture:
         thresholds = source.config.pressure.thresholds
-        drawn = curve.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(found.reading)}")
+        drawn = curve.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(result.reading)}")
         if picture == "-":
             output.text(drawn, newline=False)
             return
         output_file.write(Path(picture), drawn)
     if as_json:
-        output.json("window_status", _data(source, seen, limit, found))
+        output.json("window_status", _data(source, seen, limit, result))
     else:
-        _print(source, seen, limit, found)
+        _print(source, seen, limit, result)
 
 
 def _follow(source: WindowSource) -> None:
@@ -212,18 +212,18 @@ def _follow(source: WindowSource) -> None:
 def _stamp(file: str) -> tuple[int, int] | None:
     """Return when a file was last changed, and its size; None if it is missing, which its reader reports."""
     try:
-        found = os.stat(file)
+        info = os.stat(file)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return info.st_mtime_ns, info.st_size
 
 
 def _headline(reading: PressureReading) -> str:
     return f"{reading.zone.value}, {reading.current_tokens:,} of {reading.max_tokens:,} tokens"
 
 
-def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: Status) -> None:
-    reading = found.reading
+def _print(source: WindowSource, seen: SeenConversation, limit: Limit, result: Status) -> None:
+    reading = result.reading
     output.text(output.name(source.file))
     zone = click.style(reading.zone.value.upper(), fg=window_limit.ZONE_COLOURS[reading.zone.value], bold=True)
     origin = "reported by the model" if reading.source == MODEL_REPORTED else f"counted here as for {source.counted_as}"
@@ -232,11 +232,11 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: St
         f"of the {limit.usable:,} {_fits(limit)}"
     )
     output.text(f"{_growth(reading, source.config.pressure.velocity_window)}{_until_red(reading)}\n")
-    output.columns([(part.name, curve.bar(_share(part)), _use(part)) for part in found.parts])
+    output.columns([(part.name, curve.bar(_share(part)), _use(part)) for part in result.parts])
     _print_curve(seen, limit)
-    if found.largest:
+    if result.largest:
         output.text("\nlargest results of tools")
-        output.columns([_large_row(one) for one in found.largest])
+        output.columns([_large_row(large) for large in result.largest])
     hint = _suited(limit, source.config.pressure.thresholds)
     if hint:
         output.text(f"\n{hint}")
@@ -294,9 +294,9 @@ def _print_curve(seen: SeenConversation, limit: Limit) -> None:
         output.text(curve.sparkline(seen_curve, limit.usable))
 
 
-def _large_row(one: status.Large) -> tuple[str, ...]:
-    line = f"line {one.line}" if one.line else ""
-    return (f"{one.tokens:,}", one.tool or "?", f"turn {one.turn}", line, one.about)
+def _large_row(large: status.Large) -> tuple[str, ...]:
+    line = f"line {large.line}" if large.line else ""
+    return (f"{large.tokens:,}", large.tool or "?", f"turn {large.turn}", line, large.about)
 
 
 def _suited(limit: Limit, thresholds: Thresholds) -> str:
@@ -308,15 +308,15 @@ def _suited(limit: Limit, thresholds: Thresholds) -> str:
     return f"hint: for a window of {limit.window:,} tokens, set pressure.thresholds to {values}"
 
 
-def _data(source: WindowSource, seen: SeenConversation, limit: Limit, found: Status) -> dict[str, Any]:
+def _data(source: WindowSource, seen: SeenConversation, limit: Limit, result: Status) -> dict[str, Any]:
     plain = msgspec.to_builtins
     return {
         "file": output.name(source.file),
         "model": seen.model or None,
         "limit": plain(limit),
-        "reading": plain(found.reading),
-        "components": [{**plain(part), "share": round(_share(part), 3)} for part in found.parts],
-        "largest_results": plain(found.largest),
+        "reading": plain(result.reading),
+        "components": [{**plain(part), "share": round(_share(part), 3)} for part in result.parts],
+        "largest_results": plain(result.largest),
         "curve": {"points": seen.curve.points, "compactions": plain(seen.curve.compactions)},
         "suited_thresholds": plain(Thresholds.suited_to(limit.window)),
         "not_counted": seen.conversation.uncounted,
@@ -349,7 +349,7 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
     source = WindowSource(ctx, file, given)
     seen = source.read()
     limit = source.limit(seen)
-    found = source.judge(seen, limit)
+    result = source.judge(seen, limit)
     monitoring = source.config.health_monitoring
     begun: list[tuple[int, Alert]] = []
     monitor = ContextHealthMonitor(
@@ -357,9 +357,9 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
         metrics=monitoring.metrics,
         on_alert=lambda alert: begun.append((monitor.history[-1].turn, alert)),
     )
-    for snapshot in found.history:
+    for snapshot in result.history:
         monitor.observe(snapshot)
-    last = found.history[-1] if found.history else HealthSnapshot()
+    last = result.history[-1] if result.history else HealthSnapshot()
     alerts, trends = monitor.check_alerts(), monitor.trend_report()
     if as_json:
         plain = msgspec.to_builtins
@@ -403,7 +403,7 @@ def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
 def _watched(last: HealthSnapshot, alerts: list[Alert]) -> list[Alert]:
     """Return the metrics that are outside of their healthy range without an alarm."""
     alarming = {alert.metric for alert in alerts}
-    return [one for one in health.watch(last) if one.metric not in alarming]
+    return [alert for alert in health.watch(last) if alert.metric not in alarming]
 
 
 def _row(name: str, last: HealthSnapshot, trend: Trend) -> tuple[str, ...]:

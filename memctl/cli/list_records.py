@@ -32,9 +32,7 @@ _FEW = 3  # blocking records to name
     "--ready", is_flag=True, help="Only open issues and states that nothing blocks; `memctl next` shows the best first."
 )
 @click.option("--blocked", is_flag=True, help="Only open issues and states that something blocks.")
-@click.option(
-    "--parent", metavar="ID", help="Only the records that are parts of this record.", shell_complete=complete_id
-)
+@click.option("--parent", metavar="ID", help="Only the parts of this record.", shell_complete=complete_id)
 @click.option(
     "--sort",
     "order",
@@ -81,9 +79,7 @@ def list_command(
         data: dict[str, Any] = {"total": total, "records": [output.record_data(memory, record) for record in shown]}
         if blocked:
             data["waits_for"] = {record.id: [other.id for other in waits[record.memory_id][0]] for record in shown}
-            data["stated_blockers"] = {
-                record.id: texts for record in shown if (texts := list(waits[record.memory_id][1]))
-            }
+            data["stated_blockers"] = {record.id: why for record in shown if (why := list(waits[record.memory_id][1]))}
         output.json("records", data, snapshot.faults, memory)
     else:
         below = [_waits(*waits.get(record.memory_id, ((), ()))) for record in shown]
@@ -111,9 +107,8 @@ def _work(
     if parent is None:
         return list(among), waits
     whole = snapshot.resolve(parent).memory_id
-    return [
-        record for record in (among if ready or blocked else snapshot.records) if record.parent_memory_id == whole
-    ], waits
+    candidates = among if ready or blocked else snapshot.records
+    return [record for record in candidates if record.parent_memory_id == whole], waits
 
 
 def _waits(blockers: Sequence[Record], stated: Sequence[str]) -> str:

@@ -110,8 +110,8 @@ def _status(ctx: click.Context, folder: Path | None) -> Any:
 def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
     """Run memctl and return its exit code.
 
-    `arguments` are the words after `memctl`, by default those of this process. `start` is what was
-    prepared before click was imported (see `Start`); by default it is prepared now.
+    `arguments` are the words after `memctl`, by default those of this process. `start` is what was prepared
+    before click was imported (see `Start`); by default it is prepared now.
     """
     words = sys.argv[1:] if arguments is None else arguments
     start = start or Start(words)

@@ -45,8 +45,8 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     issue of any importance is archived. What an open record or a page refers to is archived, but not deleted, except
     what the open record supersedes; other links to what is deleted are removed. Records with uncommitted changes
     are left alone. An issue's age counts from its timestamp. A record that you brought back by `restore` is deleted
-    again by the next run, unless you give it importance 8. `memctl install cron` prints a line that runs this every
-    night.
+    again by the next run, unless you give it importance 8. `memctl install cron` prints a line for
+    your crontab that runs `memctl maintain` every night.
 
     The numbers are settings, under `lifecycle` in config.yaml:
 

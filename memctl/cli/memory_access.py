@@ -53,7 +53,6 @@ def memory(ctx: click.Context) -> Memory:
         opened.remarks.append(
             f"these records are from a clone that is not trusted (`{trust.COMMAND}` trusts the clone)"
         )
-
     if ctx.info_name not in (*_READS, "status"):
         _announce_locks(ctx)
     ctx.call_on_close(opened.repository.close)

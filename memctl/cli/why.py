@@ -63,12 +63,12 @@ class _WhyRow(NamedTuple):
 def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at: str | None) -> None:
     """Show what explains a file or a line: sections, records, commits.
 
-    The first line of the answer is the likeliest reason. For a LINE, first come the commit that brought it and the
-    records that refer to it, wherever the line was then. Then come records that name the file in their code references,
-    records that the file's text or its commits name, pages that refer to it, sections whose globs cover it, records
-    made in the session of the line's commit, and other commits. "Perhaps" lists records that do not name the file but
-    are about the same. PATH is relative to this folder or to the top of the worktree, and may be a deleted
-    file.
+    The first line of the answer is the likeliest reason. For a LINE, first come the commit that added the line, and the
+    records that refer to it, even if it had another number then. Then come records that name the file in their code
+    references, records that the file's text or its commits name, pages that refer to it, sections whose globs cover it,
+    records made in the session of the line's commit, and other commits. "Perhaps" lists records that do not name the
+    file but are about the same subject. PATH is relative to this folder or to the top of the worktree, and may be a
+    deleted file.
     """
     memory, snapshot = memory_access.read(ctx, at)
     commit = memory.repository.resolve(at) if at is not None else ""

@@ -37,12 +37,12 @@ _SHOWN = 12  # kinds of blocks that are listed
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with the keys schema, kind and data.")
 @click.pass_context
 def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> None:
-    """Summarize the decisions of a window's manager: steps, tokens wanted and freed, models asked, what was missed
-    later.
+    """Summarize the decisions of a window's manager: steps, tokens wanted and freed, calls of language models, and
+    evicted blocks that were needed again.
 
-    For each kind of block that a policy evicted, it shows the scores of all evicted blocks, and how often the same call
-    was made again later, with the scores of those. If the calls that were made again have the lower scores, the policy
-    evicted the wrong blocks: change its weights (the setting `eviction.weights`).
+    For each kind of block that a policy evicted, you see the mean score of the evicted blocks (0: evict first, 1:
+    keep), how many of them an agent asked for again by the same call, and the mean score of these. If that is lower
+    than the mean of all, the policy evicted the wrong blocks: change its weights (the setting `eviction.weights`).
     """
     from memctl.window import AuditLog, audit
 

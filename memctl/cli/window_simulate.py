@@ -35,7 +35,7 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
     ),
     (
         "memctl window simulate session.jsonl --policy fifo,hybrid --budget 60000 --trigger 0.9",
-        "Compare two policies, evicting only when 90 % of the budget are used.",
+        "Compare two policies, evicting only when 90 % of the budget is used.",
     ),
     ("memctl window simulate session.jsonl --budget 100000 --json", "Print the curve of each policy as JSON."),
 )

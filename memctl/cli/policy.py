@@ -134,25 +134,25 @@ _inputs = options(
 class _Batch:
     """The contexts of a batch, the values given for it, and the memory's."""
 
-    def __init__(self, ctx: click.Context, sources: tuple[str, ...], given: dict[str, Any]) -> None:
+    def __init__(self, ctx: click.Context, sources: tuple[str, ...], inputs: dict[str, Any]) -> None:
         if not sources:
             hint = "give one file for each agent, with the content of its window"
             raise MemctlError("the files with the contexts to judge are missing", hint, USAGE)
-        self.around = around = token_counter.surroundings(ctx, given["model"], given["at"])
-        self.memory = None if given["at"] else around.memory  # nothing of the past is logged
+        self.around = around = token_counter.surroundings(ctx, inputs["model"], inputs["at"])
+        self.memory = None if inputs["at"] else around.memory  # nothing of the past is logged
         self.contexts = [_context(source, around) for source in sources]
         self.debts = [contexts.debt(context.measures) for context in self.contexts]
         events = sum(map(rules.count_events, self.contexts))
-        declared = _declared(given)
-        self.measured = self._measured(given["workflow"], events)
+        declared = _declared(inputs)
+        self.measured = self._measured(inputs["workflow"], events)
         self.measured_keys = [key for key in self.measured.known() if key not in declared.known()]
         state = msgspec.structs.replace(self.measured, **declared.known())
-        count, shared = around.counter.tokens, given["shared"]
+        count, shared = around.counter.tokens, inputs["shared"]
         aws = max(context.tokens for context in self.contexts)
-        planned = sum(count(text, kind_of_text(name, text)) for name in given["plan"] if (text := read(name)))
+        planned = sum(count(text, kind_of_text(name, text)) for name in inputs["plan"] if (text := read(name)))
         self.remaining = state.remaining_budget
         if self.remaining is None:
-            usable = window_limit.of_model(given["model"], None, limits.NO_HOST, around.memory).usable
+            usable = window_limit.of_model(inputs["model"], None, limits.NO_HOST, around.memory).usable
             self.remaining = max(usable - aws, 0)
         parsed = [context.measures.parsed for context in self.contexts]
         self.facts = Facts(
@@ -247,11 +247,11 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def _declared(given: dict[str, Any]) -> ContextState:
+def _declared(inputs: dict[str, Any]) -> ContextState:
     """Return the values that options give, and before them those of the --state file."""
-    named = given["described"]
+    named = inputs["described"]
     state = contexts.parse(read(named), named) if named else ContextState()
-    options = {key: given[name] for name, key in _OPTIONS.items() if given.get(name) not in (None, False)}
+    options = {key: inputs[name] for name, key in _OPTIONS.items() if inputs.get(name) not in (None, False)}
     return msgspec.structs.replace(state, **options)
 
 
@@ -285,7 +285,7 @@ def _context(source: str, around: Surroundings) -> Context:
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
 @click.pass_context
-def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: bool, **given: Any) -> None:
+def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: bool, **inputs: Any) -> None:
     """Judge whether agents may work in parallel; each FILE is the context of one agent.
 
     Seven criteria are judged, each with its number, its limit, and by how much it is missed. The shared context slice
@@ -296,7 +296,7 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
     phase_boundary, batches_since_compression, aws_before, events, scs_history, next_phase_scs, parallel_denials,
     unresolved_details.
     """
-    batch = _Batch(ctx, sources, given)
+    batch = _Batch(ctx, sources, inputs)
     criteria = rules.judge(rules.PARALLEL, batch.facts)
     refused = [criterion.name for criterion in criteria if criterion.exceeded]
     if as_json:
@@ -353,7 +353,7 @@ def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tup
 @click.option("--strict", is_flag=True, help="Exit with 1 if a trigger fires.")
 @click.pass_context
 def triggers_command(
-    ctx: click.Context, /, sources: tuple[str, ...], strict: bool, as_json: bool, **given: Any
+    ctx: click.Context, /, sources: tuple[str, ...], strict: bool, as_json: bool, **inputs: Any
 ) -> None:
     """Judge when to compress a context, by how much, how, and whom to ask; FILE is the context.
 
@@ -361,7 +361,7 @@ def triggers_command(
     macro up to 800); and the ways to make the context smaller, best first, with what each saves. In a repository with a
     memory, the result is logged. `memctl policy parallel -h` lists the keys of a --state file.
     """
-    batch = _Batch(ctx, sources, given)
+    batch = _Batch(ctx, sources, inputs)
     count = batch.around.counter.tokens
     judged = rules.judge(rules.TRIGGERS, batch.facts)
     escalations = rules.judge(rules.ESCALATIONS, batch.facts)

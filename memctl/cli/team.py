@@ -56,21 +56,21 @@ def read_state(memory: Memory, remote: str | None) -> ReadState:
 
 
 def carry_out(
-    memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
+    memory: Memory, plan: Plan, flags: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
 ) -> None:
     """Change the coordination state by a plan (such as "acquire §2.1"), and print what changed.
 
-    `given` has the values of the command's options, such as `remote` and `dry_run`. With --json the change is printed
+    `flags` has the values of the command's options, such as `remote` and `dry_run`. With --json the change is printed
     as JSON, otherwise as the text that `then` returns for the change; if `then` is None, the text is the name of the
     operation and its title, such as "release §2.1". Raises MemctlError if the plan is refused.
     """
-    remote = given["remote"]
-    if not given["dry_run"]:
+    remote = flags["remote"]
+    if not flags["dry_run"]:
         ownership_transaction.recover(memory, transaction.write, ask_remote=bool(remote))
-    terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
+    terms = Terms(flags["reason"] or "", flags["dry_run"], flags["expected"])
     result = remote_state.update(memory, remote, plan, terms)  # --remote "" is a script's slip, and is refused
     output.warnings(result.lost)
-    if given["as_json"]:
+    if flags["as_json"]:
         data = {
             "op": result.step.op,
             "title": result.step.title,
@@ -130,7 +130,7 @@ _force = click.option("--force", is_flag=True, help="Act even though another age
 @_force
 @agreeing
 @click.pass_context
-def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str, until: str, **given: Any) -> None:
+def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str, until: str, **flags: Any) -> None:
     """Own sections: all of the given ones, or none if one can't be had.
 
     A section §2.N includes its details, records and code; §1.0 is the project's own page.
@@ -151,14 +151,14 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
         parents={page.id: page.section for page in outline.details if page.section},
         agent=memory.actor,
         now=now,
-        ownership_type=given["ownership_type"],
+        ownership_type=flags["ownership_type"],
         expires_at=time_input.parse(span or until, now, ahead=True, whole_day=True) if span or until else None,
-        reason=given["reason"],
-        readers=tuple(map(agent_name, given["readers"])) or None,
-        force=given["force"],
+        reason=flags["reason"],
+        readers=tuple(map(agent_name, flags["readers"])) or None,
+        force=flags["force"],
     )
     plan = partial(ownership.acquire, claim=claim)
-    carry_out(memory, plan, given, lambda result: _ownership_lines(result.step.state, markers))
+    carry_out(memory, plan, flags, lambda result: _ownership_lines(result.step.state, markers))
 
 
 @command("release", ("memctl own release §2.1", "Release a section."), group=own_command,)  # fmt: skip
@@ -166,13 +166,13 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
 @_force
 @agreeing
 @click.pass_context
-def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: bool, **given: Any) -> None:
+def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: bool, **flags: Any) -> None:
     """Release sections, so that nobody owns them."""
     memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
-    why = given["reason"] or ""
+    why = flags["reason"] or ""
     plan = partial(ownership.release, sections=markers, agent=memory.actor, now=memory.now, force=force, reason=why)
-    carry_out(memory, plan, given, lambda _: f"release {', '.join(markers)}")
+    carry_out(memory, plan, flags, lambda _: f"release {', '.join(markers)}")
 
 
 @command(
@@ -185,13 +185,13 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
 @_force
 @agreeing
 @click.pass_context
-def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, force: bool, **given: Any) -> None:
+def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, force: bool, **flags: Any) -> None:
     """Give sections to another agent: all of the given ones, or none. Type and end of the ownership stay the same."""
     memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
-    give, why = partial(ownership.transfer, sections=markers, agent=memory.actor, to=to), given["reason"] or ""
+    give, why = partial(ownership.transfer, sections=markers, agent=memory.actor, to=to), flags["reason"] or ""
     plan = partial(give, now=memory.now, force=force, reason=why)
-    carry_out(memory, plan, given, lambda result: _ownership_lines(result.step.state, markers))
+    carry_out(memory, plan, flags, lambda result: _ownership_lines(result.step.state, markers))
 
 
 @command(
@@ -338,10 +338,10 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
 @click.option("--task", default="", metavar="TEXT", callback=real_text, help="The task that you work on.")
 @agreeing
 @click.pass_context
-def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
+def join_command(ctx: click.Context, /, task: str, **flags: Any) -> None:
     """List yourself among the agents at work. MEMCTL_AGENT says who you are."""
     memory = memory_access.memory(ctx)
-    carry_out(memory, lambda state: agents.join(state, memory.actor, memory.now, task), given)
+    carry_out(memory, lambda state: agents.join(state, memory.actor, memory.now, task), flags)
 
 
 @command(
@@ -353,12 +353,12 @@ def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
 @click.option("--release", is_flag=True, help="Also release all sections that the agent owns.")
 @agreeing
 @click.pass_context
-def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any) -> None:
+def leave_command(ctx: click.Context, /, agent: str, release: bool, **flags: Any) -> None:
     """Take yourself off the list of agents at work. Your sections stay yours unless you release them."""
     memory = memory_access.memory(ctx)
-    if agent not in ("", memory.actor) and not (given["reason"] or "").strip():
+    if agent not in ("", memory.actor) and not (flags["reason"] or "").strip():
         raise MemctlError("--agent needs --reason, because you take another agent off the list", exit_code=USAGE)
-    carry_out(memory, lambda state: agents.leave(state, agent or memory.actor, release=release), given)
+    carry_out(memory, lambda state: agents.leave(state, agent or memory.actor, release=release), flags)
 
 
 @command(
@@ -372,11 +372,11 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any
 @click.option("--remove", is_flag=True, help="Take the task away from the agent.")
 @agreeing
 @click.pass_context
-def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **given: Any) -> None:
+def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **flags: Any) -> None:
     """Assign a task to an agent, or take it away from the agent with --remove."""
     if not remove:
         refuse_placeholder(task, "TASK")
-    carry_out(memory_access.memory(ctx), lambda state: agents.assign(state, agent, task, remove=remove), given)
+    carry_out(memory_access.memory(ctx), lambda state: agents.assign(state, agent, task, remove=remove), flags)
 
 
 @command(
@@ -387,10 +387,10 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
 @click.argument("text", callback=real_text)
 @agreeing
 @click.pass_context
-def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:
+def block_command(ctx: click.Context, /, text: str, **flags: Any) -> None:
     """Report something that blocks all agents."""
     memory = memory_access.memory(ctx)
-    carry_out(memory, lambda state: agents.block(state, text, memory.actor, memory.now), given)
+    carry_out(memory, lambda state: agents.block(state, text, memory.actor, memory.now), flags)
 
 
 @command(
@@ -401,9 +401,9 @@ def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:
 @click.argument("blocker")
 @agreeing
 @click.pass_context
-def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
+def unblock_command(ctx: click.Context, /, blocker: str, **flags: Any) -> None:
     """Remove a blocker, named by its id or its text."""
-    carry_out(memory_access.memory(ctx), lambda state: agents.unblock(state, blocker), given)
+    carry_out(memory_access.memory(ctx), lambda state: agents.unblock(state, blocker), flags)
 
 
 @command(
@@ -416,9 +416,9 @@ def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
 @click.argument("value")
 @agreeing
 @click.pass_context
-def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) -> None:
+def share_command(ctx: click.Context, /, name: str, value: str, **flags: Any) -> None:
     """Tell all agents about a shared resource; an empty VALUE removes the resource."""
-    carry_out(memory_access.memory(ctx), lambda state: agents.share(state, name, value), given)
+    carry_out(memory_access.memory(ctx), lambda state: agents.share(state, name, value), flags)
 
 
 def _by(agent: Agent) -> str:

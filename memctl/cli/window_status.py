@@ -85,17 +85,17 @@ looking = options(
 class WindowSource:
     """A file with a conversation, and the options that say how its window is measured.
 
-    `file` is the file's path, by default the newest transcript of Claude Code for this project. `given` has the values
-    of the command's options.
+    `file` is the file's path, by default the newest transcript of Claude Code for this project. `values` are those of
+    the command's options, by the names of their parameters.
     """
 
-    def __init__(self, ctx: click.Context, file: str | None, given: dict[str, Any]) -> None:
-        self.file = file or str(_newest(ctx, given["projects"]))
+    def __init__(self, ctx: click.Context, file: str | None, values: dict[str, Any]) -> None:
+        self.file = file or str(_newest(ctx, values["projects"]))
         self.counted_as = ""  # whose tokens, once something was read
-        self._given = given
+        self._values = values
         self._memory = memory_access.memory_if_any(ctx)
         self._usual: float | None = None  # tokens that a request adds in the user's other sessions
-        self.config, self._usable = window_limit.settings(given["settings"], self._memory)
+        self.config, self._usable = window_limit.settings(values["settings"], self._memory)
 
     def read(self) -> SeenConversation:
         """Return the conversation in the file; raises MemctlError if the file can't be read.
@@ -112,14 +112,14 @@ class WindowSource:
         return status.judge(seen, limit, self.config, self._usual)
 
     def _counter(self, model: str) -> Counter:
-        counter = token_counter.counter_for(None, self._given["model"] or model, self._memory)
+        counter = token_counter.counter_for(None, self._values["model"] or model, self._memory)
         self.counted_as = counter.family.name
         return counter
 
     def limit(self, seen: SeenConversation) -> Limit:
         """Return the window's size, and the tokens usable of it, by the options, the settings, and the conversation."""
         return window_limit.of_conversation(
-            seen, self._usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT}
+            seen, self._usable, self._memory, **{name: self._values[name] for name in _OF_LIMIT}
         )
 
     def warn(self, seen: SeenConversation, limit: Limit) -> None:
@@ -152,7 +152,7 @@ _EVERY = 2.0  # seconds between two looks at a live file
 @json_option
 @click.pass_context
 def status_command(
-    ctx: click.Context, /, file: str | None, picture: str | None, watch: bool, as_json: bool, **given: Any
+    ctx: click.Context, /, file: str | None, picture: str | None, watch: bool, as_json: bool, **values: Any
 ) -> None:
     """Show how full a model's context window is: its zone, what each component takes, how soon it is red.
 
@@ -165,7 +165,7 @@ def status_command(
     system_prompt, preserve), budget (profile, allocations, soft_limit_pct), cross_window (state_file, progress_file,
     auto_save_threshold), health_monitoring (metrics, alerts).
     """
-    source = WindowSource(ctx, file, given)
+    source = WindowSource(ctx, file, values)
     if watch:
         if not sys.stdout.isatty() or as_json or picture or source.file == "-":
             raise MemctlError(
@@ -341,12 +341,12 @@ _PERCENT = ("utilization", "fidelity_score", "tool_result_bloat")
 @looking
 @json_option
 @click.pass_context
-def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **given: Any) -> None:
+def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **values: Any) -> None:
     """Judge a window by six metrics: their values now, which alarms they raise, and trends over the last ten requests.
 
     Evictions and fidelity are not measured here: only the program that manages a window knows them.
     """
-    source = WindowSource(ctx, file, given)
+    source = WindowSource(ctx, file, values)
     seen = source.read()
     limit = source.limit(seen)
     result = source.judge(seen, limit)

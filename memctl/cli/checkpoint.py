@@ -290,6 +290,6 @@ def _data(memory: Memory, checkpoint: Checkpoint) -> dict[str, Any]:
 
 def _row(checkpoint: Checkpoint) -> tuple[str, ...]:
     claimed = f", {len(checkpoint.claimed)} claimed" if checkpoint.claimed else ""
-    steps = f"{len(checkpoint.done)} done{claimed}, {len(checkpoint.in_progress)} in progress"
-    steps = f"{steps}, {len(checkpoint.planned)} planned"
+    done = f"{len(checkpoint.done)} done{claimed}"
+    steps = f"{done}, {len(checkpoint.in_progress)} in progress, {len(checkpoint.planned)} planned"
     return checkpoint.checkpoint_id, checkpoint.saved_at, checkpoint.saved_by, steps, checkpoint.goal

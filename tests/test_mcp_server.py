@@ -175,6 +175,7 @@ def test_tool_list_is_short_and_marks_tools_that_only_read(repo: Path, memctl: M
     with_client(repo, ask)
 
 
+@pytest.mark.slow
 def test_concurrent_servers_lose_nothing(repo: Path, memctl: Memctl) -> None:
     import anyio
     from mcp import Client, StdioServerParameters, stdio_client

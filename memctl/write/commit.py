@@ -356,11 +356,11 @@ def _commit_on_branch(
 
 
 def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
-    """Adapt the worktree and its batch to what Git did meanwhile, before a write.
+    """Before a write, adapt the worktree and its batch to what the user has done with Git since the last write.
 
-    Files that Git set back to HEAD get the batch's contents again. The batch is squashed if HEAD has moved since it
-    began, or if the settings now ask for a commit of the branch for each change. `allowed` is as in `squash`. Returns
-    the outcome of the squash, None without a squash.
+    Files that Git set back to HEAD get the batch's contents again. The batch is squashed if HEAD has moved since the
+    batch began, or if the settings now ask for a commit of the branch for each change. `allowed` are keyword arguments
+    for `squash`. Returns the outcome of the squash, None if there was none.
 
     The caller has finished interrupted writes.
     """

@@ -80,9 +80,9 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
 def complete_merge(memory: Memory) -> str:
     """Add the documents that `render_index` has staged to the merge commit that Git has just made.
 
-    Git fixes the files of a merge commit before it runs hooks (builtin/merge.c). So the commit is replaced by one with
-    the same parents, message and author, which is safe: it is seconds old, and nobody has it yet. Returns the id of the
-    new commit, "" if no document was staged.
+    Git has chosen the files of a merge commit before it runs hooks (builtin/merge.c). So the commit is replaced by one
+    with the same parents, message and author, which is safe: it is seconds old, and nobody has it yet. Returns the id
+    of the new commit, "" if no document was staged.
     """
     staged = differences.changed_below(memory.repository, ".", "HEAD", staged=True)
     if not staged or not all(f"/{memory_root.FOLDER}/{FOLDER}/" in f"/{path}" for path in staged):

@@ -61,10 +61,10 @@ class SeparateRecord(msgspec.Struct, frozen=True):
 class Renumbering(msgspec.Struct, frozen=True):
     """A planned renumbering: the change of files, what gets a new name, and the references that are unclear.
 
-    `returned` are pairs of a path and an id. There a merge brought a file back under its old name, although the record
-    in it was renamed and has the id now. Only a person can say which file is better. `lost` are pairs of a record's
-    path and a replaced value: if Git merged changes of one record into the file of another, the changes are moved to
-    the right file, where they may replace values.
+    `returned` are pairs of a path and an id: at the path, a merge brought back the former file of a record that was
+    renumbered before and has this id now. So the record has two files, and only a person can say which is better.
+    `lost` are pairs of a record's path and a replaced value: if Git merged changes of one record into the file of
+    another, the changes are moved to the right file, where they may replace values.
     """
 
     change: Change
@@ -342,7 +342,7 @@ class RenumberingResult(msgspec.Struct, frozen=True):
 
 
 def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
-    """Give one of two records an own id if both have the same one, and rewrite the references to it.
+    """Give one of two records that share an id an id of its own, and rewrite the references to this record.
 
     Pages and headings that share a § marker are treated alike. Returns what was renumbered. Raises MemctlError.
     """

@@ -241,7 +241,11 @@ class _Update:
 
 
 def new_file(path: str, blob: str, found: FileFacts, content: bytes | None, parts: InnerWords, room: int) -> NewFile:
-    """Return a file as it is put into the index; `content` is None if it is too large, `room` is left for its text."""
+    """Return the row with which a file is added to the search index.
+
+    `found` are the facts of the file's content. `content` is None if the file is too large to be read. `parts` finds
+    the parts of compound words. `room` is how many bytes of text the index can still take: a longer text is left out.
+    """
     reason, body = _refusal(path, found), ("", "", "")
     if sensitive_files.is_credential(reason):
         reason = ""

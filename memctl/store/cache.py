@@ -49,7 +49,7 @@ def _schema(rules: str) -> str:
 
 
 def contents_version() -> str:
-    """Return the version of what is read from files, which changes with memctl and with the rules for credentials."""
+    """Return a text that changes with memctl's version and its rules for credentials, on which stored rows depend."""
     return _schema(_RULES)
 
 

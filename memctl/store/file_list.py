@@ -111,9 +111,9 @@ class FileList(Mapping[str, Content]):
 
     def reload(self) -> None:
         """Read the list's state from the index again, and forget the files read before."""
-        found = self.index.database.execute("SELECT list, state FROM lists WHERE name = ?", (self._name,)).fetchone()
-        self.number: int = found[0] if found else 0
-        self.state = msgspec.msgpack.decode(found[1], type=ListState) if found else ListState("", "")
+        row = self.index.database.execute("SELECT list, state FROM lists WHERE name = ?", (self._name,)).fetchone()
+        self.number: int = row[0] if row else 0
+        self.state = msgspec.msgpack.decode(row[1], type=ListState) if row else ListState("", "")
         self._rows: dict[str, Content | None] = {}
 
     def __contains__(self, path: object) -> bool:
@@ -150,15 +150,15 @@ class FileList(Mapping[str, Content]):
         `numbers` are the row numbers of the files in the search index; None stands for all files of the list.
         """
         chosen = "" if numbers is None else f"WHERE files.number IN ({', '.join(map(str, sorted(numbers)))})"
-        found = self._query(f"SELECT {_ROW}, files.number {_NAMED} {chosen}")
-        self._remember(row[:3] for row in found)
-        return {number: path for path, _, _, number in found if path not in self.hidden}
+        rows = self._query(f"SELECT {_ROW}, files.number {_NAMED} {chosen}")
+        self._remember(row[:3] for row in rows)
+        return {number: path for path, _, _, number in rows if path not in self.hidden}
 
-    def _remember(self, found: Iterable[tuple[str, str, bytes]]) -> frozenset[str]:
+    def _remember(self, rows: Iterable[tuple[str, str, bytes]]) -> frozenset[str]:
         """Store rows for later questions, and return the paths of the files that are not hidden."""
-        rows = {path: Content(blob, facts) for path, blob, facts in found if path not in self.hidden}
-        self._rows |= rows
-        return frozenset(rows)
+        contents = {path: Content(blob, facts) for path, blob, facts in rows if path not in self.hidden}
+        self._rows |= contents
+        return frozenset(contents)
 
     def called(self, stem: str) -> frozenset[str]:
         """Return the paths of the files for which `stem_of` returns `stem`, without regard to upper and lower case."""
@@ -194,27 +194,27 @@ class FileList(Mapping[str, Content]):
         limit = most + self._all_rows - len(self) + 1  # a frequent word's rows are counted without the list
         if self._count("(SELECT 1 FROM file_words WHERE file_words MATCH ? LIMIT ?)", query, limit) >= limit:
             return None
-        found = self._query(f"SELECT {_ROW} {_WITH_WORDS} LIMIT ?", query, most + 1)
-        return self._remember(found) if len(found) <= most else None
+        rows = self._query(f"SELECT {_ROW} {_WITH_WORDS} LIMIT ?", query, most + 1)
+        return self._remember(rows) if len(rows) <= most else None
 
     def refusals(self) -> dict[str, str]:
         """Return the reasons why the texts of some files never enter a model's context, by the files' paths.
 
         A file that seems to contain a credential is among them, although it may be named.
         """
-        found = self._query(
+        refused = self._query(
             "SELECT path, why FROM listed INDEXED BY listed_apart CROSS JOIN files ON files.number = listed.number"
             " WHERE list = ? AND why <> ''"
         )
         hidden = {
             path: why for path, why in self.hidden.items() if self._query(f"SELECT 1 {_ANY} WHERE path = ?", path)
         }
-        return dict(found) | hidden
+        return dict(refused) | hidden
 
     def left_out(self) -> dict[str, str]:
         """Return the reasons why the texts of some files that may be named are not indexed, by the files' paths."""
-        found = self._query(f"SELECT path, reason {_LEFT_OUT}")
-        return {path: reason for path, reason in found if path not in self.hidden}
+        rows = self._query(f"SELECT path, reason {_LEFT_OUT}")
+        return {path: reason for path, reason in rows if path not in self.hidden}
 
     def blobs(self) -> dict[str, str]:
         """Return the blob id of each file of the list, by path, also of files that may not be named."""
@@ -226,8 +226,8 @@ class FileList(Mapping[str, Content]):
         A row is its number, the facts in msgpack, the reason why the text is not indexed ("" if it is), and the size in
         bytes.
         """
-        found: tuple[int, bytes, str, int] | None = self.index.database.execute(_WITH_BLOB, (path, blob)).fetchone()
-        return found
+        row: tuple[int, bytes, str, int] | None = self.index.database.execute(_WITH_BLOB, (path, blob)).fetchone()
+        return row
 
     def waiting(self, reason: str, room: int) -> dict[str, str]:
         """Return the blob ids, by path, of files whose text is not indexed for `reason`, and which now have room.
@@ -235,12 +235,12 @@ class FileList(Mapping[str, Content]):
         The smallest files are taken first, as long as their sizes add up to at most `room` bytes.
         """
         rows = self._query(f"SELECT path, blob, size {_LEFT_OUT} AND reason = ? ORDER BY size, path", reason)
-        found = {}
+        blobs = {}
         for path, blob, size in rows:
             room -= size
             if room >= 0:
-                found[path] = blob
-        return found
+                blobs[path] = blob
+        return blobs
 
     def add(self, files: Iterable[NewFile]) -> None:
         """Add rows to the search index, and the text to a row that is there already, but was not indexed so far."""
@@ -266,8 +266,8 @@ class FileList(Mapping[str, Content]):
         """
         database = self.index.database
         with self.index.transaction():
-            found = database.execute("SELECT state FROM lists WHERE name = ?", (self._name,)).fetchone()
-            if (msgspec.msgpack.decode(found[0], type=ListState).changes if found else 0) != self.state.changes:
+            row = database.execute("SELECT state FROM lists WHERE name = ?", (self._name,)).fetchone()
+            if (msgspec.msgpack.decode(row[0], type=ListState).changes if row else 0) != self.state.changes:
                 raise Outdated
             number = self.number or database.execute(_NEW_LIST, (self._name,)).lastrowid
             if self.number:
@@ -339,7 +339,7 @@ def with_index(memory: Memory, answer: Callable[[SearchIndex], Answer]) -> Answe
         file = index.file
         try:
             with closing(index.database):
-                found = answer(index)
+                result = answer(index)
             break
         except MemctlError:  # also of a damaged cache, which is no damage of the index
             raise
@@ -352,7 +352,7 @@ def with_index(memory: Memory, answer: Callable[[SearchIndex], Answer]) -> Answe
             index = SearchIndex.in_memory(f"{file} can't be used ({error})")
     if index.remark:
         memory.remarks.append(f"{index.remark}: memctl read the files directly, which takes longer")
-    return found
+    return result
 
 
 def stem_of(path: str) -> str:

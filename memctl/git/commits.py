@@ -36,7 +36,7 @@ class CommitPending(Exception):
     The files that were to be committed stay on the disk as they are.
     """
 
-    def __init__(self, why: str, hint: str = "run `memctl commit` once that is over") -> None:
+    def __init__(self, why: str, hint: str = "run `memctl commit` to try again") -> None:
         super().__init__(why)
         self.why = why
         self.hint = hint
@@ -177,9 +177,12 @@ def _check_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
 def forbid_if_unsafe(repository: Repository) -> None:
     """Raise CommitPending inside the hook of another commit, and during a merge, rebase or the like."""
     if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing_process()):
-        raise AllPending("another commit is being made: memctl was called by a Git hook")
+        raise AllPending(
+            "another commit is being made: memctl was called by a Git hook",
+            "run `memctl commit` once that commit is made",
+        )
     if operation := repository.under_way():
-        raise AllPending(operation + UNDER_WAY)
+        raise AllPending(operation + UNDER_WAY, f"run `memctl commit` once the {operation[2:]} is over")
 
 
 def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None], hooks: Sequence[Path]) -> bool:

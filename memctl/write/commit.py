@@ -262,7 +262,10 @@ def _way_on(memory: Memory, change: Change) -> str:
     is_in_the_way = bool(change.deletes) or any(write.old is not None for write in change.writes)
     if not (is_in_the_way and memory.repository.is_moving()):
         return ""
-    return f"if Git refuses to go on before, `git stash push {memory.prefix}`, and `git stash pop` afterwards"
+    return (
+        f"if Git refuses to continue because of this change, run `git stash push {memory.prefix}` before, and `git "
+        "stash pop` after"
+    )
 
 
 def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:

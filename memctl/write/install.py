@@ -169,7 +169,7 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     for name in hooks.HOOKS if elsewhere else ():
         file = hooks.editable_folder(configured) / name
         if hooks.calls_memctl(file):
-            note = f"{_display_path(repository, file)} calls memctl: remove these lines by hand"
+            note = f"{_display_path(repository, file)} calls memctl: remove the lines that do so by hand"
             steps.append(InstallStep(f"hook {name}", "left", note, fault=True))
     return [*steps, *_unset_drivers(repository)]
 

@@ -67,7 +67,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
             return Outcome(change, pending=why, hint="`memctl commit` commits it", documents=paths), result
         ours = [path for path, code in dirty.items() if manual_edits.is_ours(path, code) and path != _ATTRIBUTES]
         if operation := memory.repository.under_way():
-            hint = f"`git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then go on with the {operation[2:]}"
+            hint = f"run `git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then continue the {operation[2:]}"
             return Outcome(change, pending=f"{operation} is under way", hint=hint, documents=paths), result
         if any(not path.startswith(f"{FOLDER}/") for path in ours):
             why = "the documents show edits that are not committed"

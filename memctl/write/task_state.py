@@ -263,7 +263,7 @@ def _references(memory: Memory, snapshot: Snapshot, state: TaskState) -> Iterato
     for other, names in blocking.values():
         yield _reference(other, f"{BLOCKS} {', '.join(names)}")
     if elsewhere := len({record.id for record, is_of_task in blocked if not is_of_task}):
-        text = f"{quantity(elsewhere, 'record')} of other work blocked: `memctl list --blocked`"
+        text = f"{quantity(elsewhere, 'blocked record')} of other work: `memctl list --blocked`"
         yield RecordReference(ELSEWHERE, text, "blockers")
     issues = [record for record in snapshot.open_records if record.memory_type == ISSUE.name]
     issues.sort(key=lambda record: (severity_rank(record), record.timestamp, record.id))
@@ -273,7 +273,7 @@ def _references(memory: Memory, snapshot: Snapshot, state: TaskState) -> Iterato
     yield from (_reference(record, record.severity or "") for record in near[:ISSUES])
     shown = {record.memory_id for record in near[:ISSUES]} | blocking.keys()
     if others := sum(record.memory_id not in shown for record in issues):
-        text = f"{quantity(others, 'other issue')} open: `memctl list --type issue`"
+        text = f"{quantity(others, 'other open issue')}: `memctl list --type issue`"
         yield RecordReference(ELSEWHERE, text, "open_issues")
     for record in snapshot.catalogue.top("learning", None, LEARNINGS):
         yield _reference(record, f"importance {record.importance}")

@@ -40,8 +40,8 @@ _BEST, _MOST_WORDS = 100, 40  # the most files, and words, for which it is liste
 class FileMatches(msgspec.Struct, frozen=True):
     """The files that match a query, and how well each does.
 
-    - `shares` maps the path of each file to a number up to 1, which is the higher the better the file matches. It is
-      the file's BM25 score divided by the best file's score. If even the best file lacks more than half of the query's
+    - `shares` maps the path of each file to a number up to 1: the better the file matches, the higher it is. It is the
+      file's BM25 score divided by the best file's score. If even the best file lacks more than half of the query's
       words, weighted by how rare they are, all numbers are multiplied by one factor below 1. At most 5,000 files are
       returned.
     - `words` maps the path of each of the best files to the words of the query that the file contains.

@@ -73,7 +73,7 @@ def of_worktree(
 def of_revision(
     memory: Memory, snapshot: Snapshot, commit: str, index: SearchIndex, progress: Progress | None = None
 ) -> FileSources:
-    """Return the files of a commit, as `of_worktree` does.
+    """Return the files of a commit, in the same form as `of_worktree` returns those of the worktree.
 
     Raises MemctlError in a partial clone, which may lack the files: nothing is fetched.
     """

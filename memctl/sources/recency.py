@@ -38,7 +38,7 @@ class RecentChanges(msgspec.Struct, frozen=True):
     first: int | None = None
 
     def ago_of(self, path: str) -> int | None:
-        """Return how many commits ago a file was changed, None for many."""
+        """Return how many commits ago a file was changed last, None if that was long ago."""
         return self.ago.get(path, self.first)
 
 

@@ -95,7 +95,7 @@ class InstallStep(msgspec.Struct, frozen=True):
     """One part of an installation, such as a hook: how it is afterwards, and the changes that lead to that.
 
     - `part` names it, and `state` says how it is: `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by
-      hand`; `note` says more. `fault` says that this part could not be installed or removed as
+      hand`; `note` explains the state. `fault` says that this part could not be installed or removed as
       the user wanted.
     - `files` are changes of a hook's files.
     - The next four are changes of Git's config. `settings` are values to set (None: to delete), and `section` is a

@@ -1,9 +1,9 @@
 """`renumber`: giving each record, page and heading that shares a name a new name, and correcting the references.
 
 If two records share an id, a reference to it means the record that was in the history of its writer, since the writer
-could not know the other. Pages and headings are treated alike. A link between records says more, since both records
-have it. References that stay unclear are reported and left unchanged; from then on they mean the record that kept the
-id.
+could not know the other. Pages and headings are treated alike. A link between records leaves less doubt, since the
+files of both records have it. References that stay unclear are reported and left unchanged; from then on they mean the
+record that kept the id.
 
 During a merge the renumbered files are staged, so that `git commit` concludes the merge with them. This is done only if
 each file was on disk as it was staged, or in conflict: otherwise somebody is working on a file. The merge's commit then
@@ -135,7 +135,7 @@ def _returned_files(snapshot: Snapshot) -> dict[str, str]:
 def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateRecord]:
     """Return the records that have no file of their own because a merge found two different records at one path.
 
-    Git may also take one record for a renamed other one, and merge changes of the one into the other's file. The
+    Git may also take a record for another record under a new name, and merge changes of one into the other's file. The
     changed version is then returned with `base` set (see SeparateRecord).
     """
     homes = {record.memory_id for record in snapshot.records}

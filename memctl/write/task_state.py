@@ -90,7 +90,7 @@ def change(memory: Memory, snapshot: Snapshot, new: TaskState, options: SaveOpti
     """Return the Change that saves the state of a task as a checkpoint.
 
     `new` is the state as its writer gives it. Raises MemctlError for a wrong value. It is also raised if the workflow
-    has a newer checkpoint than the one that the new one would continue.
+    has a newer checkpoint than the one to be continued.
     """
     new = progress.normalise(new)
     if unfit := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in new.steps
@@ -363,7 +363,7 @@ def save(memory: Memory, state: TaskState, how: SaveOptions, options: WriteOptio
     `state` is the state as its writer gives it, `how` are options of the checkpoint, and `options` those of every
     write. With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. If the event "a
     checkpoint was saved" can't be added to the workflow's events, the outcome has a warning. Raises MemctlError for a
-    wrong value, or if the workflow has a newer checkpoint than the one that this one would continue.
+    wrong value, or if the workflow has a newer checkpoint than the one to be continued.
     """
     outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), state, how), options)
     write = outcome.change.writes[0]

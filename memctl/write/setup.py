@@ -115,7 +115,7 @@ def _config_text(project: str) -> str:
         + "# rehydrate_budget: 20000 (the tokens of `memctl rehydrate` without --budget)\n"
         + "# search_weights: {title: 15, content: 25, importance: 25, recency: 20, access: 15}\n"
         + "# agents: {codex: {role: You fix payment code., skills: [python, payments]}}, for prompts and handoffs\n"
-        + "# scs_threshold: 2000 (the most tokens that the contexts of parallel agents may have in common)\n"
+        + "# scs_threshold: 2000 (the tokens that agents who work at once may share)\n"
         + "# lifecycle: {archive_issue_days: 30, delete: false}, for `memctl maintain`, whose help lists the keys\n"
         + "# window: {max_context_tokens: 150000}, for `memctl window`; `memctl window status -h` lists the keys\n"
         + "# docs: false keeps the rendered documents out of Git, default-branch renders them on that branch alone\n"

@@ -119,7 +119,7 @@ SYNONYMS = {
 def of_kinds() -> dict[str, Kind]:
     """Return the record types that have a command of their own, by the command's name, such as "decide".
 
-    It loads the definitions of all types, which takes time; so the list of commands does not call it at import.
+    This loads the definitions of all types, which takes time; so the list of commands does not call it at import.
     """
     from memctl.record.kinds import KINDS
 
@@ -135,7 +135,7 @@ def all_commands() -> dict[str, dict[str, str]]:
 def write_help(formatter: click.HelpFormatter, path: str) -> None:
     """Write the help of `memctl -h`: the commands of every day, and how to list the others.
 
-    `path` is the name by which the help calls memctl.
+    `path` is how the user calls memctl, such as "memctl" or "git memctl".
     """
     lines = {name: line for group in all_commands().values() for name, line in group.items()}
     formatter.write_usage(path, "[-C DIR] [COMMAND …]")
@@ -150,9 +150,9 @@ def write_help(formatter: click.HelpFormatter, path: str) -> None:
 
 
 def write_all(formatter: click.HelpFormatter) -> None:
-    """Write all commands by group, and their synonyms."""
+    """Write the help of `memctl help --all`: all commands by group, and synonyms of commands."""
     for title, group in all_commands().items():
         with formatter.section(title):
             formatter.write_dl(list(group.items()), col_max=14)
-    with formatter.section("Other words that work"):
+    with formatter.section("Synonyms of commands"):
         formatter.write_text(", ".join(f"{word} ({name})" for word, name in SYNONYMS.items()))

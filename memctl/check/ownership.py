@@ -26,7 +26,7 @@ def owned_sections(subject: CheckContext) -> Iterator[Finding]:
 def answered_handoffs(subject: CheckContext) -> Iterator[Finding]:
     """Report each handoff whose status does not agree with who owns its sections now.
 
-    For example, an accepted handoff gives its sections to the receiver. A handoff is not reported if a later handoff
+    For example, an accepted handoff gives its sections to the taker. A handoff is not reported if a later handoff
     explains the difference.
     """
     state = subject.coordination

@@ -85,7 +85,8 @@ def answer(
 ) -> str:
     """Return the answer to the host's event in `data`, which is JSON; "" if there is nothing to answer.
 
-    The answer is "" if there is no memory, if the kind of event is unknown, and for most events of sub-agents.
+    The answer is "" if there is no memory, if the kind of event is unknown, and for events of sub-agents other than
+    their start and their prompts.
 
     The memory is looked for in the folder `start` and the folders above it. If `start` is None, the search starts at
     the session's folder, which the host names in the event or in `environ`. Work that need not delay the answer is

@@ -27,8 +27,8 @@ class CompactionCount(msgspec.Struct, frozen=True):
     - `before`, `after`: the tokens in the context before and after it. If the host does not say what was left, `after`
       is the number of tokens of the next request.
     - `limit`: the tokens at which the host compacts by itself.
-    - `calls`: the tool calls after the compaction before.
-    - `suggested`: the suggestions to compact that memctl made after the compaction before.
+    - `calls`: the tool calls since the previous compaction.
+    - `suggested`: the suggestions to compact that memctl made since the previous compaction.
     """
 
     at: str

@@ -72,7 +72,7 @@ def import_items(
     known: Sequence[str] = (),
     canonical: Callable[[str], str] = str,
 ) -> ImportResult:
-    """Return the result of importing items, with a message on each item that can't be imported.
+    """Return the Change that records the items of an import, and a message on each item that can't be imported.
 
     Raises MemctlError with `hint` if no item can be imported; if the import is strict, it also does so if a single item
     or link can't be imported. `known` are the ids of records that the caller has skipped, because they were imported

@@ -281,7 +281,7 @@ def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> 
 
 
 def digest(values: object) -> bytes:
-    """Return a digest of 16 bytes of some values, such as the texts of pages.
+    """Return a hash of 16 bytes of some values, such as the texts of pages.
 
     It is the key under which a cache keeps a result that was computed from these values.
     """

@@ -97,7 +97,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether a plain text has nothing of a session in it: no prompt, tool call, file, statement or error."""
+        """Whether it is the summary of a plain text in which no prompt, call, file, statement or error was found."""
         parts = self.trail.entries, self.scope, self.found, self.failures, self.tasks, self.records
         return self.form == "text" and not (self.metrics.turns or self.metrics.tool_calls or any(parts))
 

@@ -41,7 +41,9 @@ def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterab
         for finding in found.findings:
             if finding.severity == ERROR and left[identity := _identity(staged, finding)]:
                 left[identity] -= 1
-                finding = replace(finding, message=f"{finding.message} (already so in {parent})", is_demoted=True)
+                finding = replace(
+                    finding, message=f"{finding.message} ({parent} has this error already)", is_demoted=True
+                )
             findings.append(finding)
         found = replace(found, findings=tuple(findings))
     return found

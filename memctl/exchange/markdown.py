@@ -68,7 +68,7 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
     rest = sorted((*unread, *other_lines), key=lambda part: part.line)
     left = "\n\n".join("\n".join(lines[part.line - 1 : part.end]).strip("\n") for part in _merge_adjacent(rest, lines))
     notes += (
-        [f"memctl knows no field for {places}, and keeps this in the record's text"]
+        [f"memctl knows no field for {places}: what is written there stays in the record's text"]
         if (places := _places(unread, lines))
         else []
     )

@@ -109,7 +109,7 @@ def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool)
     """
     if refused and (is_strict or not is_some):
         more = [f"… and {len(refused) - _SHOWN:,} more"] if len(refused) > _SHOWN else []
-        hint = "correct them, or leave out --strict: then all others are imported" if is_some else hint
+        hint = "correct what is listed above, or leave out --strict to import the rest" if is_some else hint
         raise MemctlError("nothing was imported:\n" + "\n".join([*refused[:_SHOWN], *more]), hint)
 
 

@@ -16,11 +16,11 @@ _BLOCKS = {
     AGENTS: f"""\
 ## Project memory
 
-What was decided here, what is wrong, where work stands and what was learned is in `.memory/`, kept by memctl.
+`.memory/` has the project's decisions, issues, work in progress and lessons. memctl reads and writes it.
 
-- Before you begin: `memctl rehydrate`, or `memctl rehydrate --task "…"`; not if "Memory of …" was given to you already.
-- Before you stop: `memctl checkpoint save --done A --doing B --next C`, the first time with `--task "…"`;
-  `memctl checkpoint resume` goes on from there.
+- Before you begin, unless you were given "Memory of …" already: `memctl rehydrate`, or `memctl rehydrate --task "…"`
+- Before you stop: `memctl checkpoint save --done A --doing B --next C`, the first time with `--task "…"`
+- To go on with what was saved: `memctl checkpoint resume`
 
 {GUIDE}""",
     CLAUDE: f"@{AGENTS}\n",

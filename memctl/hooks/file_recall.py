@@ -66,7 +66,7 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
         is_new = folder.mark_shown(_SHOWN_AT_FILE + record.id)
         again = f"{record.id}, shown before, is about {_line(name)}, too."
         sentence = _sentence(name, record, reason, others) if is_new else again
-        check = " The file is already changed: check the change against that." if is_written else ""
+        check = " The file is already changed: check the change against this record." if is_written else ""
         lines.append(f"{sentence}{check}\n")
         if len(lines) == _AT_ONCE:
             break
@@ -86,7 +86,8 @@ def before(repository: Repository, place: Path, folder: SessionDir, payload: Pay
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
         if is_written and record.status != PROPOSED and folder.mark_shown(_mark(name)):
             text = (
-                f"{_sentence(name, record, reason, others)} Check the change against that; the next attempt is allowed."
+                f"{_sentence(name, record, reason, others)} Check the change against this record; the next attempt is"
+                " allowed."
             )
             answer = {"hookEventName": payload.event, "permissionDecision": DENY, "permissionDecisionReason": text}
             return json.dumps({"hookSpecificOutput": answer})

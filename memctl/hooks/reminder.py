@@ -107,7 +107,7 @@ def _line(extracts: Sequence[Extract]) -> str:
     quotes = [f'"{_quotable(cut_at_word(line, _LONGEST))}"' for line in lines]
     more = f" and {len(extracts) - _MOST} more" if len(extracts) > _MOST else ""
     return (
-        f"Said but not recorded: {', '.join(quotes)}{more}. Record what holds, or go on:"
+        f"Decided but not recorded: {', '.join(quotes)}{more}. Record what still holds, or go on:"
         ' `memctl decide "X" --rationale "why" --alternative "Y: why not"`. (memctl)\n'
     )
 

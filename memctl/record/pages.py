@@ -318,7 +318,7 @@ _ALLOWED = {
     "weight": "a number above 0",
     "paths": "a list of globs inside the repository, such as src/auth/**",
     "code_refs": "a list of paths inside the repository, such as src/auth.py",
-    "reviewed": "a list of paths, each with the content's id, as `memctl review` writes it",
+    "reviewed": "a list of files with their blob ids (src/auth.py 1f0c9a2b7d3e), as `memctl review` writes it",
     "aliases": "a list of markers that the page had before",
     "timestamp": timestamps.ALLOWED,
 }

@@ -186,7 +186,7 @@ def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> l
     state = [reply for reply in replies if reply.probe.question == STATE_OF_WORK]
     onward = [reply for reply in replies if reply.probe.question == NEXT]
     files = [reply for reply in replies if reply.probe.kind == ARTIFACT]
-    unmeasured = "the transcript says nothing about it" if whole else "not measured: give the session's transcript"
+    unmeasured = "the transcript has no facts for this" if whole else "not measured: give the session's transcript"
     return [
         _accuracy([reply.probe for reply in replies], page) if whole else Dimension("Accuracy", None, 4.0, unmeasured),
         _share(
@@ -258,7 +258,8 @@ def _is_cut(line: str, fact: str) -> bool:
     return line.endswith(" …") and fact.strip().startswith(comparable(line.removesuffix(" …")))
 
 
-TRANSCRIPT, KEPT, GIT = "the transcript", "probes kept when it was summed up", "Git alone: only files can be asked for"
+TRANSCRIPT, KEPT = "the transcript", "probes stored when the session was summarized"
+GIT = "Git alone: there are only probes about files"
 
 
 class ProbeFacts(msgspec.Struct, frozen=True):

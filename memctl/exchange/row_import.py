@@ -74,8 +74,8 @@ def import_items(
 ) -> ImportResult:
     """Return the Change that records the items of an import, and a message on each item that can't be imported.
 
-    Raises MemctlError with `hint` if no item can be imported; if the import is strict, it also does so if a single item
-    or link can't be imported. `known` are the ids of records that the caller has skipped, because they were imported
+    Raises MemctlError with `hint` if no item can be imported or, in a strict import, if any item or link can't be
+    imported. `known` are the ids of records that the caller has skipped, because they were imported
     before. `canonical` is a function that gives an id of another tool one form, so that different ways to write the id
     are equal.
     """

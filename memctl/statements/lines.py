@@ -182,8 +182,8 @@ _LOOKED_AT = 120  # characters of a line in which a label ends
 class Label(NamedTuple):
     """A label at the beginning of a line: its words (`name`), its role, and the text of the line behind it (`rest`).
 
-    The role says what people write under the label, such as a decision. `role`, `number` and `severity` are what
-    `labels.look_up` returns for the words.
+    The role says what people write under the label, such as a decision; it is a constant of the module `labels`.
+    `number` is the id of a bug or issue in the label, and `severity` the severity in it; both are "" if there is none.
     """
 
     name: str
@@ -228,9 +228,9 @@ def label_of(line: Line) -> Label | None:
 
 
 def role_of(line: str) -> str:
-    """Return what the label at the beginning of a line stands for, as `labels.look_up` returns it: its role.
+    """Return the role of the label at the beginning of a line, which says what people write under it, such as a reason.
 
-    The result is "" if the line does not begin with a known label.
+    The role is a constant of the module `labels`; it is "" if the line does not begin with a known label.
     """
     label = label_of(parse(1, line))
     return label.role if label else ""

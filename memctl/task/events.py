@@ -66,7 +66,7 @@ _SECTIONS = 8  # that an event names
 
 
 def emit(memory: Memory, workflow: str, fields: dict[str, Any]) -> Stream:
-    """Add an event of a workflow, with the given fields, to this clone's event stream; return the stream.
+    """Add an event of a workflow, with the given fields, to this clone's event stream; return the whole stream.
 
     Raises MemctlError for wrong fields, which the error names, and for a text with a credential.
     """

@@ -127,11 +127,10 @@ def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def reach(before: Sequence[Step], step: Step, *, goes_back: bool = False) -> tuple[Step, ...]:
-    """Return the steps `before` after one of them has got the status of `step`.
+    """Return the steps `before`, in which the step with the text of `step` has got the status of `step`.
 
-    It is the step with the text of `step`. If there is none, `step` is added at the end. Statuses have the order
-    planned, in progress, claimed, done. A step never goes back to an earlier status, unless `goes_back` is True and the
-    step is not done yet.
+    If no step in `before` has this text, `step` is added at the end. Statuses have the order planned, in progress,
+    claimed, done. A step never goes back to an earlier status, unless `goes_back` is True and the step is not done yet.
     """
     found = _by_key(before)
     old = found.get(key(step.text))

@@ -138,9 +138,10 @@ def try_step(
 ) -> StateOutcome:
     """Run a plan on the state `seen`, and store the next state as a commit to which no ref points yet.
 
-    Returns the outcome, with `lost` and `theirs` as its fields of these names. `prepare` is called with the outcome and
-    may refuse by raising an error. If the plan changes nothing, and in a dry run, no commit is made. Raises MemctlError
-    if the plan or `prepare` refuses.
+    Returns the outcome. `prepare` is called with the outcome and may refuse by raising an error. `lost` and `theirs`
+    become fields of the outcome: lines about entries of this clone that a remote's entries replaced, and the id of the
+    remote's commit. If the plan changes nothing, and in a dry run, no commit is made. Raises MemctlError if the plan or
+    `prepare` refuses.
     """
     outcome = StateOutcome(next_step(memory, seen, plan, terms), seen.state, lost=lost, theirs=theirs)
     if outcome.is_changed and not terms.dry_run:

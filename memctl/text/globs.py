@@ -1,8 +1,8 @@
 """Match paths with patterns as in `.gitignore`, in time linear in the pattern and the path.
 
 Each pattern becomes a regular expression that never backtracks: a `*` takes the shortest text after which the rest of
-the pattern up to the next `*` matches, and no other length is tried later. A lookahead with a back reference does that,
-as in `fnmatch`.
+the pattern up to the next `*` matches, and no other length is tried later. The expression does that by a lookahead with
+a back reference, as those of Python's `fnmatch` do.
 
 Patterns have the meaning that gitignore(5) and Git's wildmatch.c define, with one exception for the globs of pages: a
 file below an excluded folder can be included again (`!src/made.py`).

@@ -119,7 +119,7 @@ def describe_refusal(host: str, code: int, answer: bytes, key: str) -> str:
     """Return a message that a service refused a request, with its status and reason, on one line without the key.
 
     `code` is the HTTP status, and `answer` the body of the service's answer, which may have the reason. If the reason
-    contains the API `key`, it is removed from it.
+    contains the API `key`, the key is removed from the reason.
     """
     if is_redirect(code):
         return f"{host} redirects to another address ({code}), to which memctl does not send the key"

@@ -111,7 +111,8 @@ class HandoffReport(msgspec.Struct, frozen=True):
 
     - `before`: tokens of all records and pages that were considered. `after`: tokens of those in the package.
     - `reduction`: the share of `before` that was left out. `aim`: the share that should be left out (both 0 to 1).
-    - `least`: below this number of tokens of records and pages, no open record is left out to reach the aim.
+    - `least`: open records are left out to reach the aim only if at least this number of tokens of records and pages
+      stays.
     - `removed`: the number of items that were left out, by reason.
     - `tokens`: tokens of the whole package. `budget`: the largest number allowed.
     - `checks`: a line for each kind of required entries.

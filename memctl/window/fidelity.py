@@ -137,8 +137,8 @@ class Fidelity(msgspec.Struct, frozen=True):
 class Contents(msgspec.Struct, frozen=True):
     """What a model reads of a file: the last context window in the file, as a session and as text.
 
-    `session` has the events of this window, and `text` is all of its text. `entries` lists what a compression of the
-    text must still contain. `since` is the line number of the transcript's last compaction, after which the window
+    `session` has the events of this window, and `text` is all of its text. `entries` lists what the text must still
+    contain after a compression. `since` is the line number of the transcript's last compaction, after which the window
     begins; 0 if the file has no compaction.
     """
 

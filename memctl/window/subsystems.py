@@ -67,7 +67,7 @@ def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -
 def keep_rules(config: WindowConfig) -> Keep | None:
     """Return the rules on which blocks must stay in the window, from the settings; None if there are none.
 
-    The settings are `protected_types`, `exclude_tools` and `keep_last`. The system prompt stays without a rule.
+    The settings are `protected_types`, `exclude_tools` and `keep_last`. The system prompt needs no rule to stay.
     """
     section = config.eviction
     types = frozenset(section.protected_types) - {ContentType.SYSTEM_PROMPT}

@@ -257,7 +257,7 @@ class CompressionEngine:
         If the target can't be reached, all allowed steps run, and no error is raised. `evictor` takes blocks out of the
         conversation; without an evictor the step `eviction` is skipped. If `is_guarded`, a step is also refused if it
         loses a thing on the list of the module `preservation.checklist`. An agent's loop leaves `is_guarded` False,
-        because small windows need the tokens.
+        because a small window would overflow if too many steps were refused.
         """
         if conversation.tokens <= target:
             return Cascade(conversation, target)

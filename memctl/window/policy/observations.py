@@ -139,8 +139,8 @@ def merged(lines: Sequence[Observation]) -> list[Observation]:
     """Return the lines of a log of batches, with neighbouring lines about the same batch merged into one.
 
     The merged line has the values of the later line. But the growth and the counts of compressions since the last batch
-    are those of the earlier line, the triggers are all that fired in either, and of the requests and denials the higher
-    numbers count.
+    are those of the earlier line, the triggers are all that fired in one of the two lines, and the numbers of requests
+    and denials are the higher ones of the two lines.
     """
     observations: list[Observation] = []
     for line in lines:
@@ -161,7 +161,7 @@ def merged(lines: Sequence[Observation]) -> list[Observation]:
 
 
 def note(memory: Memory, observation: Observation) -> None:
-    """Append an observation to a memory's log of batches, unless only its date differs from the last line.
+    """Append an observation to a memory's log of batches, unless it differs from the last line only in its date.
 
     A failure to write is ignored, because the caller's verdict is right without it.
     """

@@ -200,7 +200,7 @@ def missing_in(wanted: Iterable[Essential], text: str) -> list[Essential]:
 
 
 def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> set[str]:
-    """Return the paths and errors that a tool's result must keep when it is shortened: other messages name them.
+    """Return the paths and errors in tools' results that must stay when these are shortened: other messages name them.
 
     Numbers are left out: those that matter are also in the messages of the user and the model, which stay as they are.
     """

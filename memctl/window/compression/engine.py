@@ -347,7 +347,7 @@ def _compress(
         marked = marked.with_marks(_holders(lost, missed, marked.blocks))
     if missed:
         examples = "; ".join(f"{entry.kind} {entry.text[:80]!r}" for entry in missed[:5])
-        why = f"{quantity(len(missed), 'thing')} of the independent list would be lost: {examples}"
+        why = f"{quantity(len(missed), 'thing')} on the checklist of what must survive would be lost: {examples}"
         result = refusal(result.strategy, conversation.tokens, why)
     after = conversation if result.refused else made.conversation
     return after, step_of(result, free, conversation, after)

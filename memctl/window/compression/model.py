@@ -291,9 +291,9 @@ def _request(texts: Sequence[Text]) -> str:
         for text in texts
     )
     return (
-        f"Shorten each of these {len(texts)} outputs to at most the tokens that it names: the finding in one sentence, "
-        'then what else matters. Answer with one element for each, <summary id="…">…</summary>, and with nothing '
-        f"else.\n\n{outputs}"
+        f"Shorten each of these {len(texts)} outputs to at most as many tokens as its attribute `at_most` says: the "
+        "finding in one sentence, then what else matters. Answer with one element for each, "
+        f'<summary id="…">…</summary>, and with nothing else.\n\n{outputs}'
     )
 
 

@@ -241,7 +241,11 @@ class _Shortener:
         arguments = self._arguments.get(block.call_id, {})
         if candidate.is_result:
             line = block.metadata.get("line")
-            whole = f"the whole is in line {line} of the transcript" if line else "call the tool again for the whole"
+            whole = (
+                f"the whole result is in line {line} of the transcript"
+                if line
+                else "call the tool again for the whole result"
+            )
             tokens: Callable[[str], int] = lambda text: recount(block, text, self._counter)  # noqa: E731
             made = summary.summarize(
                 block.tool_name, arguments, block.content, tokens, needed=self._needed, whole=whole, goal=share

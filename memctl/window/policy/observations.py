@@ -286,8 +286,12 @@ def _decide(middle: float | None, rate: float | None, no_ops: int) -> tuple[str,
     used = f"the median share of the threshold in use is {middle:.0%}"
     if middle > RAISE_MEDIAN:
         if rate is not None and rate > RAISE_DENIED:
-            return "raise", f"{used} (above 75 %) and {rate:.0%} were denied (above 30 %)"
-        denied = "no parallel work was asked for" if rate is None else f"only {rate:.0%} were denied (30 % needed)"
+            return "raise", f"{used} (above 75 %) and {rate:.0%} of the batches were refused (above 30 %)"
+        denied = (
+            "no parallel work was asked for"
+            if rate is None
+            else f"only {rate:.0%} of the batches were refused (30 % needed)"
+        )
         return "keep", f"{used}, but {denied}"
     if middle < LOWER_MEDIAN:
         saved = f"{no_ops} of the macro summaries saved nothing"

@@ -121,7 +121,8 @@ def screen(snapshot: Snapshot, body: str) -> str:
     if not spans:
         snapshot.catalogue.keep_clean([key])
         return body
-    return f"Left out: it looks like it contains a credential ({spans[0].rule}). `memctl check` names the line.\n"
+    why = f"it looks like it contains a credential ({spans[0].rule})"
+    return f"This text is left out, because {why}. `memctl check` names the line.\n"
 
 
 def of_page(page: Page, text: str, key: str = "") -> Item:

@@ -283,7 +283,7 @@ def _unrecorded_note(latest: Sequence[SessionPage], catalogue: Catalogue) -> str
     if not missing:
         return ""
     of = "this session" if len(latest) == 1 else f"the last {len(latest)} sessions"
-    how = "`memctl session summarize -t TRANSCRIPT --review` proposes them as records, `--accept N` makes one"
+    how = "`memctl session summarize -t TRANSCRIPT --review` proposes them as records, `--accept N` records proposal N"
     return f"{' and '.join(missing)} of {of}: {how}."
 
 

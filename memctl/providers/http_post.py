@@ -56,7 +56,7 @@ def address(url: str, setting: str) -> str:
     if not host or not is_safe or not is_plain or parts.username is not None or parts.query or parts.fragment:
         raise MemctlError(
             f"{setting} must be an https:// address",
-            "only for this machine is http:// allowed, as in http://localhost:8080",
+            "http:// is allowed only for this machine, as in http://localhost:8080",
             USAGE,
         )
     return base

@@ -149,7 +149,7 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
     if not reference:
         others = ", ".join(sorted({one.workflow_id for one in read(snapshot).checkpoints}))
         hint = (
-            f"name one of the workflows that have checkpoints with --workflow: {others}"
+            f"use --workflow to name a workflow that has checkpoints: {others}"
             if others
             else "`memctl checkpoint save` saves one"
         )

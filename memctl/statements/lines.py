@@ -201,16 +201,16 @@ def label_of(line: Line) -> Label | None:
     "**Mood**: fine", give a label with the role "".
     """
     text = line.text
-    found = _LABEL.match(text, 0, _LOOKED_AT)
-    if found and (found["closed"] or ":" in found[0]):
-        end = found.end()
-        name = found["name"].strip() + (f" [{found['rank']}]" if found["rank"] else "")
-        is_marked = bool(found["bold"]) or line.level > 0
+    colon_match = _LABEL.match(text, 0, _LOOKED_AT)
+    if colon_match and (colon_match["closed"] or ":" in colon_match[0]):
+        end = colon_match.end()
+        name = colon_match["name"].strip() + (f" [{colon_match['rank']}]" if colon_match["rank"] else "")
+        is_marked = bool(colon_match["bold"]) or line.level > 0
         rest = text[end:]
-        if "`" in found["bold"] and not (found["closed"] or found["after"]):
+        if "`" in colon_match["bold"] and not (colon_match["closed"] or colon_match["after"]):
             return None  # code
-        if found["bold"] and not found["closed"] and not found["after"]:
-            rest = rest.removesuffix(found["bold"])  # **DECISION: all of it**
+        if colon_match["bold"] and not colon_match["closed"] and not colon_match["after"]:
+            rest = rest.removesuffix(colon_match["bold"])  # **DECISION: all of it**
         role, number, severity = labels.look_up(name)
         if role or (_SHORT.fullmatch(name) and len(name) <= 30 and (is_marked or rest)):
             return Label(name, role, rest.strip(), number, severity, is_marked)

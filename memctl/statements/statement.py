@@ -261,19 +261,19 @@ def _path_and_reason(text: str) -> tuple[str, str]:
 
 def _value(name: str, text: Passage) -> str | int | tuple[str, ...] | None:
     """Return a value in the form that records have; None if the text is not a valid value."""
-    said = units.without_marks(text.whole()).strip("`*_ ")
+    words = units.without_marks(text.whole()).strip("`*_ ")
     if name == labels.IMPORTANCE:
-        match = _IMPORTANCE.match(said)
+        match = _IMPORTANCE.match(words)
         return int(match[1]) if match else None
     if name == labels.SEVERITY:
-        word = said.split(" ")[0].strip("[]().,").lower()
+        word = words.split(" ")[0].strip("[]().,").lower()
         return word if word in _SEVERITIES else None
     if name == "status":
-        return (said if said.lower() == _ON_HOLD else said.split(" ")[0].strip(".,;*_")).lower() or None
+        return (words if words.lower() == _ON_HOLD else words.split(" ")[0].strip(".,;*_")).lower() or None
     if name == labels.TAGS:
         parts = re.split(r"[,;\n]", "\n".join(text.items()))
         return tuple(part.strip(" `#*_-") for part in parts if part.strip(" `#*_-")) or None
-    return said or None
+    return words or None
 
 
 def nearest_label(name: str, kind: str) -> str:

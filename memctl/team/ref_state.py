@@ -216,10 +216,10 @@ def content(state: State) -> State:
 
 
 def _stale(memory: Memory, seen: ReadState, expected: int) -> MemctlError:
-    said = refs.message(memory.repository, seen.commit) if seen.commit else ""
-    trailers = message.parse(said)
-    subject = said.partition("\n")[0].partition(": ")[2]
-    last = f"; the last change was `{subject}` by {trailers.actor} at {seen.state.last_sync_timestamp}" if said else ""
+    text = refs.message(memory.repository, seen.commit) if seen.commit else ""
+    trailers = message.parse(text)
+    subject = text.partition("\n")[0].partition(": ")[2]
+    last = f"; the last change was `{subject}` by {trailers.actor} at {seen.state.last_sync_timestamp}" if text else ""
     return MemctlError(
         f"the coordination state has version {seen.state.sync_version}, not the expected version {expected}{last}",
         "read the present state with `memctl coordination show`, then run the command with its version",

@@ -65,9 +65,11 @@ class Globs:
             missing.append(folder)
             folder = folder.rpartition("/")[0]
         above = self._folders[folder]
-        for one in reversed(missing):
-            own = self._last(one, one.rpartition("/")[2], is_folder=True)
-            above = self._folders[one] = (*own, *(place for place in above if place > own[0])) if own else above
+        for missing_folder in reversed(missing):
+            own = self._last(missing_folder, missing_folder.rpartition("/")[2], is_folder=True)
+            above = self._folders[missing_folder] = (
+                (*own, *(place for place in above if place > own[0])) if own else above
+            )
         return above
 
     def _last(self, path: str, name: str, is_folder: bool = False) -> tuple[int, ...]:

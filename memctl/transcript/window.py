@@ -219,18 +219,18 @@ class WindowReader:
         used = calls = 0
         waiting = dict(self._results)  # a repeated call gets its result once
         for group in self._groups:
-            kept, results = [], []
+            answer, results = [], []
             for block, number in group.blocks:
                 calls += (is_call := block.get("type") == "tool_use")
                 result = waiting.pop(text_in(block, "id"), None) if is_call else None
                 if result is not None:
                     results.append(result)
                 if result is not None or not is_call:
-                    kept.append((block, number))
-            if all(block.get("type") in _THINKING for block, _ in kept):
+                    answer.append((block, number))
+            if all(block.get("type") in _THINKING for block, _ in answer):
                 continue
             used += len(results)
-            for role, blocks in ((group.role, kept), ("user", results)):
+            for role, blocks in ((group.role, answer), ("user", results)):
                 if blocks and (not messages or messages[-1]["role"] != role):
                     messages.append({"role": role, "content": []})
                     lines.append([])

@@ -124,8 +124,8 @@ def describe_refusal(host: str, code: int, answer: bytes, key: str) -> str:
     if is_redirect(code):
         return f"{host} redirects to another address ({code}), to which memctl does not send the key"
     try:
-        found = msgspec.json.decode(answer, type=_Refusal).error
-        reason = found if isinstance(found, str) else found.message
+        error = msgspec.json.decode(answer, type=_Refusal).error
+        reason = error if isinstance(error, str) else error.message
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         reason = "it gave no reason"
     return f"{host} refused the request ({code}): {_without_key(reason, key)}"

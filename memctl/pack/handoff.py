@@ -101,9 +101,9 @@ class Check(msgspec.Struct, frozen=True):
     by_title: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        found = f"{self.name}: {self.total - len(self.missing):,} of {self.total:,}"
-        found += f", {some(self.by_title, _SHOWN)} by title" if self.by_title else ""
-        return found + (f", without {some(self.missing, _SHOWN)}" if self.missing else "")
+        line = f"{self.name}: {self.total - len(self.missing):,} of {self.total:,}"
+        line += f", {some(self.by_title, _SHOWN)} by title" if self.by_title else ""
+        return line + (f", without {some(self.missing, _SHOWN)}" if self.missing else "")
 
 
 class HandoffReport(msgspec.Struct, frozen=True):
@@ -235,19 +235,19 @@ def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item
     """Return the items of the package by key; required items have the whole text, others no logs."""
     origins = sources.origins(list(scope.records))
     ranks = {path: rank for rank, path in enumerate(scope.keeps)}
-    found = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
+    written = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
     state = scope.state
     if isinstance(state, Checkpoint) and state.checkpoint_id in scope.keeps:
         body = items.screen(snapshot, resume.write(state).text)  # the text that resumes the work
         facts = (("date", state.saved_at), ("by", state.saved_by))
         name, title = state.checkpoint_id, f"Checkpoint of {state.workflow_id}"
-        found[name] = Item("checkpoint", name, title, body, facts, name, _OF_TASK)
+        written[name] = Item("checkpoint", name, title, body, facts, name, _OF_TASK)
     for record in scope.records:
         item, why = items.of_record(snapshot, record, origins), scope.keeps.get(record.path)
         rank = _OF_TASK if why == TASK else max(_LEADING + 1, _OF_REST - ranks.get(record.path, 0)) if why else 0
         body = item.body if why else compaction.without_logs(item.body)
-        found[record.path] = msgspec.structs.replace(item, body=body, weight=rank)
-    return found
+        written[record.path] = msgspec.structs.replace(item, body=body, weight=rank)
+    return written
 
 
 def _parts(groups: dict[str, list[Record]], scope: Scope, written: dict[str, Item]) -> Iterator[PackPart]:
@@ -267,13 +267,13 @@ def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
     skills = profile.skills if profile else ()
     counts = Counter(tag for record in packed for tag in record.tags)
     required = sorted(counts, key=lambda tag: (-counts[tag], tag))[:_SKILLS]
-    asked = f"the work needs {', '.join(map(one_line, required))}" if required else "no tag says what the work needs"
+    needs = f"the work needs {', '.join(map(one_line, required))}" if required else "no tag says what the work needs"
     if not skills:
-        return f"{asked}; config.yaml lists no skills of {agent}."
+        return f"{needs}; config.yaml lists no skills of {agent}."
     known = stems(" ".join(skills))
     held = [tag for tag in required if stems(tag) & known] if required else skills
     share = f" ({len(held) / len(required):.0%})" if required else ""
-    return f"{asked}; {agent} has {', '.join(map(one_line, held)) or 'none of them'}{share}."
+    return f"{needs}; {agent} has {', '.join(map(one_line, held)) or 'none of them'}{share}."
 
 
 def _opening_notes(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
@@ -283,7 +283,7 @@ def _opening_notes(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple
     head += f". `memctl handoff accept {asked.id}` takes it over."
     more = sum(record not in scope.records for record in scope.known)
     if asked.rules.is_narrow and more:
-        commands = "; ".join(f"`memctl list --section {one[1:]}`" for one in asked.sections) or "`memctl list`"
+        commands = "; ".join(f"`memctl list --section {section[1:]}`" for section in asked.sections) or "`memctl list`"
         head += f" The memory has {quantity(more, 'more record')}: {commands}."
     texts = [
         ("handoff_metadata", "", head),
@@ -372,7 +372,7 @@ def offer(
 
     def plan(state: State) -> Step:
         nonlocal asked
-        unowned = tuple(one for one in asked.sections if state.live(one, memory.now) is None)
+        unowned = tuple(section for section in asked.sections if state.live(section, memory.now) is None)
         name = sequence.Sequence(memory).take(HANDOFF, memory.now[:10])[0]
         asked = msgspec.structs.replace(asked, id=name, unowned=unowned)
         return handoffs.offer(state, handoffs.Transfer(name, asked, memory.now))
@@ -427,12 +427,12 @@ def _validated(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
 
 def _transfers(asked: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[str, ...]:
     """Return one line for each section of a handoff: its new owner and the owner before."""
-    found = []
+    lines = []
     for section in asked.sections:
         before, held = agreed.before.live(section, now), agreed.step.state.section_ownership_map[section]
         was = f"{before.owner_agent_id}, since {before.acquired_at}" if before else "nobody"
-        found.append(f"{section} {held.ownership_type}: {held.owner_agent_id}, before {was}")
-    return tuple(found)
+        lines.append(f"{section} {held.ownership_type}: {held.owner_agent_id}, before {was}")
+    return tuple(lines)
 
 
 def _packed(
@@ -472,22 +472,22 @@ def _changes(memory: Memory, snapshot: Snapshot, scope: Scope) -> tuple[tuple[st
 
 def _recorded(memory: Memory, made: Package) -> Change:
     """Return the Change that writes the handoff's record and the text of its package in a file beside it."""
-    asked = made.asked
-    subject = asked.task or next(iter(asked.lines["immediate"]), asked.reason)
-    title = one_line(f"To {asked.to_agent_id}: {_SOURCE.sub('', subject)}")
+    request = made.asked
+    subject = request.task or next(iter(request.lines["immediate"]), request.reason)
+    title = one_line(f"To {request.to_agent_id}: {_SOURCE.sub('', subject)}")
     values = {
-        **{name: value for name in KEYS if (value := msgspec.to_builtins(asked)[name])},
+        **{name: value for name in KEYS if (value := msgspec.to_builtins(request)[name])},
         "title": title if len(title) <= TITLE_LIMIT else f"{title[: TITLE_LIMIT - 2]} …",
         "context_token_count": made.pack.tokens,
     }
-    content: dict[str, str | list[str]] = {field.name: list(asked.lines.get(field.name, ())) for field in FIELDS}
+    content: dict[str, str | list[str]] = {field.name: list(request.lines.get(field.name, ())) for field in FIELDS}
     named = (field.name for field in HANDOFF.fields if not field.option)
     content |= {name: _record_lines(made.parts[name]) for name in named if name in made.parts}
     content |= {
-        "reason": asked.reason,
-        "context_summary": asked.summary,
+        "reason": request.reason,
+        "context_summary": request.summary,
         "in_progress": _record_lines([*made.parts["current_task_state"], *made.parts["changed_since"]]),
-        "ownership_transfers": list(asked.transfers),
+        "ownership_transfers": list(request.transfers),
         "expertise_match": made.expertise,
         "validation": "\n".join(f"- {one_line(line)}" for line in made.report.lines),
     }

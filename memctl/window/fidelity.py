@@ -371,12 +371,13 @@ def generate_questions(session: Session) -> list[Question]:
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
-    found = essentials.of_happened(events.of_events(own), answers)
-    latest = (one for kind in essentials.KINDS for one in [one for one in found if one.kind == kind][-MOST:])
-    made = [_question_about(one) for one in latest]
+    things = essentials.of_happened(events.of_events(own), answers)
+    latest = (thing for kind in essentials.KINDS for thing in [thing for thing in things if thing.kind == kind][-MOST:])
+    made = [_question_about(thing) for thing in latest]
     context = _Searched("\n".join(event.text for event in own))
-    asked = [one for one in made if _can_tell(one) and _by_facts(one, context, context).kept]
-    return list({(one.said or one.ask).rstrip("."): one for one in reversed(asked)}.values())[::-1]
+    questions = [question for question in made if _can_tell(question) and _by_facts(question, context, context).kept]
+    unique = {(question.said or question.ask).rstrip("."): question for question in reversed(questions)}
+    return list(unique.values())[::-1]
 
 
 def _question_about(thing: Essential) -> Question:

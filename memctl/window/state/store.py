@@ -297,5 +297,5 @@ def notes_in(folder: Path, path: str) -> Notes:
             files.append_line(files.locate(folder, path), line.encode(errors="replace"))
 
     lines = (text_of(folder, path) or "").split("\n")
-    found = [match for line in lines if (match := _LINE.fullmatch(line))]
-    return Notes([Note(match[2].lower(), match[3], match[1].lower()) for match in found], keep)
+    matches = [match for line in lines if (match := _LINE.fullmatch(line))]
+    return Notes([Note(match[2].lower(), match[3], match[1].lower()) for match in matches], keep)

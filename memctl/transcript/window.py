@@ -174,7 +174,8 @@ class WindowReader:
 
     def _add(self, line: Line) -> None:
         content = line.message.get("content")
-        for block in [{"type": "text", "text": content}] if isinstance(content, str) else _list(content):
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        for block in blocks if isinstance(blocks, list) else ():
             kind = block.get("type") if isinstance(block, dict) else None
             if not isinstance(block, dict) or (kind == "text" and not str(block.get("text") or "").strip()):
                 continue
@@ -238,7 +239,3 @@ class WindowReader:
                     messages[-1]["content"].append(block)
                     lines[-1].append(number)
         return messages, lines, calls + len(self._results) - 2 * used
-
-
-def _list(content: Any) -> list[Any]:
-    return content if isinstance(content, list) else []

@@ -431,7 +431,7 @@ def _transfers(asked: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[s
     for section in asked.sections:
         before, held = agreed.before.live(section, now), agreed.step.state.section_ownership_map[section]
         was = f"{before.owner_agent_id}, since {before.acquired_at}" if before else "nobody"
-        lines.append(f"{section} {held.ownership_type}: {held.owner_agent_id}, before {was}")
+        lines.append(f"{section} ({held.ownership_type}): owned by {held.owner_agent_id}, before that by {was}")
     return tuple(lines)
 
 

@@ -189,7 +189,7 @@ def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) ->
     """Return a checkpoint as a short item: its goal, its first steps, and the command that shows all of it."""
     begun = [name for name in ("in_progress", "next_actions") if getattr(saved, name)] or ["planned"]
     title = f"Checkpoint not resumed: {first_sentence(saved.goal) or saved.workflow_id}"
-    how = f"`memctl checkpoint resume {saved.checkpoint_id}` shows all of it.\n"
+    how = f"`memctl checkpoint resume {saved.checkpoint_id}` shows the whole checkpoint.\n"
     facts = (("date", saved.saved_at), ("by", saved.saved_by))
     item = Item("checkpoint", saved.checkpoint_id, title, how, facts, saved.checkpoint_id)
     return _with_state(snapshot, item, saved, begun, WORK, count)

@@ -255,9 +255,9 @@ class Trend(msgspec.Struct, frozen=True):
 def trend(points: Sequence[tuple[float, float]]) -> Trend:
     """Return how a metric developed, from points that are pairs of a turn and the metric's value.
 
-    A straight line is fitted to the points by least squares; it uses all of them, so that one odd value at an end is no
-    trend. The direction is rising or falling if the line's slope differs from 0 by more than two standard errors, and
-    stable otherwise. With fewer than five points it is "insufficient_data".
+    A straight line is fitted to the points by least squares. It follows from all points, so one odd value at an end
+    makes no trend. The direction is rising or falling if the line's slope differs from 0 by more than two standard
+    errors, and stable otherwise. With fewer than five points it is "insufficient_data".
     """
     count = len(points)
     mean_y = sum(y for _, y in points) / count if count else None

@@ -214,7 +214,9 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
     argument_checks.instance(allocations, Mapping, "allocations", "a mapping of components to fractions")
     total = sum(allocations.values())
     if set(allocations) != set(BudgetComponent) or min(allocations.values()) < 0 or abs(total - 1) > 1e-6:
-        raise ValueError(f"allocations must name all six components, be at least 0 and sum to 1, not {total:g}")
+        raise ValueError(
+            f"allocations must give all six components a fraction of at least 0, and sum to 1, not {total:g}"
+        )
     shares = divide(int(window), [round(allocations[part] * _PARTS) for part in BudgetComponent])
     limits = dict(zip(BudgetComponent, shares, strict=True))
     lacking = max(OUTPUT_FLOOR - limits[BudgetComponent.OUTPUT_RESERVED], 0)

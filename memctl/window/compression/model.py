@@ -194,7 +194,7 @@ class Model:
             else:
                 answer = self._given(system, user)
             if not isinstance(answer, str):
-                raise TypeError(f"it answered with {type(answer).__name__}, not a text")
+                raise TypeError(f"the model answered with {type(answer).__name__}, not with a text")
         except Exception as error:  # the host's own code: whatever it raises, the loop goes on by rules
             self.failure = redact(str(error) if isinstance(error, MemctlError) else f"{type(error).__name__}: {error}")
             if self.watch is not None and self.failure != self._reported:

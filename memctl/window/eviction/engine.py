@@ -202,8 +202,8 @@ class EvictionUnit(msgspec.Struct, frozen=True):
     def changes(self) -> list[ChangedBlock]:
         """A description of the change of each block in the unit.
 
-        So that the sum is right, all tokens that replace the unit are counted for its first block; the other blocks
-        have 0 tokens afterwards.
+        All tokens of the texts that replace the unit are counted for its first block; the other blocks have 0 tokens
+        afterwards.
         """
         left, score = sum(block.token_count for block in self.blocks) - self.gain, round(self.score, 4)
         return [ChangedBlock.of(block, left * (block is self.blocks[0]), score) for block in self.blocks]

@@ -379,7 +379,9 @@ def _dense(measures: Measures) -> Iterator[Advice]:
     if density(measures) <= DENSITY:
         saved = measures.parsed.tokens - measures.useful_text_tokens
         way = {"xml": "lines `name: value` in place of elements", "json": "lines `name: value` in place of JSON"}
-        action = f"write it with less markup: {way.get(measures.parsed.format, 'fewer marks, rules and empty lines')}"
+        action = (
+            f"write the text with less markup: {way.get(measures.parsed.format, 'fewer marks, rules and empty lines')}"
+        )
         end = max((block.end for block in measures.parsed.blocks), default=1)
         yield Advice("density", action, 1, end, "the whole", f"{saved:,} tokens are markup or padding", saved)
     if measures.padding:

@@ -417,7 +417,7 @@ def test_an_accepted_decision_that_names_a_renamed_one_passes_the_check_of_the_m
     assert f"Follows from {FIRST}." not in one.text("print-them")
 
 
-@pytest.mark.parametrize("seed", [101, *slow(127)])
+@pytest.mark.parametrize("seed", slow(101, 127))
 def test_references_keep_their_records_across_random_merges(clones: tuple[Clone, ...], seed: int) -> None:
     """Records that name others by id and title, in three clones that merge each other at random."""
     chance = random.Random(seed)

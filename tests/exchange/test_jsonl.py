@@ -153,7 +153,7 @@ def test_links_get_both_ends_by_any_id_and_check_is_clean(repo: Path, memctl: Me
     before = commits(repo)
     again = memctl("import", "-", stdin=text)
     assert "nothing to change" in again.err
-    assert "skipped, because they were imported before: " in again.err
+    assert "skipped these items, because they were imported before: " in again.err
     assert commits(repo) == before
     assert "nothing to change" in memctl("import", "-", stdin=memctl("export", "--all").out).err
 

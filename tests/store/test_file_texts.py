@@ -178,6 +178,7 @@ def test_a_damaged_index_is_made_anew(memory: Memory, repo: Path) -> None:
     assert again.remarks == []
 
 
+@pytest.mark.slow
 def test_search_during_a_write_uses_the_old_index_with_a_remark(memory: Memory, repo: Path) -> None:
     found(memory, "pager")
     (repo / "src/new.py").write_text("zebra = 1\n")

@@ -78,6 +78,7 @@ def test_dry_run_names_no_commit_for_a_killed_write_with_no_commit(memctl: Memct
     assert memctl("sync", "-n", where=one).err == ""
 
 
+@pytest.mark.slow
 def test_a_sync_takes_turns_with_a_write_of_another_process(memctl: Memctl, one: Path, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     hook(one / ".git", "pre-commit", f"touch '{begun}'; sleep 1")

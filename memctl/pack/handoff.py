@@ -151,11 +151,12 @@ class HandoffReport(msgspec.Struct, frozen=True):
 class Package(msgspec.Struct, frozen=True):
     """A finished package of a handoff: the text that the taker gets, and what it was made from.
 
-    `asked` is the completed request, `pack` has the text, and `parts` are the records by part of the package.
-    `expertise` is a sentence on the skills that the work requires, and `report` says whether the package is complete.
+    `request` is the request, completed from the memory, `pack` has the text, and `parts` are the records by part of the
+    package. `expertise` is a sentence on the skills that the work requires, and `report` says whether the package is
+    complete.
     """
 
-    asked: HandoffRequest
+    request: HandoffRequest
     pack: Pack
     parts: dict[str, list[Record]]
     expertise: str
@@ -163,12 +164,12 @@ class Package(msgspec.Struct, frozen=True):
 
 
 def package(
-    snapshot: Snapshot, now: str, asked: HandoffRequest, scope: Scope, sources: Sources, count: CountTokens
+    snapshot: Snapshot, now: str, request: HandoffRequest, scope: Scope, sources: Sources, count: CountTokens
 ) -> Package:
     """Build the package of a handoff within its budget of tokens.
 
     Required items are included whole, the most important first; if there is no room, by id and title. `now` is the time
-    shown in the package, such as "2025-11-04T14:32:00Z". `asked` is the completed request, and `scope` the part of the
+    shown in the package, such as "2025-11-04T14:32:00Z". The `request` must be complete. `scope` is the part of the
     memory that the package is made from. `sources` gets further facts about records and pages, and `count` counts the
     tokens of a text.
 
@@ -176,8 +177,8 @@ def package(
     the giver hands over fewer sections. In an emergency, or if the request names no sections, the package may lack
     required items.
     """
-    groups = _groups(scope, asked)
-    expertise = _expertise(snapshot, scope.records, asked.to_agent_id)
+    groups = _groups(scope, request)
+    expertise = _expertise(snapshot, scope.records, request.to_agent_id)
     written = _items(snapshot, scope, sources)
     must = [item for key, item in written.items() if key in scope.keeps]
     named = count("".join(f"- {item.id} {item.title}\n" for item in must))
@@ -186,46 +187,46 @@ def package(
         parts=tuple(_parts(groups, scope, written)),
         title="Handoff of {project}",
         root="agent_handoff",
-        opening=_opening_notes(asked, expertise, scope),
+        opening=_opening_notes(request, expertise, scope),
         closing=tuple(
             PackNote(_ELEMENTS.get(field.name, field.name), field.heading, "\n".join(map("- {}".format, lines)), True)
             for field in FIELDS[::-1]
-            if (lines := [*map(one_line, asked.lines.get(field.name, ()))])
+            if (lines := [*map(one_line, request.lines.get(field.name, ()))])
         ),
         others=scope.left,
-        lines=min(_LINES_SHARE, max(0.15, named / asked.budget)),
+        lines=min(_LINES_SHARE, max(0.15, named / request.budget)),
         least_lines=len(must),
         leading=_LEADING,
         made=now,
-        source=asked.from_agent_id,
-        target=asked.to_agent_id,
+        source=request.from_agent_id,
+        target=request.to_agent_id,
         keeps_notes=True,
     )
-    pack = fill(draft, asked.form, asked.budget, count, inter_agent=True)
-    report = _report(asked, pack, scope, written, count)
-    if report.is_chosen and asked.sections and asked.handoff_type != EMERGENCY:
+    pack = fill(draft, request.form, request.budget, count, inter_agent=True)
+    report = _report(request, pack, scope, written, count)
+    if report.is_chosen and request.sections and request.handoff_type != EMERGENCY:
         lacking = [f"- {check}" for check in report.checks if check.missing]
-        is_small = asked.budget < asked.rules.budget
+        is_small = request.budget < request.rules.budget
         larger = "give a larger --budget" if is_small else "choose a --type with a larger budget"
         raise MemctlError(
             "\n".join(["the budget is too small for what the handoff must contain:", *lacking]),
             f"hand over fewer sections (--section), or {larger}",
         )
-    return Package(asked, pack, groups, expertise, report)
+    return Package(request, pack, groups, expertise, report)
 
 
-def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
+def _groups(scope: Scope, request: HandoffRequest) -> dict[str, list[Record]]:
     """Return the records of a handoff by part, the most important first.
 
     For a specialist they keep their order of relevance to the task.
     """
     groups: dict[str, list[Record]] = {name: [] for name in _PARTS}
     for record in scope.records:
-        groups[_part_of(record, scope, asked.from_agent_id)].append(record)
+        groups[_part_of(record, scope, request.from_agent_id)].append(record)
     for name, (_, order) in _PARTS.items():
         if order == "task":
             groups[name].sort(key=scope.tasks.index)
-        elif order == "date" or not asked.rules.is_ranked:
+        elif order == "date" or not request.rules.is_ranked:
             key, is_descending = ORDERS[order]
             groups[name].sort(key=key, reverse=is_descending)
     return groups
@@ -276,30 +277,37 @@ def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
     return f"{needs}; {agent} has {', '.join(map(one_line, held)) or 'none of them'}{share}."
 
 
-def _opening_notes(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
+def _opening_notes(request: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
     """Return the first notes of the package: its agents, reason, task, summary, ownership and changed files."""
-    head = f"{asked.id} from {one_line(asked.from_agent_id)} to {one_line(asked.to_agent_id)}, {asked.handoff_type}"
-    head += f", {', '.join(asked.sections)}" if asked.sections else ""
-    head += f". `memctl handoff accept {asked.id}` takes it over."
+    giver, taker = one_line(request.from_agent_id), one_line(request.to_agent_id)
+    head = f"{request.id} from {giver} to {taker}, {request.handoff_type}"
+    head += f", {', '.join(request.sections)}" if request.sections else ""
+    head += f". `memctl handoff accept {request.id}` takes it over."
     more = sum(record not in scope.records for record in scope.known)
-    if asked.rules.is_narrow and more:
-        commands = "; ".join(f"`memctl list --section {section[1:]}`" for section in asked.sections) or "`memctl list`"
+    if request.rules.is_narrow and more:
+        commands = (
+            "; ".join(f"`memctl list --section {section[1:]}`" for section in request.sections) or "`memctl list`"
+        )
         head += f" The memory has {quantity(more, 'more record')}: {commands}."
     texts = [
         ("handoff_metadata", "", head),
-        ("reason", "Reason", one_line(asked.reason)),
-        ("task", "Task", one_line(asked.task)),
+        ("reason", "Reason", one_line(request.reason)),
+        ("task", "Task", one_line(request.task)),
         ("agent_expertise_match", "Expertise", expertise),
-        ("executive_summary", "", asked.summary.strip()),
-        ("ownership_transfers", "Ownership", "; ".join(map(one_line, asked.transfers))),
-        ("recent_changes", "Last changed files", "; ".join(one_line(f"{path} ({how})") for path, how in asked.changes)),
+        ("executive_summary", "", request.summary.strip()),
+        ("ownership_transfers", "Ownership", "; ".join(map(one_line, request.transfers))),
+        (
+            "recent_changes",
+            "Last changed files",
+            "; ".join(one_line(f"{path} ({how})") for path, how in request.changes),
+        ),
     ]
     notes = [PackNote(name, title, text, essential=True) for name, title, text in texts if text]
     return (notes[0], NOTICED, *notes[1:])
 
 
 def _report(
-    asked: HandoffRequest, pack: Pack, scope: Scope, written: dict[str, Item], count: CountTokens
+    request: HandoffRequest, pack: Pack, scope: Scope, written: dict[str, Item], count: CountTokens
 ) -> HandoffReport:
     """Measure a finished package, and check that it has everything required.
 
@@ -315,9 +323,9 @@ def _report(
     for key, why in scope.keeps.items():
         found.setdefault(why, []).append(written[key].id)
     given = {
-        "last file modifications": [path for path, _ in asked.changes],
-        "ownership": asked.sections,
-        "texts of the giver": [text for texts in asked.texts.values() for text in texts],
+        "last file modifications": [path for path, _ in request.changes],
+        "ownership": request.sections,
+        "texts of the giver": [text for texts in request.texts.values() for text in texts],
     }
     checks = []
     for name, texts in {**found, **given}.items():
@@ -328,11 +336,11 @@ def _report(
         before=before,
         after=after,
         reduction=round(1 - after / before, 4) if before else 0.0,
-        aim=asked.rules.aim,
+        aim=request.rules.aim,
         removed=dict(Counter(left.why or "of no room" for left in pack.left_out)),
         tokens=pack.tokens,
         budget=pack.budget,
-        least=asked.rules.least,
+        least=request.rules.least,
         checks=tuple(checks),
         is_chosen=any(check.missing for check in checks),
     )
@@ -355,7 +363,7 @@ class OfferOutcome(msgspec.Struct, frozen=True):
 
 def offer(
     memory: Memory,
-    asked: HandoffRequest,
+    request: HandoffRequest,
     read: Callable[[], Snapshot],
     count: CountTokens,
     options: WriteOptions,
@@ -363,26 +371,26 @@ def offer(
 ) -> OfferOutcome:
     """Offer a handoff: write its record and package and move the ownership of its sections, all or nothing.
 
-    `asked` is the giver's request. `read` is a function that returns the memory as the giver may read it, and `count`
+    The `request` is the giver's. `read` is a function that returns the memory as the giver may read it, and `count`
     counts the tokens of a text. `remote` is the name of a Git remote on which the ownership is moved, too, "" for none.
     Raises InvalidFields if required fields are missing, and MemctlError for other errors.
     """
-    asked = _validated(memory, asked)
+    request = _validated(memory, request)
     made: list[tuple[State, Package, Change]] = []  # the latest package, with the state that it was made for
 
     def plan(state: State) -> Step:
-        nonlocal asked
-        unowned = tuple(section for section in asked.sections if state.live(section, memory.now) is None)
+        nonlocal request
+        unowned = tuple(section for section in request.sections if state.live(section, memory.now) is None)
         name = sequence.Sequence(memory).take(HANDOFF, memory.now[:10])[0]
-        asked = msgspec.structs.replace(asked, id=name, unowned=unowned)
-        return handoffs.offer(state, handoffs.Transfer(name, asked, memory.now))
+        request = msgspec.structs.replace(request, id=name, unowned=unowned)
+        return handoffs.offer(state, handoffs.Transfer(name, request, memory.now))
 
     def make(agreed: StateOutcome) -> Change:
         before = ref_state.content(agreed.before)
-        if not made or (made[0][0], made[0][1].asked.id) != (before, asked.id):
-            closed = read_access.check_for(agreed.step.state, asked.to_agent_id, memory.now)
+        if not made or (made[0][0], made[0][1].request.id) != (before, request.id):
+            closed = read_access.check_for(agreed.step.state, request.to_agent_id, memory.now)
             snapshot = read() if closed is None else access_filter.without_closed(read(), closed)
-            whole = _packed(memory, snapshot, asked, _transfers(asked, agreed, memory.now), count)
+            whole = _packed(memory, snapshot, request, _transfers(request, agreed, memory.now), count)
             made[:] = [(before, whole, _recorded(memory, whole))]
         return made[0][-1]
 
@@ -392,43 +400,43 @@ def offer(
     _, whole, change = made[0]
     if options.dry_run:
         return OfferOutcome(done, whole)
-    asked = whole.asked
-    context = {name: asked.lines[name] for name in ("inputs", "expected_outputs", "deliverables", "constraints")}
-    mission = asked.task or change.title
+    request = whole.request
+    context = {name: request.lines[name] for name in ("inputs", "expected_outputs", "deliverables", "constraints")}
+    mission = request.task or change.title
     noted = events.note_handoff(
-        memory, asked.id, OFFERED, asked.to_agent_id, asked.sections, mission=mission, **context
+        memory, request.id, OFFERED, request.to_agent_id, request.sections, mission=mission, **context
     )
     return OfferOutcome(done, whole, tuple(noted))
 
 
-def _validated(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
+def _validated(memory: Memory, request: HandoffRequest) -> HandoffRequest:
     """Return a request with normalized names of agents and sections, and with the budget of its type if it has none.
 
     Raises MemctlError if another agent than the actor hands over its work (except in an emergency), if an agent hands
     over to itself, if the budget is too large, or if no record has the task's id.
     """
-    source = agent_name(asked.from_agent_id) if asked.from_agent_id else memory.actor
-    target, most = agent_name(asked.to_agent_id), asked.rules.budget
-    if source != memory.actor and asked.handoff_type != EMERGENCY:
+    source = agent_name(request.from_agent_id) if request.from_agent_id else memory.actor
+    target, most = agent_name(request.to_agent_id), request.rules.budget
+    if source != memory.actor and request.handoff_type != EMERGENCY:
         hint = "for an agent that failed, use --type emergency --reason WHY"
         raise MemctlError(f"only the agent {source} can hand over its own work", hint, USAGE)
-    if asked.budget > most:
-        raise MemctlError(f"a handoff of the type {asked.handoff_type} has at most {most:,} tokens", exit_code=USAGE)
-    if source == target and asked.handoff_type != CONTINUATION:
+    if request.budget > most:
+        raise MemctlError(f"a handoff of the type {request.handoff_type} has at most {most:,} tokens", exit_code=USAGE)
+    if source == target and request.handoff_type != CONTINUATION:
         hint = "use --type continuation to continue in a new window of the same agent"
         raise MemctlError(f"the agent {target} can't hand over work to itself", hint, USAGE)
-    if ids.kind_of(asked.task.strip()) is not None:
-        load.disk(memory).resolve(asked.task)
-    sections = tuple(dict.fromkeys(map(ownership.section_id, asked.sections)))
+    if ids.kind_of(request.task.strip()) is not None:
+        load.disk(memory).resolve(request.task)
+    sections = tuple(dict.fromkeys(map(ownership.section_id, request.sections)))
     return msgspec.structs.replace(
-        asked, from_agent_id=source, to_agent_id=target, budget=asked.budget or most, sections=sections
+        request, from_agent_id=source, to_agent_id=target, budget=request.budget or most, sections=sections
     )
 
 
-def _transfers(asked: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[str, ...]:
+def _transfers(request: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[str, ...]:
     """Return one line for each section of a handoff: its new owner and the owner before."""
     lines = []
-    for section in asked.sections:
+    for section in request.sections:
         before, held = agreed.before.live(section, now), agreed.step.state.section_ownership_map[section]
         was = f"{before.owner_agent_id}, since {before.acquired_at}" if before else "nobody"
         lines.append(f"{section} ({held.ownership_type}): owned by {held.owner_agent_id}, before that by {was}")
@@ -436,20 +444,20 @@ def _transfers(asked: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[s
 
 
 def _packed(
-    memory: Memory, snapshot: Snapshot, asked: HandoffRequest, transfers: tuple[str, ...], count: CountTokens
+    memory: Memory, snapshot: Snapshot, request: HandoffRequest, transfers: tuple[str, ...], count: CountTokens
 ) -> Package:
     """Return the package of a request, which is completed from the memory.
 
     Raises InvalidFields if required fields are missing, and MemctlError if the package does not fit.
     """
     sources = item_sources.sources(memory, snapshot, None)
-    scope = handoff_scope.gather(snapshot, memory.now, asked, sources, count)
+    scope = handoff_scope.gather(snapshot, memory.now, request, sources, count)
     standing = phase_summary.assess(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
-    task = f"{one_line(scope.named.title)} [{scope.named.id}]" if scope.named is not None else asked.task
+    task = f"{one_line(scope.named.title)} [{scope.named.id}]" if scope.named is not None else request.task
     changes = _changes(memory, snapshot, scope)
-    asked = msgspec.structs.replace(asked, task=task, changes=changes, transfers=transfers)
-    whole = handoff_request.complete(asked, scope.state, standing, scope.known, snapshot, count)
-    handoff_request.refuse_faults(asked, whole, count)
+    request = msgspec.structs.replace(request, task=task, changes=changes, transfers=transfers)
+    whole = handoff_request.complete(request, scope.state, standing, scope.known, snapshot, count)
+    handoff_request.refuse_faults(request, whole, count)
     return package(snapshot, memory.now, whole, scope, sources, count)
 
 
@@ -472,7 +480,7 @@ def _changes(memory: Memory, snapshot: Snapshot, scope: Scope) -> tuple[tuple[st
 
 def _recorded(memory: Memory, made: Package) -> Change:
     """Return the Change that writes the handoff's record and the text of its package in a file beside it."""
-    request = made.asked
+    request = made.request
     subject = request.task or next(iter(request.lines["immediate"]), request.reason)
     title = one_line(f"To {request.to_agent_id}: {_SOURCE.sub('', subject)}")
     values = {

@@ -89,21 +89,21 @@ class Subject(msgspec.Struct, frozen=True):
     named: Record | None = None
 
 
-def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources) -> Subject:
-    """Return what a handoff is about: its sections, their records, and the giver's tasks.
+def subject_of(snapshot: Snapshot, now: str, request: HandoffRequest, sources: Sources) -> Subject:
+    """Return what the handoff of a request is about: its sections, their records, and the giver's tasks.
 
-    `asked` is the request, and `sources` tells when tasks were last changed. `now` is the current time, such as
-    "2025-11-04T14:32:00Z"; records that have expired by then are left out.
+    `sources` tells when tasks were last changed. `now` is the current time, such as "2025-11-04T14:32:00Z"; records
+    that have expired by then are left out.
     """
-    named = snapshot.find(asked.task.strip().rstrip("]").rpartition("[")[2]) if asked.task else None
+    named = snapshot.find(request.task.strip().rstrip("]").rpartition("[")[2]) if request.task else None
     named = named if named is not None and named.memory_type == "state" and named.is_open else None
-    sections = asked.sections or ((named.place,) if named is not None and named.place else ())
-    known = records_of(snapshot, now, sections, asked.from_agent_id)
-    tasks = [named] if named is not None else _tasks(snapshot, known, asked.from_agent_id, sources)
+    sections = request.sections or ((named.place,) if named is not None and named.place else ())
+    known = records_of(snapshot, now, sections, request.from_agent_id)
+    tasks = [named] if named is not None else _tasks(snapshot, known, request.from_agent_id, sources)
     pages = [page for section in sections if (page := snapshot.outline.find(section))]
     pages += [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
     globs = tuple(glob for page in pages for glob in page.paths)
-    state = _state(snapshot, sections, next(iter(tasks), None), asked.from_agent_id, sources)
+    state = _state(snapshot, sections, next(iter(tasks), None), request.from_agent_id, sources)
     return Subject(sections, tuple(known), tuple(tasks), state, globs, named)
 
 
@@ -225,14 +225,14 @@ class Scope(Subject, frozen=True, kw_only=True):
     sizes: Mapping[str, int]
 
 
-def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
-    """Return the part of a memory that goes into the package of a handoff.
+def gather(snapshot: Snapshot, now: str, request: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
+    """Return the part of a memory that goes into the package of the handoff of a request.
 
-    `asked` is the request, and `now` the current time, such as "2025-11-04T14:32:00Z". `sources` gets further facts
-    about records and pages, and `count` counts the tokens of a text.
+    `now` is the current time, such as "2025-11-04T14:32:00Z". `sources` gets further facts about records and pages, and
+    `count` counts the tokens of a text.
     """
-    kind, subject = asked.rules, subject_of(snapshot, now, asked, sources)
-    task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
+    kind, subject = request.rules, subject_of(snapshot, now, request, sources)
+    task = request.task or " ".join(request.lines.get("immediate", ())) or request.reason
     ranked = items.search(snapshot, task, now) if kind.is_ranked else []
     bearing, places = _bearing(snapshot, ranked, count)
     own = _pages(snapshot, subject.sections, sources)

@@ -367,7 +367,7 @@ for member in (list_command, show_command, accept_command, decline_command, with
 
 def _print_offer(memory: Memory, offered: OfferOutcome, options: PackOptions, flags: dict[str, Any]) -> None:
     """Print a handoff's package on stdout, and on stderr what was recorded and transferred."""
-    request, done, package = offered.package.asked, offered.done, offered.package
+    request, done, package = offered.package.request, offered.done, offered.package
     change = done.written.change
     name = change.ids[0]
     more = {

@@ -17,9 +17,9 @@ def present_paths(
 ) -> dict[str, str]:
     """Return the present path of each renamed file or folder among `missing`, by its old path.
 
-    The path of a folder ends with a slash if the old one does. Git is asked which files were renamed between each of
-    `commits` and the revision `at` (None for HEAD and the index), once for all commits. For the `missing` files that it
-    does not find so, since they were edited before the rename, it is asked about each commit that renamed one. The
+    The path of a folder ends with a slash if the old one does. First Git is asked, once for all `commits`, which files
+    were renamed between each of them and the revision `at` (None for HEAD and the index). It does not find a file that
+    was edited a lot in between. For such a file Git is asked again, about each single commit that renamed one. The
     answer is cached until HEAD or the index changes. The result may have other renamed files, too.
     """
     repository = memory.repository

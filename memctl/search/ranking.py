@@ -220,7 +220,7 @@ def _results(
     """Read and score the entries of some matches; leaves out records that the filter does not accept."""
     paths = {match.hit.path for match in ranked if match.hit.kind in KINDS}
     records = snapshot.records if reads_all else snapshot.catalogue.at(paths)
-    passing = {record.path: record for record in filters.keep(records) if record.path in paths}
+    passing = {record.path: record for record in filters.keep(record for record in records if record.path in paths)}
     titles = snapshot.texts.titles([match.hit.number for match in ranked if match.hit.kind in PLACES])
     return [
         _result(match, passing.get(match.hit.path), titles, now, weights)

@@ -66,6 +66,7 @@ def _reading(here: World, options: argparse.Namespace) -> bool:
     comparisons.reading(here, 1_000, warm=5 if options.quick else 11, cold=2 if options.quick else 3)
     if not options.quick:
         comparisons.reading(here, 10_000, warm=7, cold=2)
+        comparisons.searching(here, 7)
     if options.large:
         comparisons.reading(here, 100_000, warm=3, cold=1)
     for command in ("list", "rehydrate") if options.profile else ():

@@ -85,6 +85,22 @@ def reading(world: World, size: int, warm: int, cold: int) -> None:
     show(f"Reading {size:,} records", "python -c 'import click, yaml, sqlite3'", rows)
 
 
+def searching(world: World, repetitions: int) -> None:
+    """A search in an index of 100,000 entries, against the same in one of 10,000, in the processors' time."""
+    many, few = repositories.with_entries(world), repositories.with_memory(world, 10_000)
+    queries = {
+        "two words": records.query(),
+        "a question": ("why", "did", "we", "choose", *records.query()[:1]),
+        "a word that nothing has": ("qqqqqqqq",),
+    }
+    rows = []
+    for name, query in queries.items():
+        steps = {str(folder): step(folder, (MEMCTL, "search", *query)) for folder in (many, few)}
+        found = compare(world, steps, repetitions, warm_up=2, cpu=True)
+        rows.append(Row(f"memctl search, {name}", found[str(many)], found[str(few)], goal_ratio=2.0))
+    show("Searching 100,000 entries of the index", "memctl search in 10,000 entries", rows)
+
+
 def _warm_row(name: str, size: int, found: dict[str, float]) -> Row:
     is_pack = name == "rehydrate"
     held = size <= _WARM_LIMIT

@@ -53,6 +53,18 @@ def pages(identifiers: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def long_details(count: int, headings: int) -> dict[str, str]:
+    """The text of more pages of details, each of so many headings, by path below `.memory/`: each is an entry."""
+    chance = random.Random(4)
+    vocabulary = Vocabulary(chance)
+    found = {}
+    for number in range(len(DETAILS) + 1, len(DETAILS) + count + 1):
+        parts = [f"\n## {vocabulary.prose(4)[:-1]}\n\n{vocabulary.prose(30)}\n" for _ in range(headings)]
+        values = {"id": f"§3.{number}", "title": f"Long details {number}", "section": chance.choice(SECTIONS)}
+        found[f"details/3.{number}-long-details-{number}.md"] = frontmatter.compose(values, "".join(parts))
+    return found
+
+
 def _project(vocabulary: Vocabulary, identifiers: Sequence[str]) -> str:
     priorities = "".join(f"- {vocabulary.prose(6)[:-1]}: {place}\n" for place in (*SECTIONS[:2], identifiers[0]))
     body = f"## Goal\n\n{vocabulary.prose(15)}\n\n## Status\n\n{vocabulary.prose(20)}\n\n## Priorities\n\n{priorities}"

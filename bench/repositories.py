@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,6 +59,17 @@ def with_memory(world: World, count: int, given: Sequence[tuple[str, str]] = ())
     world.run([MEMCTL, "render"], folder)
     _settle(world, folder)
     world.run([MEMCTL, "list"], folder)
+    return folder
+
+
+def with_entries(world: World) -> Path:
+    """The repository of a memory with 10,000 records, and with 450 long pages: 100,000 entries of the search index."""
+    source, folder = with_memory(world, 10_000), world.folder / "entries"
+    if not folder.exists():
+        shutil.copytree(source, folder, symlinks=True)
+        texts = pages.long_details(450, 200)
+        _commit(world, folder, {f".memory/{path}": text for path, text in texts.items()}, "long pages")
+        _settle(world, folder)
     return folder
 
 

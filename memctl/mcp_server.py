@@ -126,7 +126,9 @@ class _MemoryTools:
         ctx: _Ctx,
         id: str,
         values: Annotated[_Values, Field(description="fields to set")] = {},  # noqa: B006
-        add: Annotated[dict[str, str | list[str]], Field(description="texts to add to lists")] = {},  # noqa: B006
+        add: Annotated[
+            dict[str, str | list[str]], Field(description="texts to add to fields that are lists, such as tags")
+        ] = {},  # noqa: B006
         resolution: Annotated[str, Field(description="how the record was resolved; marks it as resolved")] = "",
     ) -> str:
         """Change fields of a record, or resolve it."""

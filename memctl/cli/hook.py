@@ -74,7 +74,7 @@ def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) 
         output.json("compactions", {"total": len(compactions), "compactions": msgspec.to_builtins(shown)})
         return
     output.columns([("at", "session", "trigger", "before", "after", "calls", "suggested"), *map(_row, shown)])
-    output.rest(len(compactions), len(shown), "the log has no compaction")
+    output.rest(len(compactions), len(shown), "no compaction of a context is logged yet")
 
 
 def _print_faults(faults: list[dict[str, object]], limit: int, *, as_json: bool) -> None:
@@ -84,7 +84,7 @@ def _print_faults(faults: list[dict[str, object]], limit: int, *, as_json: bool)
         return
     names = ("at", "event", "session", "where", "fault")
     output.columns([tuple(str(fault.get(name, "")) for name in names) for fault in shown])
-    output.rest(len(faults), len(shown), "the log has no error of a hook")
+    output.rest(len(faults), len(shown), "no error of a hook is logged")
 
 
 @command(

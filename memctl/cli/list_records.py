@@ -25,14 +25,14 @@ _FEW = 3  # blocking records to name
     ("memctl list --since 7d --json", "List the records of the last seven days as JSON."),
     ("memctl list --ready --sort importance", "List open issues and states that nothing blocks."),
     ("memctl list --blocked", "List blocked issues and states, and what blocks them."),
-    ("memctl list --parent ISS-2025-11-04-001 --all", "List the parts of an issue."),
+    ("memctl list --parent ISS-2025-11-04-001 --all", "List the records that are parts of an issue."),
 )
 @filtering
 @click.option(
     "--ready", is_flag=True, help="Only open issues and states that nothing blocks; `memctl next` shows the best first."
 )
 @click.option("--blocked", is_flag=True, help="Only open issues and states that something blocks.")
-@click.option("--parent", metavar="ID", help="Only the parts of this record.", shell_complete=complete_id)
+@click.option("--parent", metavar="ID", help="Only records that are parts of this one.", shell_complete=complete_id)
 @click.option(
     "--sort",
     "order",

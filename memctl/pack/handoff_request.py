@@ -19,7 +19,7 @@ from memctl.record.checkpoint import Checkpoint
 from memctl.record.handoff import HandoffType, Parties
 from memctl.record.kinds import HANDOFF
 from memctl.record.record import Record
-from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningful
+from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningful, placeholder_fault
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
 from memctl.text.actions import CREATED, MODIFIED
@@ -195,7 +195,7 @@ def _problem(text: str, *, is_long: bool) -> str:
     if not all(c.isprintable() or c in "\n\t" for c in text):
         return "has control characters"
     if not is_meaningful(text):
-        return f"{text!r} does not say anything"
+        return placeholder_fault(text)
     is_too_long = not is_long and len(text) > LONGEST_LINE
     limit = f"at most {LONGEST_LINE} are allowed: put the details into a record"
     return f"has {len(text):,} characters; {limit}" if is_too_long else ""

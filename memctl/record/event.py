@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from memctl.record.required_text import Line, Lines, Mission, ShortText, is_meaningful
+from memctl.record.required_text import Line, Lines, Mission, ShortText, is_meaningful, placeholder_fault
 
 TRANSITIONS = ("phase_boundary", "compression", "escalation", "checkpoint")
 PHASES = ("phase_complete", "phase_start")
@@ -100,7 +100,7 @@ _REQUIRED = {
 def problems(event: WorkflowEvent) -> list[tuple[str, str]]:
     """Return the errors of an event, such as a missing field that its type requires, as pairs of field and message."""
     faults = [(name, "is required") for name in _REQUIRED[event.event_type] if not getattr(event, name)]
-    faults += [(name, f"{text!r} does not say anything") for name, text in event.texts() if not is_meaningful(text)]
+    faults += [(name, placeholder_fault(text)) for name, text in event.texts() if not is_meaningful(text)]
     if event.event_type == "compression":
         before, after = event.before_state.aws_size, event.after_state.aws_size
         if before is None or after is None:

@@ -72,10 +72,15 @@ def refuse_placeholder(text: str, name: str) -> None:
     """
     if text.strip() and not is_meaningful(text):
         raise MemctlError(
-            f"{name}: {text.strip()!r} does not say anything",
+            f"{name}: {placeholder_fault(text)}",
             f"replace {text.strip()!r} with a real text, or leave it out",
             USAGE,
         )
+
+
+def placeholder_fault(text: str) -> str:
+    """Return the message about a text for which `is_meaningful` is False."""
+    return f"{text.strip()!r} is a placeholder, not a real text" if text.strip() else "is empty"
 
 
 def is_meaningful(text: str) -> bool:

@@ -22,7 +22,7 @@ from memctl.record.filters import severity_rank
 from memctl.record.kinds import ISSUE, SEVERITIES, STATE
 from memctl.record.mentions import REFERENCE
 from memctl.record.record import Record
-from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningful, type_errors
+from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningful, placeholder_fault, type_errors
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import (
     BLOCKS,
@@ -104,7 +104,7 @@ def change(memory: Memory, snapshot: Snapshot, new: TaskState, options: SaveOpti
     goal = new.goal or (last.goal if last else "")
     if not is_meaningful(goal):
         missing = "is missing: the first checkpoint of a workflow must say what the task is"
-        wrong = f"{goal!r} does not say anything" if goal else missing
+        wrong = placeholder_fault(goal) if goal else missing
         hint, other = "give the task with --task", checkpoints.workflow_to_resume(memory, snapshot)
         hint += (
             f", or continue the workflow {other} with `--workflow {other}`" if not goal and other != workflow else ""

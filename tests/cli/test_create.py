@@ -88,8 +88,8 @@ def test_placeholders_are_refused(repo: Path, memctl: Memctl, text: str) -> None
         ("section", "add", "--file", "-"),
         ("section", "edit", "2.1", "--title", text),
     ):
-        assert "does not say anything" in memctl(*args, stdin=f"# {text}\n\nBody.\n", code=USAGE).err, args
-    assert "does not say anything" in memctl("edit", issue, "--file", "-", stdin=whole, code=USAGE).err
+        assert "is a placeholder, not a real text" in memctl(*args, stdin=f"# {text}\n\nBody.\n", code=USAGE).err, args
+    assert "is a placeholder, not a real text" in memctl("edit", issue, "--file", "-", stdin=whole, code=USAGE).err
     assert commits(repo) == before
     memctl("decide", "Sound", "--rationale", "", "--alternative", "none")
     memctl("resolve", issue)

@@ -39,7 +39,7 @@ def test_an_incomplete_event_is_refused_with_the_missing_field(repo: Path, memct
     refused = memctl("event", "emit", "--type", "phase_complete", "--phase", "x", code=1)
     assert "deliverables: is required" in refused.err
     assert "target_agent: is required" in memctl("event", "emit", "--type", "escalation", "--action", "x", code=1).err
-    assert "'TBD' does not say anything" in memctl(*START, "--constraint", "TBD", code=1).err
+    assert "'TBD' is a placeholder, not a real text" in memctl(*START, "--constraint", "TBD", code=1).err
     assert not stream(repo).exists()
 
 

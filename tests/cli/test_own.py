@@ -379,7 +379,7 @@ STAND_INS = ["TBD", "n/a", "-", "todo", " ... ", "Unknown."]
 )
 def test_placeholders_are_refused(memctl: Memctl, args: tuple[str, ...], text: str) -> None:
     err = memctl(*args, text, code=2).err
-    assert f"{text.strip()!r} does not say anything" in err
+    assert f"{text.strip()!r} is a placeholder, not a real text" in err
     assert memctl("coordination", "show", "--json").data["sync_version"] == 0
 
 

@@ -117,7 +117,7 @@ def test_two_compactions_seen_by_hooks_are_logged_as_two(session: Session, memct
 
 def test_log_without_compactions_is_empty(memctl: Memctl) -> None:
     assert memctl("hook", "log", "--json").data == {"total": 0, "compactions": []}
-    assert "the log has no compaction" in memctl("hook", "log").err
+    assert "no compaction of a context is logged yet" in memctl("hook", "log").err
     assert memctl("hook", "stats", "--json").data["suggested_before"] is None
 
 

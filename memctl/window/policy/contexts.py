@@ -369,4 +369,5 @@ def _paths(measures: Measures, count: CountTokens) -> Strategy:
     often = {path: number for path, number in counted.items() if number > 2}
     saved = sum((number - 1) * count(path, "markdown") - 3 * number for path, number in often.items())
     lines = [i.block.line for i in measures.content if any(path in i.block.text for path in often)]
-    return Strategy(3, "abstract repeated paths into an index", max(saved, 0), lines if saved > 0 else [])
+    name = "list repeated paths once in an index, and refer to it"
+    return Strategy(3, name, max(saved, 0), lines if saved > 0 else [])

@@ -201,7 +201,7 @@ class CheckContext:
         return frozenset(found for fault in self.snapshot.faults if (found := ids.id_in_path(fault.path)))
 
     def may_suggest(self) -> bool:
-        """Return whether a rule may search for similar names, which takes time: True for its first 20 calls."""
+        """Return whether a rule may search for similar names, which takes time: True for the rule's first 20 calls."""
         self._suggested += 1
         return self._suggested <= _SUGGESTED
 

@@ -108,11 +108,13 @@ def write(given: Any, target_file: str | None) -> None:
 
 
 def rest(seen: SeenConversation) -> dict[str, Any]:
-    """Return which parts of a file with a conversation memctl neither counts nor writes, for the JSON report.
+    """Return for the JSON report what in a file with a conversation has no token count, or is not in the messages.
 
-    - `uncounted`: the parts without text, such as images: how many there are of each kind.
-    - `left_out`: the number of a transcript's tool calls without a result, and results without a call.
-    - `broken_lines`: the number of lines that can't be read.
+    - `uncounted`: for each type of content without text and known size, such as documents, the number of such parts;
+      no tokens are counted for them.
+    - `left_out`: the number of a transcript's tool calls without a result and results without a call; these are not in
+      the messages.
+    - `broken_lines`: the number of a transcript's lines that can't be read.
     """
     return {
         "uncounted": seen.conversation.uncounted,
@@ -148,7 +150,7 @@ def note_window(name: str, since: int) -> None:
 
 
 def warn_of_rest(seen: SeenConversation) -> None:
-    """Print on standard error which parts of a file with a conversation are neither counted nor written."""
+    """Print on standard error what in a file with a conversation has no token count, or is not in the messages."""
     parts = rest(seen)
     if parts["uncounted"]:
         shown = ", ".join(f"{name} ({count})" for name, count in sorted(parts["uncounted"].items()))

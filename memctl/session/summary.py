@@ -103,7 +103,10 @@ class SessionSummary(msgspec.Struct, frozen=True):
 
     @property
     def errors(self) -> list[Failure]:
-        """The failures that matter: they are open, or were resolved. A mistyped command is neither."""
+        """The failures that are open, such as a failing test, or resolved, because the same step succeeded later.
+
+        A failure that is neither, such as a mistyped command, is left out.
+        """
         return [failure for failure in self.failures if failure.is_open or failure.resolved]
 
     @property

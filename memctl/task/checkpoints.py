@@ -64,9 +64,9 @@ def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
 
 
 def all_versions(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
-    """Return the versions of all checkpoints of a workflow.
+    """Return the Version of each checkpoint of a workflow: the numbers in its id, such as `main-w1-v3-5f0c9a`.
 
-    The checkpoints are in `snapshot`, or in any commit of any local or remote branch.
+    The checkpoints are those in `snapshot`, and those in any commit of any local or remote branch.
     """
     folder = f"{checkpoint.FOLDER}/{workflow}"
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), everywhere=True)
@@ -117,9 +117,9 @@ def newest_of_each(snapshot: Snapshot) -> list[Checkpoint]:
 
 
 def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
-    """Return the versions of a workflow's checkpoints whose files are in Git's history but not in the snapshot.
+    """Return the Version of each checkpoint of a workflow whose file is in Git's history but not in the snapshot.
 
-    If `workflow` is "", the result has the versions of all workflows. The newest version of a workflow comes first.
+    If `workflow` is "", the result has those of all workflows. The newest checkpoint of a workflow comes first.
     """
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
     here = set(snapshot.names(folder))

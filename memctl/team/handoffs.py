@@ -161,9 +161,9 @@ def _answered_elsewhere(transfer: Transfer, why: str) -> MemctlError:
 
 
 def moved_elsewhere(state: State, transfer: Transfer, sections: Collection[str]) -> list[Ownership]:
-    """Return the ownerships of those `sections` that the taker of a handoff no longer owns by it.
+    """Return the present ownerships of `sections`, without those that a handoff's taker still has from the handoff.
 
-    Somebody has claimed these sections, or passed them on, after the handoff, so they can't go back to its giver.
+    The sections of the returned ones were claimed or passed on after the handoff, so they can't go back to its giver.
     Expired ownerships are left out.
     """
     ownerships = (state.live(section, transfer.now) for section in sections)

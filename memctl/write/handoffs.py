@@ -107,7 +107,7 @@ def answer(
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """What changed when the owners of sections were corrected by the answers to handoffs.
+    """What changed when the coordination state was corrected to agree with the answers to handoffs.
 
     `lines` has one line for each change of ownership, or of an agent's present work. `lost` describes entries of this
     clone's coordination state that were replaced by the remote's.
@@ -118,10 +118,11 @@ class Settlement(msgspec.Struct, frozen=True):
 
 
 def settle(memory: Memory, remote: str = "") -> Settlement:
-    """Correct the owners of sections by the answers in the worktree's handoffs, and return what has changed.
+    """Correct the coordination state so that it agrees with the answers to handoffs, and return what has changed.
 
-    Handoffs say to whom their sections belong, and the coordination state must agree with them. It is corrected in this
-    clone and, if `remote` is the name of a remote, also at the remote. Raises MemctlError.
+    An answer (accepted, declined or withdrawn), as the handoff's record in the worktree has it, decides who owns the
+    handoff's sections and who is at work on them. The state is corrected in this clone and, if `remote` is the name of
+    a remote, also at the remote. Raises MemctlError if the remote can't be changed.
     """
     found = handoff.read_all(load.disk(memory))[0]
     plan = partial(handoffs.settle, handoffs=found, now=memory.now)

@@ -236,7 +236,7 @@ def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:
 
 
 class RetentionVerdict(msgspec.Struct, frozen=True):
-    """The `action` that the rules demand for a `record`, and the `reason`, which names the rule.
+    """The `action` that rules.md#lifecycle demands for a `record`, and the `reason`, such as "superseded, 91 days old".
 
     The action is "archive", "delete" or "date". To "date" a record sets its `archived_at` to now: it was archived by
     hand without that value. Nobody knows how long it has been archived, so it is not deleted yet.
@@ -248,16 +248,16 @@ class RetentionVerdict(msgspec.Struct, frozen=True):
 
 
 class SparedRecord(msgspec.Struct, frozen=True):
-    """A record for which the rules demand an action (`verdict`), and `why` the action is not taken."""
+    """A record that is due to be archived, deleted or dated (its `verdict` says which), and `why` this is not done."""
 
     verdict: RetentionVerdict
     why: str
 
 
 class DueChanges(msgspec.Struct, frozen=True):
-    """The records for which the rules demand an action, in the order of paths.
+    """The records that are due to be archived, deleted or dated (see RetentionVerdict), in the order of paths.
 
-    For those in `due` the action is taken, for those in `spared` it is not.
+    To those in `due` this is done, to those in `spared` it is not.
     """
 
     due: tuple[RetentionVerdict, ...] = ()

@@ -39,10 +39,11 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class UnclearReference(msgspec.Struct, frozen=True):
-    """A reference to a shared name for which it is not certain which record, page or heading it means.
+    """A reference to a name that several records, pages or headings share, if nothing tells which of them it means.
 
-    `path`, `line` and `name` are the reference's file after the renumbering, its line, and the shared name. `taken_for`
-    is the title of the record, page or heading that keeps the name, and that the reference means from now on.
+    A renumbering lets one of them keep the name, and gives the others new names. The reference is not changed, so from
+    then on it means the one that keeps the name: `taken_for` is its title. `path` is the file with the reference, as it
+    is called after the renumbering. `line` is the reference's line in it, and `name` the shared name.
     """
 
     path: str

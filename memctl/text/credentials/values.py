@@ -1,15 +1,15 @@
 """Decide whether a value that is assigned to a name such as `token` is a real secret.
 
-It may also be a placeholder, a type, a call or an ordinary word. Most functions here judge one kind of value.
+The value may also be a placeholder, a type, a call or an ordinary word. Most functions here judge one kind of value.
 
-To tell random words (keys) from words that people write, pairs of neighbouring letters and digits of a word are looked
-at. Some of these pairs are *familiar*: in random words of 20 to 64 characters 10 to 30 % of the pairs, in words that
-people write 60 % and more.
+Random words (keys) are told from words that people write by the share of *familiar* pairs among a word's pairs of
+neighbouring letters and digits. This share is 10 to 30 % in random words of 20 to 64 characters, and 60 % and more in
+words that people write. A word with less than 50 % is taken for random.
 
 A pair is familiar if it is one of the 200 pairs of letters that are the most frequent in words of code and prose (93 %
 of all pairs there; counted in the modules of Python's library). Of its letters at most the first is a capital, unless
-the whole word has only capitals. Pairs of two digits and pairs with another character do not count. A pair of a
-lower-case letter and a capital after it counts half.
+the whole word has only capitals. A pair of a lower-case letter and a capital after it is half an unfamiliar pair. Pairs
+of two digits, and pairs with a character such as `_`, are left out of the share.
 
 This was measured with 2,000 random keys each of 20, 24, 28, 32, 40, 48 and 64 characters. Of keys of letters and digits
 100 % are found, of base64 97 to 99.6 % (with slashes it may look like a path), of URL-safe base64 97 to 100 %, and of
@@ -42,8 +42,8 @@ def familiarity(word: str) -> tuple[float, float]:
     """Return how many pairs of neighbouring characters in a word are familiar, and how many pairs count.
 
     A pair is familiar if it is frequent in ordinary words, such as "er". Pairs of two digits and pairs with a
-    punctuation mark do not count, and a lower-case letter with a capital after it counts half. For `getUserName2` the
-    result is (8, 10).
+    punctuation mark do not count, and a lower-case letter with a capital after it is half an unfamiliar pair. For
+    `getUserName2` the result is (8, 10).
     """
     familiar = counted = 0.0
     known = _familiar()

@@ -167,8 +167,8 @@ class PackDraft(msgspec.Struct, frozen=True):
 
     - `project` is the project's name, `title` the pack's title for people, and `root` the name of its outermost XML
       element. `prefix` is a text to put before the pack.
-    - `parts` have the items that get room first. `reserve` is the number of tokens to keep free for parts of the rank
-      2; no more than a third of the budget is kept free.
+    - `parts` have the items that get room first, in the order that `PackPart.rank` says. `reserve` is the number of
+      tokens that the parts with the rank 1 leave to those with the rank 2, at most a third of the budget.
     - Items with a weight of at least `leading` come before all parts, until about a quarter of the pack is full; with 0
       no item does.
     - `others` are items that come after the parts, each as one line with id and title, grouped by section. `sections`

@@ -52,8 +52,9 @@ class Choice(NamedTuple):
 def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates in the order in which they get room in a pack.
 
-    The given `candidates` have the most important first. In the result, leading items come first, short items mostly
-    come before long ones, and items without text come last.
+    The given `candidates` have the most important first. In the result, items of up to twice the median length come
+    first, then longer ones in groups, and items without text last. Within each group, items for the front of the pack
+    (`Candidate.lead`) come first, then those with `shortest_first`, about by length.
     """
     usual = _USUAL * median_low([candidate.cost for candidate in candidates if candidate.has_text] or [0])
 
@@ -82,9 +83,9 @@ def choose(
 ) -> Choice:
     """Return which candidates are included whole, in at most `room` tokens, and which only by title.
 
-    `ordered` are the candidates in the order of `in_turn`. `later` are items that may get other room
-    later; here they only get room for their titles, in case they are left out then. All titles together take at most
-    `for_titles` tokens. If the first candidate does not fit into `room` tokens, it may take up to `alone` tokens.
+    `ordered` are the candidates in the order of `in_turn`. `later` are items for which the pack keeps other room free;
+    here only their titles get room, in case they are left out then. All titles together take at most `for_titles`
+    tokens. If the first candidate does not fit into `room` tokens, it may take up to `alone` tokens.
     """
     number, spent = 0, 0
     titles = sum(candidate.title for candidate in (*ordered, *later))

@@ -46,8 +46,8 @@ class Prune(msgspec.Struct, frozen=True):
 class Directives(msgspec.Struct, frozen=True):
     """The directives of an agent's reply, each once and in the order of the reply.
 
-    `load` has markers and ids to load, `summarize` paths of files, and `prune` what is no longer needed. At most fifty
-    of each kind are read; `ignored` is the number of the others.
+    `load` has the markers and ids to load, `summarize` the paths of files to be summarized, and `prune` what the agent
+    no longer needs. `load` and `summarize` have at most fifty entries each; `ignored` is the number of the others.
     """
 
     load: tuple[str, ...]
@@ -62,7 +62,7 @@ class Directives(msgspec.Struct, frozen=True):
 
 
 def read(reply: str) -> Directives:
-    """Return the directives in an agent's reply."""
+    """Return the directives in an agent's reply: what it asks to load or summarize, as in `load §3.1`, or to drop."""
     load: dict[str, None] = {}
     summarize: dict[str, None] = {}
     prune: dict[str, Prune] = {}
@@ -86,7 +86,7 @@ def read(reply: str) -> Directives:
 
 
 class Loader(msgspec.Struct, frozen=True):
-    """The functions that find what an agent's directives ask for.
+    """The functions that find the texts that an agent's reply asks for by directives, such as `load §3.1`.
 
     `place` returns the page, file or heading that a marker names, `summary` the summary of the file at a path, and
     `count` the tokens of a text. `sources` gets the last commits of records and the texts of pages.
@@ -119,10 +119,10 @@ class Loader(msgspec.Struct, frozen=True):
 
 
 def answer(snapshot: Snapshot, now: str, directives: Directives, loader: Loader) -> tuple[PackDraft, list[OmittedItem]]:
-    """Return a draft of everything that an agent's directives ask for, and a list of what was not found.
+    """Return the draft of a pack with all that an agent's directives ask for, and a list of what was not found.
 
-    `now` is the time shown in the pack, such as "2025-11-04T14:32:00Z". `loader` finds the pages, files and records.
-    What was not found has the reason in `OmittedItem.why`.
+    `directives` are what `read` returned for the agent's reply. `now` is the time shown in the pack, such as
+    "2025-11-04T14:32:00Z". `loader` finds the pages and files. What was not found has the reason in `OmittedItem.why`.
     """
     loaded: list[Item] = []
     unknown: list[OmittedItem] = []

@@ -29,8 +29,9 @@ class RecentChanges(msgspec.Struct, frozen=True):
 
     - `moments` maps each file that was changed within the last week to the canonical time of its last change.
     - `ago` maps each file to the commit that changed it last: 1 for the newest commit, 0 for an uncommitted change.
-    - `first` is counted in the same way: it is the commit that changed all files that are not in `ago`, None if that
-      was long ago.
+    - `first` is set only for a large repository of which all commits were read. Git is not asked for the files of its
+      first commit, so all files that are not in `ago` count as changed last by that commit. `first` is its number,
+      counted as in `ago`; otherwise None.
     """
 
     moments: dict[str, str]

@@ -110,7 +110,7 @@ class FileList(Mapping[str, Content]):
         self.reload()
 
     def reload(self) -> None:
-        """Read the list's state from the index again, and forget the files read before."""
+        """Read the list's number and `ListState` from the search index again, and forget what was read of its files."""
         row = self.index.database.execute("SELECT list, state FROM lists WHERE name = ?", (self._name,)).fetchone()
         self.number: int = row[0] if row else 0
         self.state = msgspec.msgpack.decode(row[1], type=ListState) if row else ListState("", "")
@@ -221,10 +221,10 @@ class FileList(Mapping[str, Content]):
         return dict(self._query(f"SELECT path, blob {_ANY}"))
 
     def row_of(self, path: str, blob: str) -> tuple[int, bytes, str, int] | None:
-        """Return the index's row for the file at `path` with the content `blob`, in any list; None if there is none.
+        """Return the search index's row for the file at `path` with the content `blob`, None if there is none.
 
-        A row is its number, the facts in msgpack, the reason why the text is not indexed ("" if it is), and the size in
-        bytes.
+        The row may be of any list. It is its number, the facts in msgpack, the reason why the text is not indexed (""
+        if it is), and the size in bytes.
         """
         row: tuple[int, bytes, str, int] | None = self.index.database.execute(_WITH_BLOB, (path, blob)).fetchone()
         return row
@@ -286,7 +286,7 @@ class FileList(Mapping[str, Content]):
     def forget(self, names: Iterable[str]) -> None:
         """Delete the lists with some names.
 
-        Raises Outdated if most rows of the index are then in no list: all lists and rows have to be made anew.
+        Raises Outdated if most rows of the search index are then in no list: all lists and rows have to be made anew.
         """
         database, gone = self.index.database, [(name,) for name in names]
         with self.index.transaction():

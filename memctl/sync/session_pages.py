@@ -45,8 +45,10 @@ def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
     """Return what may be pushed of the commits in the history of `ours` that are not in the history of `theirs`.
 
     `ours` is this clone's commit of session pages. `theirs` is the remote's commit, an ancestor of `ours`, or "" for
-    none. If a file or message in the commits has a credential, or if a file can't be pushed, one new commit is pushed
-    in place of all of them, since the old commits would publish the credential.
+    none. The commits may be pushed as they are if memctl could search all their files and found no credential in a file
+    or message. Otherwise one new commit takes the place of all of them. It has the present files without credentials. A
+    file is held back if it is too large to be searched, or if a credential is in a text that the file must have, such
+    as a path: the new commit has the remote's version of such a file, if there is one.
     """
     repository = memory.repository
     since = [ours, *([f"^{theirs}"] if theirs else [])]
@@ -87,8 +89,8 @@ def _redacted_commit(memory: Memory, tree: str, parent: str) -> str:
 def _find_credentials(memory: Memory, since: list[str]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
     """Search all files of some commits for credentials.
 
-    Returns the redacted texts by blob, the reasons why files can't be pushed by blob, and the paths of redacted files
-    below the worktree's top.
+    Returns, by blob id, the redacted texts; by blob id, the reasons why other files can't be pushed; and the paths of
+    the redacted files below the worktree's top.
     """
     repository = memory.repository
     listed = git.read(["rev-list", "--objects", *since], repository.top).decode(errors="surrogateescape")

@@ -206,16 +206,17 @@ class Action(Enum):
 
 
 class TurnStart(msgspec.Struct, frozen=True):
-    """The result of `on_turn_start` or `on_overflow`: the `messages` to send, and what was done to them.
+    """The result of `on_turn_start` or `on_overflow`: the `messages` to send, and the `action` that was taken.
 
-    The messages have the shape in which they were given. `reading` is the pressure before anything was freed.
-    `utilization_before` and `utilization_after` say how full the window was before and after tokens were freed, as a
-    fraction of the tokens that can be filled. `steps` are the steps of the cascade that ran to free tokens, and
-    `evicted_blocks` is how many blocks they evicted. `checkpoint` is the id of the saved state of the task, "" for
-    none. `reason` says why the action was taken, or why no step ran.
+    The messages have the shape in which they were given. `reading` is what was measured before the action: the window's
+    tokens, zone and growth. `utilization_before` and `utilization_after` say how full the window was before and after
+    the action, as a fraction of the tokens that can be filled. `steps` are the steps of the cascade that ran to free
+    tokens, and `evicted_blocks` is how many blocks they evicted. `reason` says why tokens were freed, or why they were
+    not although the window is full enough for it; otherwise it is "".
 
     With the action CROSS_WINDOW_SAVE the conversation can't go on in this window: begin a new one with the text
-    `bootstrap`.
+    `bootstrap`. `checkpoint` is then the id under which the task's state was saved; it is "" if the state was not
+    saved, and `reason` then says why.
     """
 
     action: Action

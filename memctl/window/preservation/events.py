@@ -52,9 +52,10 @@ Sections = Mapping[str, tuple[str, ...]]
 class Happened(msgspec.Struct, frozen=True):
     """What happened in a conversation: the user's prompts, findings, files, failures and tasks.
 
-    `found` has findings such as decisions and issues. `files` maps each path to the last action on the file, such as
-    "read" or "written" (created or changed); the file that was touched last is the last. `said` has the user's messages
-    that a digest of an earlier compaction reports, and `statements` has the texts under labels, such as `Decision:`.
+    `found` has the findings, such as decisions and issues, from labels and from ordinary sentences. `statements` has
+    only the texts under labels, such as `Decision:`, but each with its lines as they were written. `files` maps each
+    path to the last action on the file, such as "read" or "written" (created or changed); the file that was touched
+    last is the last. `said` has the user's messages that a digest of an earlier compaction reports.
     """
 
     prompts: tuple[str, ...]
@@ -122,7 +123,7 @@ def of_known(events: list[Event]) -> Happened:
 
 
 def _statements(texts: Iterable[str]) -> Iterator[Statement]:
-    """Yield what texts state under labels; of the state of the work what the last text says of it, in all its parts."""
+    """Yield what texts state under labels; statements of the work's state only from the last text that has any."""
     statements = [reader.read(text) for text in texts]
     of_state = [number for number, made in enumerate(statements) if any(part.kind == labels.STATE for part in made)]
     for number, made in enumerate(statements):
@@ -130,9 +131,10 @@ def _statements(texts: Iterable[str]) -> Iterator[Statement]:
 
 
 def _stated(event: Event) -> str:
-    """Return what of an event may have labels of its own: of a digest that rules made the statements that it lists.
+    """Return the text of an event that is searched for labels; for a digest made by rules, its list of statements.
 
-    Its own headings are no labels: a section of it that grows would else have to survive as it was, too.
+    The headings of such a digest are no labels: otherwise each of its sections would have to survive as it was, too,
+    even if it has grown since.
     """
     is_ours = event.kind == DIGEST and event.text.startswith(HEAD)
     return "\n".join(sections(event.text).get(LABELLED, ())) if is_ours else event.text
@@ -202,10 +204,10 @@ def _unframed(text: str) -> str:
 
 
 def _without_digests(given: Iterable[Event]) -> list[Event]:
-    """Events; a digest of ours, in a message of the user, is nothing that the user said.
+    """Return the events, with the kind DIGEST for memctl's digest, which is in a message of the user.
 
-    A compaction puts it behind the task and all else of the user's that stays, before the first answer that stays.
-    What a user pastes anywhere else, as the task above all, is what the user said, whatever it begins with.
+    A compaction puts the digest after the task and the user's other messages that stay, and before the first answer
+    that stays. A text in any other place, above all the task, is what the user said, even if it begins like a digest.
     """
     events = list(given)
     answers = (number for number, event in enumerate(events) if event.kind in (ANSWER, CALL, RESULT))

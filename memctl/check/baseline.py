@@ -22,12 +22,13 @@ _OF_CHANGES = {"MEM109", "MEM601", *DOCUMENTS}
 
 
 def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterable[str]) -> Report:
-    """Return `found`, the report on the staged files, with each error that a parent of the commit has as a warning.
+    """Return `found`, the report on the staged files, in which errors that the commit does not introduce are warnings.
 
-    The parents are HEAD and, in a merge, the merged commits. Two errors are the same if code, file and message are
-    equal; the line may differ, except for a credential, whose line must have the same text. If the staged files have
-    the same error three times and the parent has it once, two of the three stay errors. The parents are only read if
-    there are errors. `staged` is the memory in the index, and `ignore` names the rules that its check has skipped.
+    These are the errors that a parent of the commit has, too. The parents are HEAD and, in a merge, the merged commits.
+    Two errors are the same if code, file and message are equal; the line may differ, except for a credential, whose
+    line must have the same text. If the staged files have the same error three times and the parent has it once, two of
+    the three stay errors. The parents are only read if there are errors. `staged` is the memory in the index, and
+    `ignore` names the rules that its check has skipped.
     """
     for parent in ("HEAD", *context.merged_commits(memory)) if memory.repository.has_head() else ():
         codes = {finding.code for finding in found.findings if finding.severity == ERROR} - _OF_CHANGES

@@ -29,7 +29,10 @@ class CachedRenderer(Renderer):
         self._rendered: dict[str, str] = {}
 
     def page(self, name: str) -> str:
-        """Return the text of a document without its header; `name` is the file name below `docs/`."""
+        """Return the text of a document, whose file is `name` below `docs/`.
+
+        The header is left out: the first line of the file, which says that memctl has rendered it.
+        """
         if name not in self._rendered:
             self._rendered[name] = self._current_text(name) or self._renderer.page(name)
         return self._rendered[name]

@@ -75,10 +75,10 @@ def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:
 
 
 def merged_commits(memory: Memory) -> list[str]:
-    """Return names of the commits that are being merged into HEAD, [] if no merge is under way.
+    """Return the commits that are being merged into HEAD, as "MERGE_HEAD" or by id; [] if no merge is under way.
 
-    While Git runs the hooks of a merge commit, the file MERGE_HEAD may not exist yet. Then the merged commit is taken
-    from an environment variable of Git's, whose name is GITHEAD_ and the commit's id.
+    While Git runs the hooks of a merge commit, the file MERGE_HEAD may not exist yet. So the ids are taken from
+    environment variables of Git's: for each merged commit there is one with the name GITHEAD_ID, where ID is its id.
     """
     merged = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
     return [commit for commit in ("MERGE_HEAD", *merged) if _exists(memory, commit)]

@@ -46,7 +46,7 @@ def unused_settings(subject: CheckContext) -> Iterator[Finding]:
 
 
 def overdue_commits(subject: CheckContext) -> Iterator[Finding]:
-    """Report each change that has waited too long for its commit."""
+    """Report each change that has waited for its commit for more than an hour, unless the user wanted no commit."""
     for path, what in subject.overdue:
         yield Finding("MEM513", path, 1, what, "`memctl commit` commits it; `memctl status` lists all pending changes")
 

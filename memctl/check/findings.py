@@ -68,17 +68,17 @@ class CheckContext:
 
     - `now`: the time, in canonical form; `counter`: counts the tokens of texts.
     - `renderer`: returns the documents as they should be.
-    - `earlier`: a function that returns the text that a file had before (in HEAD, or in the parent of the revision that
-      is checked), None if there was none.
-    - `changed`: the records of decisions whose text differs from the earlier text.
+    - `earlier`: a function that returns the text that a file had before (in HEAD or the batch of changes under way, or
+      in the parent of the revision that is checked), None if there was none.
+    - `changed`: the paths of the decisions whose files differ from HEAD, or from the parent of that revision.
     - `staged`: the commit about to be made, None unless the index is checked.
     - `coordination`: the coordination state, which says who owns which section; None if a revision is checked.
-    - `overdue`: the changes that have waited too long for their commit, as pairs of a path and a text that says which
-      change it is and why it waits.
+    - `overdue`: the changes that have waited for their commit for more than an hour, as pairs of a path and a text that
+      says which change it is and why it waits.
     - `has_documents`: whether the branch is to have rendered documents. A memory's settings may leave them out on
       branches other than the main one.
-    - `present_paths`: a function that returns the present path of each renamed file or folder among some missing ones,
-      by its old path.
+    - `present_paths`: a function that takes the paths of missing files and folders; for those that were renamed, it
+      returns the present path by the old one.
     - `is_staged`: whether the index is checked, before a commit.
     """
 
@@ -133,9 +133,8 @@ class CheckContext:
     def cached_findings(self, rule: Callable[[CheckContext], Iterator[Finding]]) -> list[Finding]:
         """Return the findings of a rule, from the cache if nothing has changed that the rule reads.
 
-        `rule` may read only the records, the pages and the names of files. More than 20 findings are not cached: only
-        the first 20 have hints with similar names (see `near`), and the next check is to give hints on others once a
-        person has corrected these.
+        `rule` may read only the records, the pages and the names of files. More than 20 findings are not cached, since
+        those after the first 20 may lack the hint that `near` gives.
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))

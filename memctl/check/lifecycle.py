@@ -63,7 +63,7 @@ def completion(subject: CheckContext) -> Iterator[Finding]:
 
 
 def declared_completion(subject: CheckContext) -> Iterator[Finding]:
-    """Report each section that is declared finished, but has open issues of severity critical or high."""
+    """Report each section whose page says that it is 100 % complete, but that has open critical or high issues."""
     outline = subject.snapshot.outline
     for page in outline.sections:
         if page.completion_percentage == 100:

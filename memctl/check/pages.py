@@ -81,9 +81,10 @@ def status(subject: CheckContext) -> Iterator[Finding]:
 
 
 def contents(subject: CheckContext) -> Iterator[Finding]:
-    """Report a project page that is missing or incomplete, and blocks of code on the project's page or on a section.
+    """Report the project's page if it is missing or incomplete, and each page of level 1 or 2 with a block of code.
 
-    Code belongs on pages of details.
+    The project's page needs a goal, priorities and a percentage of completion. In a memory without any page it is not
+    reported as missing. Code belongs on pages of details (level 3).
     """
     outline = subject.snapshot.outline
     if outline.project is not None:
@@ -111,9 +112,10 @@ def contents(subject: CheckContext) -> Iterator[Finding]:
 
 
 def lengths(subject: CheckContext) -> Iterator[Finding]:
-    """Report each page with more or fewer tokens than pages of its level should have.
+    """Report each page with more or fewer tokens than pages of its level should have (`levels.LIMITS`).
 
-    The page is counted as rendered, without the targets of links.
+    The page is counted as rendered, without the targets of links. In a memory with fewer than 10 records, a page of
+    details is not reported for too few tokens.
     """
     is_small = len(subject.names) - len(subject.others) < _FEW
     for page in subject.snapshot.outline.pages:

@@ -130,10 +130,10 @@ reading = options(at_option, json_option)
 
 
 def for_people(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """Return the value of an option that agents may not use. This is a callback of click's.
+    """Return the value of an option that can do harm, such as read any file; raises MemctlError if an agent gives it.
 
-    If an agent's shell runs the command, and the agent may run it without asking, MemctlError is raised. An empty value
-    and `-` (standard input) are always allowed.
+    An agent is only refused if it may run the command without asking the user. For any other command the user is asked,
+    and sees the option. An empty value and `-` (standard input) are always allowed. This is a callback of click's.
     """
     if value and value != "-":
         from memctl.store import agent_env

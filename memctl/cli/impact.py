@@ -49,7 +49,8 @@ class ImpactQuery(msgspec.Struct, frozen=True):
 
     - `source`: where the changes are: "disk", "index" or a range of commits such as "main..HEAD".
     - `at`: the id of the commit at the end of that range, "" for disk and index.
-    - `rows`: by path, the kind of change of a file, such as "fix", if the subject of its commit says the kind.
+    - `rows`: the kind of change, such as "fix", by the path of the file. It has only files that the range's commits
+      changed, and of these only files for which a commit's subject names a kind (see `impact.by_subject`).
     """
 
     source: str

@@ -95,9 +95,9 @@ def warnings(lines: Iterable[object]) -> None:
 def rest(total: int, shown: int, nothing: str, more: str = "") -> None:
     """Print on standard error that a list is empty, or how many of its items are not shown.
 
-    `total` is the number of all items, and `shown` that of the items shown. The line for an empty list is `nothing`.
-    For other lists, `more` is what follows the number of the items that are not shown, by default "more entries" and
-    how to list them.
+    `total` is the number of all items, and `shown` that of the items shown. If the list is empty, `nothing` is printed.
+    If items are not shown, their number is printed, followed by `more`; an example with the default of `more` is
+    "12 more entries: --limit 0 lists all".
     """
     if not total:
         note(nothing)
@@ -206,7 +206,11 @@ def record_row(record: Record) -> tuple[str, ...]:
 
 
 def status_style(cell: str) -> dict[str, Any]:
-    """Return click's style for a status in a list of records: faint if closed, coloured if it needs attention."""
+    """Return click's style for the status of a record in a list; `cell` is the status as `record_row` writes it.
+
+    It is faint if the record is closed, and coloured if the status is `proposed`, `in-progress` or `blocked` or has the
+    severity critical or high.
+    """
     if any(word in cell for word in _OVER):
         return {"dim": True}
     colour = next((colour for word, colour in _COLOURS.items() if word in cell), None)

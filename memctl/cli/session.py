@@ -41,11 +41,11 @@ def session_command() -> None:
 
 
 def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[str, Running | None]:
-    """Return the name of the session to summarize, and what was noted at its start, None if nothing was noted.
+    """Return the name of the session to summarize, and if memctl knows it as running, what was stored at its start.
 
-    The name is `given`, the name in the command's options. If that is "", it is the name in MEMCTL_SESSION, provided
-    that the start of this session was noted. Otherwise it is the id in the transcript `session`, or else the name of
-    the transcript's file `source`.
+    The second value is None for any other session. The name is `given`, the name in the command's options. If that is
+    "", it is the name in MEMCTL_SESSION, provided that this session is running. Otherwise it is made from the id in the
+    transcript `session`, or else from the name of the transcript's file `source`.
     """
     named = given or memory.session
     known = active.find(memory, named) if named else None

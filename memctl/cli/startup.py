@@ -80,10 +80,10 @@ class Start:
 
     @staticmethod
     def leave_batch(opened: Memory, *, dry_run: bool) -> None:
-        """End the batch of changes in the worktree if HEAD is on another branch than the batch.
+        """Squash the worktree's batch of changes into one commit of the batch's branch, if HEAD is on another branch.
 
-        Git's hooks do that on a checkout, but a clone may lack them. If `dry_run`, the batch is not ended; the user is
-        told that the next command that writes ends it.
+        Git's hooks do that on a checkout, but a clone may lack them. If `dry_run`, nothing is squashed; the user is
+        told that the next command that writes does it.
         """
         from memctl.git import git
         from memctl.store import batches

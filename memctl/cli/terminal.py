@@ -140,8 +140,8 @@ def has_colour(stream: TextIO) -> bool:
 def complain(text: str) -> None:
     """Print lines on standard error, made harmless for terminals and for CI systems.
 
-    A CI system takes lines such as `::error …` for commands. If a line begins like that, perhaps with the name of a
-    file, its beginning is changed.
+    A CI system takes lines such as `::error …` for commands. A line may begin like that by chance, for example with the
+    name of a file; then it gets a backslash before `::`.
     """
     line = harmless(re.sub(_COMMAND, r"\1\2\\", text) if "::" in text else text, sys.stderr)
     if has_colour(sys.stderr):

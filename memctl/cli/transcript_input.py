@@ -140,11 +140,13 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
 def judge_replies(
     memory: Memory, made: list[Reply], session: Session | None, text: str
 ) -> tuple[list[Reply], Dimension | None]:
-    """Let the user's language model judge a summary; returns the replies to probes with verdicts, and a grade.
+    """Let the user's language model judge the summary `text`; returns a reply to each probe, and a grade.
 
-    `made` are the replies to probes (questions about the session) without verdicts, and `text` is the summary. The
-    grade says how well the summary follows the user's instructions, which are in `session`; it is None if `session` is
-    None. If no model is set up, or if it fails, the replies are returned unchanged, and the grade is None; a failure is
+    A reply says whether the summary answers a probe, which is a question about the session. `made` are the replies that
+    a comparison of words gave; those of the model replace them, except for probes about files.
+
+    The grade says how well the summary follows the user's instructions, which are in `session`; it is None if `session`
+    is None. If no model is set up, or if it fails, `made` is returned unchanged, and the grade is None; a failure is
     also printed as a warning.
     """
     from memctl.session import grades

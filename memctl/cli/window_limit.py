@@ -31,11 +31,11 @@ def of_conversation(
     """Return the limit of the window that a conversation is in: the window's size, and the tokens usable of it.
 
     `seen` is the conversation that was read. The size is that in `window` (an option), or else in
-    MEMCTL_CONTEXT_WINDOW, or else in `usable` (the setting `max_context_tokens`, None if not set); otherwise it follows
-    from the model and from the requests in the conversation.
+    MEMCTL_CONTEXT_WINDOW. Without both, size and usable tokens are equal to `usable`, the setting `max_context_tokens`.
+    If that is None, too, the size follows from the model and from the requests in the conversation.
 
-    `model` and `host` are options of the command; by default they are taken from the conversation. `max_output` is the
-    number of tokens to keep free for the model's answer.
+    `model` is an option, by default the model in the conversation. `host` is the program that compacts the window, and
+    `max_output` the number of tokens to keep free for the model's answer; the usable tokens depend on both.
     """
     from memctl.window import MODEL_REPORTED, limits
 
@@ -87,7 +87,7 @@ def _limit(
 
 
 def warn_of(limit: Limit) -> None:
-    """Print a warning on standard error if a window's size is not certain, since all percentages depend on it."""
+    """Print a warning on standard error if a window's size is guessed or assumed, as `Limit` explains these words."""
     if limit.is_guessed:
         output.note(
             f"warning: the window's size of {limit.window:,} tokens is a guess ({limit.source}); --window sets the size"

@@ -61,9 +61,9 @@ def read(
 ) -> SeenConversation:
     """Return the conversation in a file, or in standard input if `source` is `-`, with its token counter.
 
-    `model`, `target_file` and `as_json` are options of the command. Raises MemctlError if the file has no conversation,
-    if both the report and the messages would go to standard output, or if `target_file` is the transcript itself, which
-    an agent may continue and which has more than the messages.
+    `model`, `target_file` (--output) and `as_json` are options of the command. Raises MemctlError if the file has no
+    conversation, or if both the report and the messages would go to standard output. It is also raised if `target_file`
+    is the transcript itself: the messages must not replace it, since an agent may continue it.
     """
     from memctl.window import status
 
@@ -108,12 +108,12 @@ def write(given: Any, target_file: str | None) -> None:
 
 
 def rest(seen: SeenConversation) -> dict[str, Any]:
-    """Return for the JSON report what in a file with a conversation has no token count, or is not in the messages.
+    """Return, for the JSON report, which parts of a conversation's file were not counted or did not become messages.
 
-    - `uncounted`: for each type of content without text and known size, such as documents, the number of such parts;
-      no tokens are counted for them.
-    - `left_out`: the number of a transcript's tool calls without a result and results without a call; these are not in
-      the messages.
+    - `uncounted`: the parts of which memctl knows neither text nor size, such as documents, so that it counts no tokens
+      for them: the number of such parts by type of content.
+    - `left_out`: the number of a transcript's tool calls without a result, and of results without a call; they do not
+      become messages.
     - `broken_lines`: the number of a transcript's lines that can't be read.
     """
     return {
@@ -150,7 +150,7 @@ def note_window(name: str, since: int) -> None:
 
 
 def warn_of_rest(seen: SeenConversation) -> None:
-    """Print on standard error what in a file with a conversation has no token count, or is not in the messages."""
+    """Print on standard error which parts of a conversation's file were not counted or did not become messages."""
     parts = rest(seen)
     if parts["uncounted"]:
         shown = ", ".join(f"{name} ({count})" for name, count in sorted(parts["uncounted"].items()))

@@ -119,8 +119,8 @@ writing = options(
 def carry_out(memory: Memory, plan: Plan, flags: Mapping[str, Any]) -> None:
     """Write and commit the change that the function `plan` returns, and print the result (see `outcome`).
 
-    `plan` gets the generator of new ids, when the memory is locked for others. `flags` are the options that all writing
-    commands have (see `take_flags`).
+    `plan` is called with the generator of new ids, while a lock keeps other processes from writing to the memory.
+    `flags` are the options that all writing commands have (see `take_flags`).
     """
     from memctl.write import transaction
 

@@ -58,9 +58,9 @@ class Decisions:
     decision's title, as after an earlier export, it has the name of that file. Any other decision gets a new name with
     the next number. `present` are the names of the files in the folder.
 
-    `elsewhere` are the paths of records that were imported from other folders; an export to this folder leaves them
-    out. If no record was imported from this folder, `elsewhere` is empty, so that all decisions can be exported to a
-    new folder.
+    `elsewhere` are the paths of the records that an export to this folder leaves out, since they were imported from
+    other folders that still exist. To a folder from which no record was imported, such as a new one, all decisions can
+    be exported; `elsewhere` is empty then.
     """
 
     def __init__(self, memory: Memory, snapshot: Snapshot, folder: Path, present: Iterable[str]) -> None:

@@ -62,8 +62,9 @@ class LinkedDecision(msgspec.Struct, frozen=True):
 def statement_of(origin: AdrOrigin, body: str) -> Statement:
     """Return what an ADR file says of its status, of the files that supersede it, and of the files that it supersedes.
 
-    `origin` and `body` are the parts of the file (see `adr_text.parse_file`). The status is read from the lines above
-    the first section, or from the section `Status`. The other files may also be in the list of links that MADR 2 has.
+    `origin` and `body` are the parts of the file (see `adr_text.parse_file`). All that is read from the status, which
+    is in the lines above the first section or in the section `Status`. The other files' names are also read from the
+    section `Links`, which files of MADR 2 have.
     """
     head = head_of(origin)
     text = head.at(head.status) or _status_text(origin)

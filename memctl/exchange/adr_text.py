@@ -235,8 +235,8 @@ class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
     - `headings`: the file's own headings by content field, if they are not the usual ones of the form.
     - `end`: the line ends at the end of the body; `is_crlf`: whether lines end with CRLF; `has_mark`: whether the file
       begins with a byte order mark.
-    - `superseded_by`, `supersedes`: files that say that they supersede this one or are superseded by it, while this
-      file does not say so.
+    - `superseded_by`: files that say that they supersede this file, without this file saying so.
+    - `supersedes`: files that say that this file supersedes them, without this file saying so.
     - `links`: relative links that an import changed, from the target in the record's text to the target in the file.
     - `folder`: the file's folder, relative to the top of the repository; "" if it is outside or not known.
     """

@@ -32,9 +32,13 @@ def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]
 def import_json(target: ImportTarget, text: str) -> ImportResult:
     """Read records in JSON Lines or a JSON array; return the Change that adds them, and messages on what is lost.
 
-    A line that was imported before is skipped, so an import can be repeated. Such a line has the id, the memory_id or
-    the `source_id` of a record in the memory, or it is equal to a line that was imported. A line with the id of a
-    record that has another text is refused.
+    A line that was imported before is skipped, so an import can be repeated:
+
+    - A line with an id of memctl's form, if the memory has this record with the same text. If the record has another
+      text, the line is refused.
+    - A line with a memory_id or with an id of another tool, if a record has this memory_id or `source_id`, whatever its
+      text.
+    - A line without any id, if an equal line was imported.
     """
     return import_items(
         target,

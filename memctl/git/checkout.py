@@ -1,4 +1,4 @@
-"""Fast-forwarding the worktree, the index and the branch to a later commit, and cleaning up if that was killed.
+"""Fast-forwarding worktree, index and branch to a later commit, and cleaning up after a fast-forward that was killed.
 
 `git merge --ff-only` writes the files, then the index, then the branch. If it is killed, some files are already new and
 one may be missing or cut short; Git would take all these differences for the user's changes.

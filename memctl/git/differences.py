@@ -58,9 +58,10 @@ def renamed_since(repository: Repository, commits: Iterable[str], head: str) -> 
 def renamed_stepwise(repository: Repository, paths: Iterable[str], head: str) -> dict[str, str]:
     """Return the present paths of files that were renamed, perhaps several times, in commits up to `head`, by old path.
 
-    `paths` are the old paths of files, or of folders, whose files are followed. Each commit is looked at alone. So a
-    file is found even if it was edited so much in the end that a comparison of the first and the last version would
-    show no rename. Deleted files, and files that still have their old path, are left out.
+    `paths` are the old paths of files and folders. For a folder the result has the files that were in it, not the
+    folder. Each commit is looked at alone. So a file is found even if it was edited so much in the end that a
+    comparison of the first and the last version would show no rename. Deleted files, and files that still have their
+    old path, are left out.
     """
     present = {path: path for path in paths}
     moving = set(present)

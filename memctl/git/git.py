@@ -166,9 +166,10 @@ OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment variables for a git command; the user's hooks get them from Git.
+    """Return the environment variables for a git command, which Git passes on to the user's hooks.
 
-    They keep Git from asking for anything at the terminal. `extra` are variables to add, by name.
+    They are the variables of this process without those that tie Git to one repository, and one that keeps Git from
+    asking for anything at the terminal. `extra` are variables to add, by name.
     """
     env = {name: value for name, value in os.environ.items() if name not in _SCRUBBED}
     env["GIT_TERMINAL_PROMPT"] = "0"

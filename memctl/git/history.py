@@ -228,8 +228,8 @@ def paths_touched(repository: Repository, limit: int, without: str) -> Callable[
 def last_version(repository: Repository, path: str, beside: str = "") -> tuple[str, str] | None:
     """Return the newest commit that wrote the file at a path, and the file's blob id in it; None if no commit did.
 
-    The histories of HEAD and of the commit `beside` ("" for none) are searched. If a merge took the file from one of
-    its sides, the other side is searched only if nothing else is found.
+    The histories of HEAD and of the commit `beside` ("" for none) are searched. If a merge took the file unchanged from
+    one side, commits of the other side count only if no other commit wrote the file.
     """
     tips = _tips(repository, "HEAD", beside)
     if not tips:

@@ -41,8 +41,8 @@ def mode(repository: Repository) -> str:
 def default(repository: Repository) -> str:
     """Return the default of memctl.hookCommits: RECORDS on a branch with an upstream, else ALL.
 
-    It is also ALL if an earlier memctl, which committed everything, was in use in the clone, and the clone's own config
-    does not set memctl.trusted.
+    It is also ALL if an earlier memctl, which committed everything, was in use in the clone. A clone whose own config
+    sets memctl.trusted is not examined: in a clone with an earlier memctl, memctl sets both settings together.
     """
     from memctl.git import earlier_use  # mostly the setting exists, and no default is needed
 

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 def readable(memory: Memory, snapshot: Snapshot, at: str | None = None) -> Snapshot:
     """Return a Snapshot without what the agent that is named in MEMCTL_AGENT may not read.
 
-    `snapshot` is the memory on the disk, or at the revision `at`. It is returned if MEMCTL_AGENT is not set, as
-    for a person, or if no owner restricts reading.
+    `snapshot` is the memory on the disk, or at the revision `at`. It is returned unchanged if MEMCTL_AGENT is not set,
+    as for a person, or if no owner restricts reading.
 
-    The page of a restricted section says which files and pages belong to it. Somebody may just have deleted or broken
-    this page, so the page in HEAD counts as well, and if `at` is given, also the page on the disk.
+    The memory's pages say which files, pages and records belong to a restricted section. Somebody may just have deleted
+    or broken such a page, so the pages in HEAD are read, too, and if `at` is given, also those on the disk. Whatever
+    belongs to a restricted section in any of these versions is left out.
     """
     if not memory.environ.get("MEMCTL_AGENT"):
         return snapshot

@@ -400,7 +400,7 @@ class Memory:
         - `section`: a section such as "2.1", if the pack is to have only this section.
         - `budget`: the largest number of tokens, None for the memory's setting `rehydrate_budget`.
         - `form`: the format: "markdown", "xml", "yaml" or one of the other formats of `memctl rehydrate --format`;
-          "auto" chooses one by the size.
+          "auto" chooses one by the number of tokens that the pack will have.
         - `model`: the model whose tokens are counted, "" for the one in the memory's settings.
         - `at`: a revision of which to take the memory, None for now.
 
@@ -448,8 +448,9 @@ class Memory:
         section changes its owner.
 
         `kind` decides what the package for the agent contains: all of the sections ("complete"), what search
-        finds for the task ("specialist"), the task and what changed ("continuation"), or only the task, what blocks it,
-        severe issues and binding decisions ("emergency").
+        finds for the task ("specialist"), the task and what changed ("continuation"), or only the most urgent
+        ("emergency"): the task, what blocks it, issues that block something or have the severity critical or high, and
+        accepted decisions of importance 7 or more.
 
         `immediate` are the first actions for the agent. What is left out, such as `task`, is made from the memory as in
         `memctl handoff`. `reason` is part of the handoff and of the commit message. With `dry_run` nothing is written.

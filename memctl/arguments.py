@@ -25,8 +25,11 @@ def checked(cls: _Class) -> _Class:
 
     This is a decorator for classes. Types are compared by name: a value is accepted if the annotation names its class
     or one of its base classes. So the module must have `from __future__ import annotations`, which keeps annotations as
-    texts. Keyword arguments that a TypedDict describes (`**fields: Unpack[Fields]`) are checked one by one. Numbers out
-    of their range are refused as well, and so are texts that no file can contain, such as a text with a NUL character.
+    texts. Keyword arguments that a TypedDict describes (`**fields: Unpack[Fields]`) are checked one by one.
+
+    Texts that no file can contain, such as a text with a NUL character, are refused as well, and so are numbers out of
+    range: the range of `importance` is 1 to 10, that of `completion_percentage` 0 to 100, and any other number must not
+    be negative.
     """
     for name, value in list(vars(cls).items()):
         if name.startswith("_"):

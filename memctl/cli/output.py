@@ -145,10 +145,10 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
 
 
 def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
-    """Print a note on standard error for ids that belonged to other records before these were renumbered.
+    """Print a note on standard error for each id that one record has now and another record had earlier.
 
-    `references` are the ids that the user gave. If a record has one of these ids now, and another record had it
-    earlier, the user may mean the other one, so the note names it. `memctl renumber` changes ids.
+    `references` are the ids that the user gave. The user may mean the other record, so the note names it. `memctl
+    renumber` changes ids.
     """
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
         if (others := snapshot.catalogue.with_alias(identifier)) and snapshot.catalogue.find(identifier):

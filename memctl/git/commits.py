@@ -483,7 +483,7 @@ class NewCommit(msgspec.Struct, frozen=True):
 class Importer:
     """A running `git fast-import` that waits for a commit.
 
-    No branch changes before `finish` is called, even if this process dies.
+    No branch changes before `finish` is called, even if memctl is killed before.
     """
 
     def __init__(self, repository: Repository) -> None:

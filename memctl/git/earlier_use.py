@@ -26,7 +26,7 @@ class _Import(NamedTuple):
 
 
 def was_in_use(repository: Repository) -> bool:
-    """Return whether an earlier memctl was installed in this clone, or made a commit in it."""
+    """Return whether memctl was installed in this clone by `memctl install`, or made a commit in it."""
     installed = repository.shared / "installed"
     if '[merge "memctl-record"]' in repository.own_config() or (installed.is_dir() and any(installed.iterdir())):
         return True

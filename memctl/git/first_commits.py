@@ -23,9 +23,9 @@ class Origin(msgspec.Struct, frozen=True):
     `path` is relative to `.memory/`. `line` is the line's number in the present file, counted from 1; 0 means the whole
     file.
 
-    `mark` tells two files apart that both sides of a merge added at `path`. It is a text that only one of the two files
-    contains, such as a record's memory_id; the first commit is then the one that added the file with this text. With ""
-    the file's text does not matter.
+    `mark` is needed where the two sides of a merge each added a file at `path`. It is a text that only one of the two
+    files contains, such as a record's memory_id; the first commit is then the one that added the file with this text.
+    With "" the file's text does not matter.
     """
 
     path: str

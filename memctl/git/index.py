@@ -21,7 +21,7 @@ def entries(repository: Repository, *paths: str, without: str = "") -> list[Tree
     counts as no regular file.
 
     Files in folders with the name `without` (such as ".memory", "" for none) are left out, at any depth, which saves
-    Git from printing thousands of files. Characters such as `*` in `paths` are then Git's patterns.
+    Git from printing thousands of files. With `without`, characters such as `*` in `paths` are Git's patterns.
     """
     return parse(read(repository, *paths, without=without))
 

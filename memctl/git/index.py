@@ -21,7 +21,7 @@ def entries(repository: Repository, *paths: str, without: str = "") -> list[Tree
     counts as no regular file.
 
     Files in folders with the name `without` (such as ".memory", "" for none) are left out, at any depth, which saves
-    Git from printing thousands of files. Characters such as `*` in `paths` are then Git's patterns.
+    Git from printing thousands of files. With `without`, characters such as `*` in `paths` are Git's patterns.
     """
     return parse(read(repository, *paths, without=without))
 
@@ -109,7 +109,7 @@ def stage_blobs(repository: Repository, blobs: Mapping[str, str]) -> None:
 
 
 def skipped(out: bytes) -> frozenset[str]:
-    """Return the paths in an output of `read` that a sparse checkout may leave out."""
+    """Return the paths in an output of `read` that Git marks as left out of the worktree by a sparse checkout."""
     if b"\0S " not in b"\0" + out:
         return frozenset()
     return frozenset(git.decode_path(item.partition(b"\t")[2]) for item in out.split(b"\0") if item[:1] == b"S")

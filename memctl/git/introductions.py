@@ -32,10 +32,10 @@ _NULL_DIGIT = "0"  # Git writes zeros in place of the id of a blob that does not
 class Introduction(msgspec.Struct, frozen=True):
     """A commit that introduced a text: its date in Unix seconds, the file's path, and the blob id of the text.
 
-    `before` has the blob ids that the file had in the commit's parents. It is filled only where the texts have to be
-    compared to see whether anything was introduced: in merges, and in commits of memctl's maintenance, which may change
-    only a record's retrieval counts. `squashed` is the range of commits that the commit squashes, such as "BASE..TIP"
-    with two ids; "" if none.
+    `before` has the blob ids that the file had in the commit's parents, so that a caller can ignore a commit that
+    changed nothing but a record's retrieval counts. Only merges and the commits in which memctl stores these counts may
+    be such commits; for any other, `before` is (). `squashed` is the range of commits that the commit squashes, such as
+    "BASE..TIP" with two ids; "" if none.
     """
 
     path: str

@@ -27,8 +27,9 @@ class Trailers(msgspec.Struct, frozen=True):
     - `ops` are the operations, such as "decide", and `ids` the records that the commit changed.
     - `actor`, `session` and `reason` say who made the commit, in which session, and why.
     - `deeds` are triples: what was done to a record, such as "archive", the record's id, and the reason.
-    - `base`, `changes` and `commit` are for batches: the ids of the commit before a batch, of the batch's last change,
-      and of a commit of the user's that has all files of the batch.
+    - `base`, `changes` and `commit` are ids of commits, for batches. Each change of a batch names the commit before the
+      batch (`base`). The squash that ends a batch also names the last change (`changes`). If the user has committed the
+      batch's files without a squash, the commit that ends the batch names the user's commit, too (`commit`).
     - `decisions` are ids of decisions that a commit of code says it follows from (`Decision: DEC-…`).
     """
 

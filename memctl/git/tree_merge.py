@@ -267,8 +267,8 @@ def merge_names(base: list[str], ours: list[str], theirs: list[str], order: Sequ
 
     The order is that of `ours`, or that of `theirs` if only `theirs` was reordered since `base`. Each name that is only
     in the other list follows the name that precedes it there: ["a", "b"] and ["a", "x", "b"] make ["a", "x", "b"]. If
-    both lists add names at one place, these are in the order that they have in `base`, or else in `order`. The name "",
-    which stands for the text before the first heading, stays first.
+    each list has a name at this place that the other lacks, the two are in the order of `base`, or else of `order`, if
+    it has both. The name "", which stands for the text before the first heading, stays first.
     """
     first, second = (theirs, ours) if _is_reordered(base, theirs) and not _is_reordered(base, ours) else (ours, theirs)
     result = list(first)

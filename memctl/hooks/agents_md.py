@@ -33,7 +33,7 @@ def add_block(text: str, name: str) -> str:
 
     An existing block is updated in its place; otherwise the block is added at the end. `name` is AGENTS.md or
     CLAUDE.md; a CLAUDE.md that has no block and includes AGENTS.md stays as it is. Raises
-    MemctlError unless an existing block has exactly one begin mark, and one end mark after it.
+    MemctlError if the text has marks of a block, but not exactly one begin mark and one end mark after it.
     """
     block = f"{BEGIN}\n{_BLOCKS[name]}{END}"
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -50,8 +50,8 @@ def add_block(text: str, name: str) -> str:
 def remove_block(text: str, name: str) -> str:
     """Return a file's text without memctl's block (its lines on the memory) and the empty line before the block.
 
-    A text without the block is returned unchanged. `name` is the file's name for messages. Raises MemctlError unless an
-    existing block has exactly one begin mark, and one end mark after it.
+    A text without the block is returned unchanged. `name` is the file's name for messages. Raises MemctlError if the
+    text has marks of a block, but not exactly one begin mark and one end mark after it.
     """
     place = _place(text, name)
     if not place:

@@ -75,8 +75,8 @@ class Allowed(NamedTuple):
     """The permission rules to write to a host's settings: which commands of memctl agents may run without asking.
 
     `rules` are all rules, by group of commands ("read" or "record"). `groups` are the groups that the user chose, None
-    if the user made no choice (see `permissions.choose`). `declined` are rules that the user does not want: they were
-    removed from the settings in the user's home.
+    if the user made no choice (see `permissions.choose`). `declined` are rules that are not added to a
+    project's settings unless the user chose their group, since they are missing in the user's own (`declined_rules`).
     """
 
     rules: Mapping[str, Sequence[str]]

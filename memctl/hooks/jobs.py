@@ -71,7 +71,8 @@ def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, 
     `folder` is memctl's folder for the session, and `entry` the job's entry in the queue. An error goes to the log of
     faults, and the job is tried again later. A job that memctl can't read counts as finished. Raises NotNow if trying
     again is useless until the user does something: the memory can't be opened (such as by conflict markers in
-    config.yaml) or is not trusted, a setting is invalid, a Git hook is being edited, or the disk is full.
+    config.yaml) or is not trusted, a setting is invalid, a commit would run a Git hook that was edited but not
+    committed, or the disk is full.
     """
     try:
         note = msgspec.convert(entry, _JobNote)
@@ -99,10 +100,10 @@ def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, 
 
 
 def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patience: float) -> None:
-    """Summarize sessions that were killed, commit their pages, and mark them as ended; at most `most` sessions.
+    """Summarize killed sessions, commit their pages, and mark them as ended; at most `most` sessions.
 
-    If another process holds a session's lock for longer than `patience` seconds, the session is skipped. A session with
-    an error does not count towards `most`; the error goes to the log of faults.
+    `sessions` are the killed sessions. If another process holds a session's lock for longer than `patience` seconds,
+    the session is skipped. A session with an error does not count towards `most`; the error goes to the log of faults.
     """
     done = 0
     for session in sessions:

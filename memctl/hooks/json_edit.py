@@ -1,8 +1,8 @@
 """Edit JSON text in place: everything that is not edited stays unchanged, including spaces and comments.
 
 A member or element is added after the last one in the file's own style, or removed. Comments (`//` and `/* */`) and
-trailing commas, which editors and some hosts accept, are kept. To parse such a text, a copy is made in which each of
-their characters is replaced by a space, so that offsets are equal in both.
+trailing commas, which editors and some hosts accept, are kept. To parse a text with them, a copy is made in which each
+character of a comment, and each such comma, is replaced by a space, so that offsets are equal in text and copy.
 """
 
 from __future__ import annotations

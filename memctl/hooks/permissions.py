@@ -88,8 +88,8 @@ def choose(
     is all rules of these groups. If `groups` is None, the result is
 
     - the rules that are `present` in the file, and
-    - new rules, which no earlier edit `offered` for the file, unless the user has removed all older rules of their
-      group.
+    - new rules, which no earlier edit `offered` for the file. But if rules of a group were offered before, and none of
+      them is in the file, the user has removed them all, and the new rules of the group are left out, too.
 
     So a rule that the user removed is not added again.
     """
@@ -133,8 +133,9 @@ def rules_in(text: str, rules: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
-    """Return the permission rules in a host's settings or rules file, without those that other rules there overrule.
+    """Return the rules in a host's settings or rules file by which agents may run commands without asking.
 
+    A rule is left out if another one in the settings forbids its commands, or makes the host ask before it runs them.
     `text` is the text of the settings, `rules` the text of the rules file; which of the two is read depends on the
     host. `name` is the settings file's name for messages. Raises MemctlError if memctl can't parse the settings.
     """

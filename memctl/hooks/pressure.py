@@ -65,14 +65,14 @@ def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
 def window_of(model: str, tokens: int, environ: Mapping[str, str], compacted: int = 0) -> int:
     """Return the size of a model's window in tokens.
 
-    The value of MEMCTL_CONTEXT_WINDOW goes first. Otherwise the size follows from the model's name, or, if models with
-    this name have a small or a large window, from what is known of the session:
+    If MEMCTL_CONTEXT_WINDOW is set in `environ`, the result is its value. Otherwise the window is small or large:
 
-    - `tokens`, the tokens in the context now: if they don't fit into the small window, the window is the large one.
-    - `compacted`, the tokens at the last automatic compaction, 0 if unknown: if they fit into the small window, the
-      window is the small one.
+    - It is large if the tokens in the context now (`tokens`) don't fit into a small window.
+    - If they do, it is small if the model's name says so, or if the tokens at the last automatic compaction
+      (`compacted`, 0 if unknown) fit into a small window.
+    - Otherwise it is large.
 
-    Settings of Claude Code in `environ` may lower the size.
+    Settings of Claude Code in `environ` may lower this size.
     """
     try:
         window = model_windows.window_setting(environ)

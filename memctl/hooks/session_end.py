@@ -72,8 +72,9 @@ def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | N
     the session is committed already, any further activity is enough.
 
     A session has a task if the draft has a prompt of the user, if a page of the session is committed, or if `state` has
-    a goal, as when the draft starts after a compaction. For hosts whose transcripts memctl can't read as a whole, no
-    task is needed. A draft that is not worth a commit is kept, and later parts of the session are added to it.
+    a goal. (A draft that begins after a compaction may have no prompt, but then `state` has the goal.) For hosts whose
+    transcripts memctl can't read as a whole, no task is needed. A draft that is not worth a commit is kept, and later
+    parts of the session are added to it.
     """
     has_page = sessions_ref.has(memory, session_page.path_of(draft.id))
     is_of_git = draft.values.get("transcript") == GIT

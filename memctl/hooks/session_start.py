@@ -160,8 +160,8 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     """Return the rehydration pack (what an agent needs to start work) in at most `room` characters.
 
     For a host that limits answers by bytes, `room` is in bytes. Its default is what the guide leaves of the host's
-    limit. If `room` is smaller, the pack omits the task's checkpoint, because the caller shows the checkpoint beside
-    the pack. If `since` (a time) is given, the pack has only what was recorded later, and is "" if there is nothing.
+    limit. A caller that passes a smaller `room` shows the task's checkpoint itself, so the pack omits it then. If
+    `since` (a time) is given, the pack has only what was recorded later, and is "" if there is nothing.
     """
     size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
     from memctl.pack import budget_fill, item_sources, last_work, rehydrate

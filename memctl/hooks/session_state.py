@@ -44,12 +44,12 @@ class SessionState(msgspec.Struct, frozen=True):
     - `created`: the texts of the tasks on the agent's own task list, in the order of their numbers
     - `is_over`: whether all tasks on the agent's task list are finished
     - `is_compacted`: whether the context was compacted after the task was begun
-    - `succeeded`: what has succeeded, such as commands; errors of these count as resolved
+    - `succeeded`: the commands and other tool calls that have succeeded; their earlier errors count as resolved
     - `checkpoint`: the id of the checkpoint that was saved at the last compaction
     - `compacted`: the id of the transcript's line about a compaction of which memctl does not know yet how many tokens
       it left, "" for none
     - `saving`: the last compaction for which a checkpoint was to be saved (its time), and the checkpoint's id
-    - `answers`: the agent's last answers in its turns, if memctl can't read them in the host's transcript
+    - `answers`: the ends of the agent's latest answers; only for hosts in whose transcripts memctl can't read them
 
     No field contains credentials.
     """

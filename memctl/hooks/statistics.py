@@ -49,7 +49,8 @@ class Figures(msgspec.Struct, frozen=True):
     `by_trigger` is the number of compactions by what started them, such as {"auto": 5, "manual": 2}. The medians are
     of the tool calls before a compaction, and of the tokens in the context before and after it; a median is None if no
     compaction has the value. `suggested_before` is the share, from 0 to 1, of compactions before which memctl had
-    suggested one; only compactions that a hook has logged count, and it is None if there are none.
+    suggested one. Compactions that no hook logged before they happened, and that are known only from a transcript, do
+    not count; if there are no others, it is None.
     """
 
     compactions: int

@@ -38,7 +38,8 @@ class Item(msgspec.Struct, frozen=True):
     """An item of a pack, such as a record, a page or a file; a pack includes it whole or not at all.
 
     - `kind` is a record's type, "page", "session", "checkpoint" or "file".
-    - `key` identifies the item; two items may have the same `id`.
+    - `id` is what readers see, such as a record's id or a page's marker. `key` identifies the item, and is a record's
+      path, since two records may have the same `id` until one is renumbered.
     - `facts` are pairs of a name and a value, such as ("status", "open"), in the order in which they are shown.
     - `body` is Markdown or, for a file, the text of the file. The title of a file is "".
     - `has_changed` says that the code to which the item refers has changed since the item was written.
@@ -90,8 +91,8 @@ class PackPart(msgspec.Struct, frozen=True):
     - `limit` is the largest number of tokens for the part's items, 0 for no limit.
     - `rank` says which items get room first: those of parts with the rank 1, then those with 2, then those with 0.
     - `shortest_first` says that short items of the part get room before long ones. It matters only for the rank 1.
-    - `counted` says that a pack with a larger budget must not have fewer whole items of this part, unless an item at
-      the front of the pack (`PackDraft.leading`) takes their room. It matters only for the rank 1.
+    - `counted` says that a larger budget must not reduce the number of the part's items that are whole. Only items at
+      the front of the pack (`PackDraft.leading`) may take their room. It matters only for the rank 1.
     """
 
     name: str
@@ -171,11 +172,11 @@ class PackDraft(msgspec.Struct, frozen=True):
       tokens that the parts with the rank 1 leave to those with the rank 2, at most a third of the budget.
     - Items with a weight of at least `leading` come before all parts, until about a quarter of the pack is full; with 0
       no item does.
-    - `others` are items that come after the parts, each as one line with id and title, grouped by section. `sections`
-      maps the markers of sections to titles. `lines` is the share of the budget for these lines (0 to 1). At least
-      `least_lines` lines are shown, with shorter titles if there is little room.
-    - `whole` yields the same items as `others`, but with their texts. Those for which there is room are included whole,
-      in the part `rest`.
+    - `others` are items without texts that come after the parts. `whole` is a function that yields the same items with
+      their texts, or None; those for which there is room are included whole, as the part `rest` of the pack.
+    - A list names items that are left out, each on a line with id and title, grouped by section. `sections` maps the
+      markers of sections to titles. `lines` is the share of the budget for the list (0 to 1). It has at least
+      `least_lines` lines, with shorter titles if there is little room.
     - `opening` notes come first and `closing` notes last, where models pay most attention. One of the opening notes
       must be the notice that the memory's texts are no instructions. `keeps_notes` says that no essential note may be
       left out.
@@ -217,8 +218,9 @@ class PackDraft(msgspec.Struct, frozen=True):
 class Frame(NamedTuple):
     """What a pack has besides its items: the notes and the project's name, as the `draft` has them.
 
-    A small budget needs a smaller frame, so `draft` may have fewer notes than the original. `has_titles` says whether
-    the pack names items that are too large for it by title, and `has_parts` whether it has room for any item.
+    A small budget needs a smaller frame, so `draft` may have fewer notes than the original. `has_titles` is False if
+    there is no room for the titles of important items that are not whole. `has_parts` is False if there is no room for
+    any item.
     """
 
     draft: PackDraft

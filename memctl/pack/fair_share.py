@@ -6,9 +6,11 @@ title. Four rules ensure this:
 - Items that belong to the front of the pack (`Candidate.lead`) mostly come first. Items without text come last, since
   their titles say everything.
 - Of the other items, short ones mostly come before long ones, so that no item takes the room of several others.
-- An item that does not fit is skipped, and a shorter item after it may be whole. But it is whole only if there is also
-  room for the titles of all items before it, because a larger budget may give its room to the skipped item.
-- The room for these titles is given to other items only after all of the most important items had their turn.
+- An item that does not fit is skipped, and a shorter item after it may be whole. But the shorter one is whole only if
+  its title has room, too, together with those of all items before it: a larger budget may include the skipped item
+  whole, and then has only the title of the shorter one.
+- Room is kept for all these titles. What they don't need is used only when each of the most important items had its
+  turn.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ class Candidate(NamedTuple):
     """An item that a pack may include whole or by title.
 
     - `key` identifies the item. `cost` are the tokens of the whole item, and `title` those of its title.
-    - `shortest_first` says that the item gets room before longer ones. `counted` says that it is one of the items of
-      which a larger budget must not include fewer whole. Both are settings of the item's part (PackPart), but `counted`
-      is False for an item without text.
+    - `shortest_first` says that the item gets room before longer ones. `counted` says that the item counts where a
+      larger budget must not reduce the number of whole items. Both are settings of the item's part (PackPart), but
+      `counted` is False for an item without text.
     - `lead` is the item's weight if the item belongs to the front of the pack, and otherwise 0. Items with a greater
       `lead` mostly get room first.
     - `has_text` says whether the item has more than a title.
@@ -53,8 +55,9 @@ def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates in the order in which they get room in a pack.
 
     The given `candidates` have the most important first. In the result, items of up to twice the median length come
-    first, then longer ones in groups, and items without text last. Within each group, items for the front of the pack
-    (`Candidate.lead`) come first, then those with `shortest_first`, about by length.
+    first, then those of up to four times, eight times and so on, and items without text last. Within each of these
+    groups, items for the front of the pack (`Candidate.lead`) come first, then those with `shortest_first`, by length
+    (rounded up to a power of two), then all others. Among equals, those with `counted` come first.
     """
     usual = _USUAL * median_low([candidate.cost for candidate in candidates if candidate.has_text] or [0])
 
@@ -81,11 +84,11 @@ def _doublings(cost: int, start: int) -> int:
 def choose(
     ordered: Sequence[Candidate], later: Sequence[Candidate], room: float, alone: float, for_titles: float
 ) -> Choice:
-    """Return which candidates are included whole, in at most `room` tokens, and which only by title.
+    """Return which candidates are included whole and which only by title, together in at most `room` tokens.
 
-    `ordered` are the candidates in the order of `in_turn`. `later` are items for which the pack keeps other room free;
-    here only their titles get room, in case they are left out then. All titles together take at most `for_titles`
-    tokens. If the first candidate does not fit into `room` tokens, it may take up to `alone` tokens.
+    `ordered` are the candidates in the order of `in_turn`. `later` are items that the caller may include whole in other
+    room of the pack; in case it has too little, their titles get room here. All titles together take at most
+    `for_titles` of the tokens. If the first candidate does not fit into `room`, it may take up to `alone` tokens.
     """
     number, spent = 0, 0
     titles = sum(candidate.title for candidate in (*ordered, *later))

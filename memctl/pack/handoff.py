@@ -111,8 +111,7 @@ class HandoffReport(msgspec.Struct, frozen=True):
 
     - `before`: tokens of all records and pages that were considered. `after`: tokens of those in the package.
     - `reduction`: the share of `before` that was left out. `aim`: the share that should be left out (both 0 to 1).
-    - `least`: open records are left out to reach the aim only if at least this number of tokens of records and pages
-      stays.
+    - `least`: about the size in tokens below which a package leaves out no open record, even if the aim is missed.
     - `removed`: the number of items that were left out, by reason.
     - `tokens`: tokens of the whole package. `budget`: the largest number allowed.
     - `checks`: a line for each kind of required entries.
@@ -151,9 +150,9 @@ class HandoffReport(msgspec.Struct, frozen=True):
 class Package(msgspec.Struct, frozen=True):
     """A finished package of a handoff: the text that the taker gets, and what it was made from.
 
-    `request` is the request, completed from the memory, `pack` has the text, and `parts` are the records by part of the
-    package. `expertise` is a sentence on the skills that the work requires, and `report` says whether the package is
-    complete.
+    `request` is the request, completed from the memory, and `pack` has the text. `parts` maps the name of each part of
+    the package to the records in it. `expertise` is a sentence on the skills that the work requires, and `report` says
+    whether the package is complete.
     """
 
     request: HandoffRequest
@@ -169,13 +168,12 @@ def package(
     """Build the package of a handoff within its budget of tokens.
 
     Required items are included whole, the most important first; if there is no room, by id and title. `now` is the time
-    shown in the package, such as "2025-11-04T14:32:00Z". The `request` must be complete. `scope` is the part of the
-    memory that the package is made from. `sources` gets further facts about records and pages, and `count` counts the
-    tokens of a text.
+    shown in the package, such as "2025-11-04T14:32:00Z". The `request` must have been completed from the memory
+    (`handoff_request.complete`). `scope` is the part of the memory that the package is made from. `sources` gets
+    further facts about records and pages, and `count` counts the tokens of a text.
 
-    Raises MemctlError if there is no room for the giver's own texts, or if there is none for a required item, so that
-    the giver hands over fewer sections. In an emergency, or if the request names no sections, the package may lack
-    required items.
+    Raises MemctlError if there is no room for the giver's own texts, or not even for the title of a required item. But
+    in an emergency, or if the request names no sections, a package that lacks required items is no error.
     """
     groups = _groups(scope, request)
     expertise = _expertise(snapshot, scope.records, request.to_agent_id)

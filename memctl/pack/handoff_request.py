@@ -48,10 +48,11 @@ class TypeRules(NamedTuple):
 
     - `budget`: the largest number of tokens of the package.
     - `aim`: the share of the records' and pages' tokens to leave out (0 to 1).
-    - `least`: open records are left out to reach the aim only if at least this number of tokens of records and pages
-      stays.
-    - `reasons`: the reasons, besides the task, for which a record must be in the package.
-    - `is_narrow`: whether the package has only such required records.
+    - `least`: about the size in tokens below which a package leaves out no open record, even if the aim is missed. A
+      specialist's, which has only what is relevant to the task, gets weaker search results until it has this size.
+    - `reasons`: the reasons for which a record must be in the package, such as "binding decisions". The records of the
+      task must be in it anyway.
+    - `is_narrow`: whether all records that need not be in the package are left out.
     - `is_ranked`: whether the records and pages that a search for the task finds are required, too.
     - `has_checkpoint`: whether the package has the task's checkpoint. `has_prior`: whether it has earlier sessions.
     """
@@ -91,7 +92,8 @@ DEFAULTS = {
 class HandoffRequest(Parties, frozen=True, kw_only=True):
     """A request for a handoff: its agents, type, sections and task, and the texts of the giver.
 
-    - `form` is the format, and `budget` the largest number of tokens (0 for the budget of the handoff's type).
+    - `form` is the format of the package, such as "markdown" or "auto" (see `budget_fill.fill`), and `budget` its
+      largest number of tokens (0 for the budget of the handoff's type).
     - `lines` are the giver's lists by name, such as "immediate" (what to do first) and "constraints".
     - `changes` are pairs of a changed file's path and a text that says when and how it changed.
     - `id` is the handoff's id, and `transfers` has a line on the new owner of each section. memctl fills both when it

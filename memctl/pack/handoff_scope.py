@@ -108,10 +108,11 @@ def subject_of(snapshot: Snapshot, now: str, request: HandoffRequest, sources: S
 
 
 def resume_state(snapshot: Snapshot, now: str, handoff: Handoff, sources: Sources) -> TaskState:
-    """Return the state of a task with which the taker of a handoff goes on with the work.
+    """Return the state of the task that the taker of a handoff is to continue.
 
-    The state is that of the giver's task; its lists begin with what the giver wrote into the `handoff`. `now` is the
-    current time, such as "2025-11-04T14:32:00Z", and `sources` tells when tasks were last changed.
+    It is the state of the giver's task, but the criteria for success, constraints and inputs are those of the
+    `handoff`, and the next actions begin with those of the `handoff`. `now` is the current time, such as
+    "2025-11-04T14:32:00Z", and `sources` tells when tasks were last changed.
     """
     who, texts = handoff.parties, content(HANDOFF, handoff.body)
     subject = subject_of(snapshot, now, HandoffRequest(**msgspec.structs.asdict(who)), sources)

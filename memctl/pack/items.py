@@ -194,10 +194,10 @@ class TaskMatches(msgspec.Struct, frozen=True):
 
 
 def match_task(snapshot: Snapshot, task: str, filters: Filters, now: str, *, with_places: bool = True) -> TaskMatches:
-    """Return which records that meet the conditions of `filters`, and which other places, are relevant to a task.
+    """Return what is relevant to a task: records that meet the conditions `filters`, pages, sessions and checkpoints.
 
     A resolved record has to match about as well as the best result, since most of a memory may be resolved. Without
-    `with_places` pages, sessions and checkpoints are left out. `now` is the current time, such as
+    `with_places`, pages, sessions and checkpoints are left out. `now` is the current time, such as
     "2025-11-04T14:32:00Z". An empty task matches nothing.
     """
     ranked = search(snapshot, task, now)

@@ -30,9 +30,10 @@ def groups(
 ) -> list[OmittedGroup]:
     """Group the items that a pack leaves out: by section, or by record type for items without a known section.
 
-    - `left` are the items, and `totals` their numbers by section and record type.
-    - `listed` is how many of the items, from the first on, the pack lists by title; the groups only count the others.
-      If it is 0, the result is a single group of all items.
+    - `left` are the items. `totals` are the numbers of these items by section and record type, which the caller has
+      counted already.
+    - `listed` is how many of the items, from the first on, the pack lists by title; of the others, a group has only the
+      number. If `listed` is 0, the result is a single group of all items.
     - `width` is the largest number of characters of a listed title, 0 for no limit.
     - `sections` are the titles of sections by marker.
     """

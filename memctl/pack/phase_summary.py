@@ -33,8 +33,8 @@ class PhaseStatus(msgspec.Struct, frozen=True):
     """What the next phase of work needs to know of the memory: a decision with its reason, facts, and paths.
 
     - `decision` is PROCEED, STOP or CLARIFY, and `why` is its reason.
-    - `lines` are the facts, the most important first. Before them is a line on the open issues that the decision does
-      not consider, if there are any.
+    - `lines` are the facts, the most important first. But if there are open issues that the decision does not consider,
+      the first line is on them.
     - `paths` are the code references of the records behind the facts.
     """
 
@@ -125,7 +125,10 @@ def of_sections(
 
 
 def binding_decisions(records: Sequence[Record]) -> list[Record]:
-    """Return the decisions that work must follow, the most important first: open, accepted, of importance 7 or more."""
+    """Return the decisions that work must follow, the most important first.
+
+    They are accepted (and not superseded, for example), not archived, and have an importance of 7 or more.
+    """
     decisions = [r for r in records if r.memory_type == "decision" and r.is_open and r.status != PROPOSED]
     binding = [record for record in decisions if record.importance >= DECISION_IMPORTANCE]
     return sorted(binding, key=ORDERS["importance"][0], reverse=True)

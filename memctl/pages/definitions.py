@@ -55,11 +55,12 @@ class _Piece(msgspec.Struct, frozen=True):
 
 
 class ParsedCode(msgspec.Struct, frozen=True):
-    """The syntax tree (`root`) and the bytes (`data`) of a piece of a file, which was parsed on its own.
+    """A piece of a file that was parsed on its own: the syntax tree (`root`), and the bytes that were parsed (`data`).
 
-    A piece from the middle of a class is parsed with the headers of the classes around it in front. `first` is the line
-    of the file (from 0) at which the piece itself begins, and `top` is `first` minus the number of these headers: row N
-    of the tree is line `top` + N of the file. Definitions before line `first` belong to the headers.
+    If the piece is from the middle of a class, it is parsed with the headers of the classes around it in front, one in
+    each row. `first` is the line of the file (from 0) with which the piece itself begins, and `top` the line of row 0
+    of the tree: `first` minus the number of headers. So row N is line `top` + N, and a row whose line is before `first`
+    is a header.
     """
 
     root: Node

@@ -21,7 +21,7 @@ class Document(msgspec.Struct, frozen=True):
     """A rendered document, split into its header and its text.
 
     - `text`: the document without its header.
-    - `made_from`: a hash of what in the memory decides the document's content, "" for most documents.
+    - `made_from`: for the document of source files a hash of what decides which files it lists, "" for any other.
     - `is_intact`: whether nobody has edited the document since it was rendered.
     - `layout`: the number of its layout. memctl raises a document's layout number whenever it changes the layout.
     """
@@ -35,7 +35,7 @@ class Document(msgspec.Struct, frozen=True):
 def seal(text: str, made_from: str = "", layout: int = 1) -> str:
     """Return a whole document: its header line, and below it `text`.
 
-    `made_from` is a hash of what in the memory decides the document's content, "" for none. `layout` is the number of
+    `made_from` is a hash for the document of source files (see `Document`), "" for any other. `layout` is the number of
     the document's layout, which memctl raises whenever it changes the layout.
     """
     layout_field = f"layout:{layout} " if layout > 1 else ""

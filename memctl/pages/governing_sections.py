@@ -34,8 +34,8 @@ def governing_sections(
     - A file or folder gives one tuple for each section that covers it, or that covers a file below it.
     - A page or record of the memory gives one tuple for its own section.
 
-    `owned` are the markers that have an owner, which may have no page yet. Raises MemctlError if a section does not
-    exist, or if a path is outside of the repository.
+    `owned` are the markers that have an owner. Such a section counts as existing even if it has no page yet. Raises
+    MemctlError if a section does not exist, if a path is outside of the repository, or if `place` is blank.
     """
     if not place.strip():
         raise MemctlError(

@@ -22,8 +22,9 @@ class Grammar(msgspec.Struct, frozen=True):
     - `starts`: a pattern for lines that seem to begin a definition, at which long code is cut into pieces. Its groups 1
       and 2 are the keyword and the name of a class or namespace. Group 3 is a keyword such as `if`, which begins no
       definition.
-    - `opening`, `closing`: the text to add after the header of a class, and at the end, if a piece is cut out of the
-      class.
+    - `opening`, `closing`: texts that make a piece from the middle of a class whole, such as brackets. The class's
+      header is put before the piece with `opening` behind it. If the class goes on after the piece, `closing` is added
+      at the end.
     """
 
     module: str

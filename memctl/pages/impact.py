@@ -227,7 +227,7 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
 
 
 def pages_of(reaches: Iterable[Reach]) -> list[Page]:
-    """Return all pages that the changed files in `reaches` affect, each page once and in the order of pages."""
+    """Return all pages that the changed files in `reaches` affect, each page once, in the order of their numbers."""
     return list(_in_page_order(page for item in reaches for page in item.pages))
 
 

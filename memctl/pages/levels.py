@@ -103,7 +103,7 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
     """Return the content of a section's document (level 2).
 
     It has the overview, decisions with one sentence of their reason, open records, next actions, and links to pages of
-    details. Its lists have more records than the document has room for; `fit_section` shortens them.
+    details. Its lists may have more records than the document has room for; `fit_section` shortens them.
     """
     content = content_fields.content(pages.SECTION, page.body)
     places = places_on(snapshot, page)
@@ -132,7 +132,7 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
     """Return the content of the document of a page of details (level 3).
 
     It has the page's own text, whole decisions and issues, learnings, and the files of the page's `code_refs`. Its
-    lists have more records than the document has room for; `fit_detail` shortens them.
+    lists may have more records than the document has room for; `fit_detail` shortens them.
     """
     parent = snapshot.outline.find(page.section or "")
     places = places_on(snapshot, page)
@@ -280,7 +280,8 @@ def _entries(
 def places_on(snapshot: Snapshot, page: Page) -> list[str]:
     """Return the places (markers) whose records the document of a section or page of details shows.
 
-    Records of a section as a whole are shown in full on its first page of details.
+    The document of a section shows those of the section and of its pages of details. That of a page of details shows
+    the page's own records; if it is the section's first, it also shows those that belong to the section itself.
     """
     if page.kind is pages.SECTION:
         return [page.id, *(detail.id for detail in snapshot.outline.details_of(page.id))]

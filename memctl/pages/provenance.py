@@ -81,7 +81,8 @@ class Reason(msgspec.Struct, frozen=True):
     - `how`: for a commit, the name of the trailer that names the record, or "message" if another part of its message
       does.
     - `is_here`: whether the reason is about the line that was asked for.
-    - `distance`: orders the reasons with one value of `by`; the least is the best.
+    - `distance`: the least is the best among reasons with the same `by`. For the file's text it is the number of lines
+      from the line that was asked for, for a commit the number of later ones, for a code reference -1 to 2.
     - `lines`: for a code reference to lines, where these lines are now; otherwise None.
     """
 

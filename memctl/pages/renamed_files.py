@@ -17,10 +17,11 @@ def present_paths(
 ) -> dict[str, str]:
     """Return the present path of each renamed file or folder among `missing`, by its old path.
 
-    The path of a folder ends with a slash if the old one does. First Git is asked, once for all `commits`, which files
-    were renamed between each of them and the revision `at` (None for HEAD and the index). It does not find a file that
-    was edited a lot in between. For such a file Git is asked again, about each single commit that renamed one. The
-    answer is cached until HEAD or the index changes. The result may have other renamed files, too.
+    `missing` are the paths that no longer exist, and `commits` are commits at which some of them did exist, if these
+    are known. `at` is the revision whose paths are the present ones, None for the index. Git first compares each of
+    `commits` with it. This does not find a file that was edited a lot in between, so paths that are still missing are
+    then followed from commit to commit. The path of a folder ends with a slash if the old one does. The result may have
+    other renamed files, too; it is cached until HEAD or the index changes.
     """
     repository = memory.repository
     head = repository.resolve(at) if at is not None else repository.branch()[1]

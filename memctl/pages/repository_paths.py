@@ -18,10 +18,10 @@ _END = "\0"  # a character that no path has
 def resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
     """Return the files or folders that a reference may mean; the path of a folder ends with a slash.
 
-    `reference` is what follows `§4.` in a marker, and `names` are the files of the repository. It may be a path, the
-    end of a path, or, with dots for slashes, a path or its end without the suffix: "auth.jwt_handler" means
-    src/auth/jwt_handler.py. These forms are tried in this order, and the first form that matches a file counts. If it
-    matches several files, all are returned.
+    `names` are the files of the repository. `reference` is what follows `§4.` in a marker: a path of a file or folder
+    (src/auth/jwt_handler.py), the end of one (auth/jwt_handler.py), or either with dots for slashes, mostly without the
+    suffix (auth.jwt_handler). These forms are tried in this order. The result has all files that match in the first
+    form that fits, or folders if no file fits.
     """
     return _resolve(frozenset(names), reference)  # callers may pass a plain set, which can't be a cache key
 
@@ -133,9 +133,10 @@ _SHOWN = 12  # files in the message about an ambiguous marker
 
 
 def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
-    """Return the paths that a person may mean by `text`: relative to `folder`, or to `top`, the worktree's top.
+    """Return the paths that a person may mean by `text`, at most two: it may be relative to `folder` or to `top`.
 
-    The paths in the result are relative to `top`. Those outside of the worktree are left out.
+    `top` is the worktree's top, and the paths in the result are relative to it. Paths outside of the worktree are left
+    out, and no file has to exist.
     """
     result = []
     for start in (os.path.realpath(folder), str(top)):

@@ -1,9 +1,9 @@
 """Run Jinja templates that may come with a cloned repository, so that a hostile template can't do harm.
 
 A template can read only the values that it is given, and its use of memory and time is limited. Jinja's own sandbox
-limits only `range`. Here the size of each value is checked (`weigh`) that a template makes by an operator, a call, a
-filter or a literal, or prints. If the value would be too large, it is refused before it is made, since a time limit
-can't interrupt a single long operation in C.
+limits only `range`. This one also limits the size (`weigh`) of each value that a template prints, or makes by an
+operator, a call, a filter or a literal. A value that would be too large is refused before it is made, since a time
+limit can't interrupt a single long operation in C.
 """
 
 from __future__ import annotations

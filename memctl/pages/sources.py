@@ -2,8 +2,8 @@
 
 Each file has its path, last change, size and purpose; a file of more than 5,000 tokens also has the markers of its
 headings or definitions (rules.md#levels-of-pages). The document is not rendered again with each commit of code, so
-these facts are as of the last rendering. Its header has a hash of what decides which files it lists (`made_from`), so
-that `check` can tell when the list is wrong.
+these facts are as of the last rendering. Pages and their references decide which files are listed. The document's
+header has a hash of them (`made_from`), by which `check` sees that the list is out of date.
 """
 
 from __future__ import annotations

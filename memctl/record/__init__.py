@@ -1,7 +1,7 @@
 """Pure values: records, ids, front matter, pages, snapshots and changes. No module here reads or writes files.
 
-Importing this package saves 3 ms of every start: it keeps msgspec from importing the package typing_extensions, which
-msgspec does not need from Python 3.11 on.
+This package imports msgspec in a way that saves 3 ms of every start: msgspec then does not import the package
+typing_extensions, which it does not need from Python 3.11 on.
 """
 
 import sys

@@ -68,9 +68,9 @@ class Version(msgspec.Struct, frozen=True, order=True):
 class Metrics(msgspec.Struct, frozen=True):
     """How full the context window was when a checkpoint was saved; a value that was not measured is None.
 
-    `scs_size` is the size of what all agents at work share, and `aws_size` that of everything in the window, both in
-    tokens. `compression_ratio` is the percentage by which the latest compression made the content smaller.
-    `compressions` and `events` are the numbers of compressions and of events in the workflow up to the checkpoint.
+    `aws_size` is the size of everything in the window, and `scs_size` that of the shared slice, both in tokens.
+    `compression_ratio` is the percentage by which the latest event that gives sizes made the window's content smaller.
+    `events` counts the workflow's events up to the checkpoint, and `compressions` those that compressed the context.
     """
 
     scs_size: Tokens | None = None
@@ -102,19 +102,21 @@ class Checkpoint(TaskState, frozen=True, kw_only=True):
 
 
 def leaves_repository(path: str) -> bool:
-    """Return whether a path can't belong to a file of the repository, so that a checkpoint must not name it.
+    """Return whether a path can't belong to a file of the repository.
 
-    Such a path is absolute or empty, has a `..`, is in `.git`, or contains a NUL character. Other unusual names, such
-    as one with a backslash, are allowed, because some systems have such files.
+    Such a path is absolute or empty, has a `..`, is in `.git`, or contains a NUL character. A checkpoint must not name
+    it, except as a file that the task touched outside of the repository (`is_outside`). Other unusual names, such as
+    one with a backslash, can belong to files, because some systems have such files.
     """
     parts = path.split("/")
     return not parts[0] or ".." in parts or parts[0].lower() == ".git" or "\0" in path
 
 
 def is_outside(path: str) -> bool:
-    """Return whether a path is absolute or begins with `~/`, and so names a file outside of the repository.
+    """Return whether a path is that of a file outside of the repository, in the form that a checkpoint may have.
 
-    The result is False for a path with a `..` or a NUL character, which a checkpoint must not have at all.
+    Such a path is absolute or begins with `~/`, and has neither a `..` nor a NUL character. A checkpoint may have it
+    only among the files that the task touched.
     """
     return path.startswith(("/", "~/")) and ".." not in path.split("/") and "\0" not in path
 

@@ -27,8 +27,8 @@ Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 class ContextSizes(msgspec.Struct, frozen=True, omit_defaults=True):
     """The size of a context window's content; a size that was not measured is None.
 
-    `scs_size` is the size of what all agents at work share, and `aws_size` that of everything in the window, both in
-    tokens. `context_debt_ratio` is the part of the content that is repeated or superseded, in percent.
+    `aws_size` is the size of everything in the window, and `scs_size` that of the shared slice, both in tokens.
+    `context_debt_ratio` is the part of the content that is repeated or superseded, in percent.
     """
 
     scs_size: Tokens | None = None
@@ -73,7 +73,10 @@ class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def about(self) -> str:
-        """What happened, in one text: the action, or the mission if there is no action, or else the deliverables."""
+        """What happened, in one text: the first of these fields that is not empty.
+
+        The fields are `action_taken`, `mission` and `deliverables`.
+        """
         return self.action_taken or self.mission or "; ".join(self.deliverables)
 
     def texts(self) -> Iterator[tuple[str, str]]:

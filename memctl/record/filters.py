@@ -95,9 +95,9 @@ ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
 def select(records: Iterable[Record], filters: Filters, order: str = "date", *, reverse: bool = False) -> list[Record]:
     """Return the records that meet all conditions of a filter, sorted by `order`.
 
-    `order` is "date", "importance", "severity", "access" (retrievals), "title" or "id". The newest, the most important,
-    the most severe or the most often retrieved record comes first, but the smallest title or id; `reverse` turns this
-    around.
+    If `order` is "date", "importance", "severity" or "access" (retrievals), the newest, most important, most severe or
+    most often retrieved record comes first. If it is "title" or "id", the order is alphabetical. `reverse` turns the
+    order around.
     """
     key, large_first = ORDERS[order]
     return sorted(filters.keep(records), key=key, reverse=large_first != reverse)

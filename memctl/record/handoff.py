@@ -132,8 +132,8 @@ _PACKAGE = ".package.txt"
 def package_path(record_path: str) -> str:
     """Return the path of a handoff's package, the file with the text that its taker gets.
 
-    Both paths are relative to `.memory/`. The package is beside the handoff's record, and has the name of the record's
-    file with another ending, because handoffs of two clones may have one id but never one file name.
+    Both paths are relative to `.memory/`. The package is beside the handoff's record, and only the ending of its name
+    differs. The id alone would not do as the name, since two clones may give one id to two handoffs.
     """
     return f"{record_path.removesuffix('.md')}{_PACKAGE}"
 

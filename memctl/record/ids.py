@@ -54,9 +54,10 @@ def series(identifier: str) -> tuple[str, int]:
 
 
 def used_numbers(names: Iterable[str], series: str) -> list[int]:
-    """Return the numbers of the ids that begin with `series`, such as `DEC-2025-11-04`, from the names of files.
+    """Return the numbers of the records of one type and day that already exist, from the names of their files.
 
-    `names` are these names without a folder; names with other ids are left out.
+    `series` is the part of their ids before the number, such as `DEC-2025-11-04`. `names` are file names without their
+    folders; those that begin with other ids are passed over.
     """
     matches = (PATTERN.match(name) for name in names if name.startswith(series + "-"))
     return [int(match[3]) for match in matches if match]

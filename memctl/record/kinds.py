@@ -54,16 +54,16 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A record type: everything in which it differs from others. One more value in KINDS is one more type.
 
     - `prefix` is the beginning of the type's ids, three capital letters.
-    - `verb` names the operation that makes a record, in commit subjects. If the type has a `help`, it is a command,
-      too.
+    - `verb` names the operation that makes a record, in commit subjects. If the type has a `help`, there is a command
+      of this name, too.
     - `defaults` are front matter keys that only this type has, with default values.
     - `steps` are the statuses; a new record gets the first.
     - `resolved` is the status that `memctl resolve` sets ("" for none).
     - `is_knowledge` is False for handoffs, which are about work and not about the project.
     - `merged_files` is the pattern of the files in the type's folder that are records. It goes into .gitattributes, so
       that Git lets memctl merge two versions of a record.
-    - `reason` names the content field with the reasons of a record, "" for the first field. memctl asks for it, unless
-      one of the fields that `reasoning` names has a text.
+    - `reason` names the content field for the reasons of a record. If it is "", the first field counts as the
+      reason. Otherwise memctl asks for a reason unless this field, or one of those that `reasoning` names, has a text.
     """
 
     name: str  # the value of `memory_type`

@@ -82,8 +82,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     def recorded(self) -> int | None:
         """When the record was made, in Unix seconds; None if this is not known for certain.
 
-        The record's date is certain if the time in its `memory_id` is about the same. Imported records have no such
-        time.
+        This is the record's `timestamp`, if it is at most a day away from the time in the record's `memory_id`. The
+        `memory_id` of an imported record has no such time.
         """
         from memctl.record import ids
         from memctl.text import timestamps  # mostly the cache has the answer

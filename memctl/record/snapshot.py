@@ -126,11 +126,11 @@ class Snapshot:
         return next(iter(found or self.catalogue.with_alias(identifier)), None)
 
     def link_target_by_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
-        """Return the record that a link means if the link names a former id of that record, None if there is none.
+        """Return the record that a link means by a former id, None if there is none.
 
-        `record` is the record with the link, and `identifier` the id in the link. Several records may have had this id
-        formerly, and another one may have it now. The right one links back to `record`, in its field `other_end`, such
-        as "superseded_by".
+        `record` is the record with the link, and `identifier` the id in the link. Several records may have had this id,
+        and another one may have it now. The one that is meant links back to `record`, in its field `other_end`, such as
+        "superseded_by".
         """
         names = {record.id, *record.aliases}
         return next(

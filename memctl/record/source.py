@@ -23,7 +23,8 @@ class Hit(msgspec.Struct, frozen=True, gc=False):  # without gc: thousands of hi
 
     - `text` is how well its words match (BM25); larger is better, and words of the title count more.
     - `kind` is a record's type, or "page", "session" or "checkpoint".
-    - `key` is the record's id, the page's marker or the session's id, and `number` the row in the search index.
+    - `key` is the record's id, the marker of the page or heading, the session's id or the checkpoint's id. `number` is
+      the row in the search index.
     - Hits with the same `thread` belong together: headings of a page, parts of a session's page, or records of
       one agent and day. It is "" for any other hit.
     """
@@ -82,7 +83,7 @@ class Texts(Protocol):
         """Return the titles of some entries, by the numbers of the entries in the search index (`Hit.number`)."""
 
     def bodies(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the texts of some entries without titles, by the numbers of the entries in the search index."""
+        """Return the texts of some entries, without their titles, by the entries' numbers in the search index."""
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
         """Return for each entry a piece of its body with words of a query, by the entry's number in the search index.
@@ -93,8 +94,8 @@ class Texts(Protocol):
     def similar(self, path: str) -> dict[str, float]:
         """Return how similar other records are to the record at `path`, by their paths.
 
-        Only records that share significant words with it are returned. The similarity, from 0 to 1, is the share of its
-        words that the other record has, too; significant words count more.
+        The similarity, from 0 to 1, says how well the other record matches the most significant words of the record at
+        `path`: those that this record has often and others seldom. Records without any of these words are left out.
         """
 
     def all_texts(self) -> Iterable[tuple[str, str]]:
@@ -131,7 +132,7 @@ class Catalogue(Protocol):
         """Return up to `limit` open issues of severity critical and high: critical ones first, then the newest."""
 
     def blocked(self, limit: int) -> list[Record]:
-        """Return up to `limit` open tasks whose text has the word "blockers", the most important first."""
+        """Return up to `limit` open states (records) whose body has the word "blockers", the most important first."""
 
     def count(self, memory_type: str, place: str) -> int:
         """Return the number of open records of a type that belong to a page; `place` is the page's marker."""
@@ -253,10 +254,10 @@ class Files(Protocol):
         """Return which of some paths are those of files; for few paths this is faster than `names`."""
 
     def containing(self, texts: Collection[str]) -> frozenset[str]:
-        """Return at least the paths that contain one of `texts`, such as "pay" or "shop.pay"; there may be others.
+        """Return the files whose path has one of `texts` in it, such as "pay" or "shop.pay", and perhaps others.
 
-        In a large repository this is faster than `names`. A dot in a text also stands for a slash, as in the name of a
-        module. Untracked files may be left out.
+        Only the paths are searched, not the contents. A dot in a text also stands for a slash, as in the name of a
+        module. Untracked files may be left out. In a large repository this is faster than `names`.
         """
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:

@@ -85,8 +85,8 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     - `window_id` is the number of the context window in which the state was saved, from 1. `version` is the number of
       the version, from 1, and 0 if the state was never saved.
     - `task_id` is the task's id in an agent's program.
-    - `earlier_goals` are former tasks of the same work, and `said` are statements of the user, each with the latest
-      last.
+    - `earlier_goals` are former tasks of the same work, and `said` are statements of the user; in both lists the latest
+      comes last.
     - `constraints` are rules that the work must follow.
     - `phases` are the workflow's phases; the last is the current one.
     - `issues`, `lessons` and `summary` are the agent's own words, and `records` refers to records of the memory.
@@ -160,7 +160,10 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the task is finished: every step is done, and no next action is named other than "none"."""
+        """Whether the task is finished: it has steps, all of them are done, and nothing is named as a next action.
+
+        "none" and "nothing" do not count as next actions.
+        """
         ahead = (*self.having(PLANNED, IN_PROGRESS, CLAIMED), *self.next_actions)
         return bool(self.done) and all(key(item) in _NOTHING for item in ahead)
 

@@ -117,8 +117,7 @@ def search(
 
     `now` is the current time, such as "2025-11-04T14:32:00Z", from which the age of records is counted. If `filters`
     has any condition, only records are returned. A session is returned once, with the best matching part of its
-    page. If a superseded record matches, the record that has replaced it comes before it, even if that one does not
-    match.
+    page. If a superseded record matches, its successor is placed before it, even if the successor does not match.
     """
     kinds = _kinds(filters, kinds)
     found = matches(snapshot, query, kinds, most)
@@ -362,7 +361,8 @@ def shares(weights: SearchWeights) -> SearchWeights:
 def limits(weights: SearchWeights) -> dict[str, float]:
     """Return the most points that each part can add to a result's score, by the part's name; their sum is 1.
 
-    The parts are "text", "importance", "recency" and "access" (retrievals). `weights` must have the sum 1 (see
+    The parts are "text", "importance", "recency" and "access" (retrievals). "text" is the most that matching words and
+    similar meaning add together (`own`, `around` and `meaning` of a Result). `weights` must have the sum 1 (see
     `shares`).
     """
     beside = {name: _NEARLY * getattr(weights, name) for name in ("importance", "recency", "access")}

@@ -189,8 +189,9 @@ def _further(record: Record) -> list[str]:
 
 
 def next_status(record: Record) -> str:
-    """Return the status that a record gets when work on it starts: the next one with which it is still open.
+    """Return the status that a record gets when work on it starts, "" if there is none.
 
-    Returns "" if there is no such status, because the work has started or the type has only one open status.
+    It is the next status of the record's type that does not close the record. There is none if the work has started, or
+    if the type has only one open status.
     """
     return next(iter(_further(record)), "")

@@ -78,8 +78,8 @@ class Extract(msgspec.Struct, frozen=True):
     """A statement extracted from a session: its text, its reason, and the alternatives that it rejects.
 
     - `label` is the kind of the statement, such as a decision: a constant of `statements.labels`.
-    - `explicit` says that the statement has a label in the transcript; then `statement` is what was read under the
-      label.
+    - `explicit` says that the statement has a label in the transcript, is a TODO comment, or is a choice that the user
+      made when asked. If it has a label, `statement` has all that was read under the label; otherwise it is None.
     - `is_sure` says that the user made the statement, and that it was carried out or is a rule for the future.
     - `is_assent` says that the user only agreed to it: the words are the agent's.
     - `source` is the kind of the event with the statement, such as a prompt, and `moment` the event's time. `line` is

@@ -159,8 +159,8 @@ class Failure(msgspec.Struct, frozen=True):
 def of_events(events: Sequence[Event]) -> list[Failure]:
     """Return the failures of a session in their order, one for each step (command or other tool call) and message.
 
-    If a step fails again with the same message, `Failure.times` counts it. A message that only counts failures ("2
-    failed") is replaced by the message of the step's next failure.
+    If a step fails again with the same message, `Failure.times` counts it. If a message only counts failures ("2
+    failed") and the step fails again with another one, both runs are one Failure with the later message.
     """
     failures: dict[tuple[str, str], Failure] = {}
     for event, call in _results(events):
@@ -194,8 +194,8 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
 def succeeded(events: Sequence[Event]) -> frozenset[str]:
     """Return the steps of a session (commands and other tool calls) whose last run succeeded.
 
-    A step is given as it was written, such as "uv run pytest -q". If a call ran several commands, the others are given
-    as the keys that `steps.key` makes of them, such as "pytest".
+    The main step of each call (`steps.of_call`) is given as it was written, such as "uv run pytest -q". Any other
+    command of the call is given as the key that `steps.key` makes of it, such as "pytest".
     """
     last: dict[str, tuple[str, bool]] = {}
     for event, call in _results(events):

@@ -20,8 +20,8 @@ class FileAction(NamedTuple):
     - `path` is the path as the call gives it, relative to the folder `cwd`.
     - `action` is what happened to the file: "created", "modified", "written" (one of the two), "deleted" or "read".
     - `what` describes the action, such as "moved from a.py", "" if there is nothing to add.
-    - `target` matters if `path` may be a folder, like the last argument of `mv`: the name that the file then gets in
-      this folder. Otherwise it is "".
+    - `target` is "" unless it is open whether `path` is the file or a folder, as after `mv a.py b`. Then it is the name
+      that the file has in this folder if `path` is one (a.py).
     """
 
     path: str

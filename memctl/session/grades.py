@@ -91,8 +91,9 @@ def place_of(probe: Probe) -> str:
 def exact_replies(probes: Sequence[Probe], page: SessionPage) -> list[Reply]:
     """Find out by comparing words which probes a page answers, and return a reply for each.
 
-    A page answers a probe about a file if it lists the path with its action; so the page must have all its files. It
-    answers any other probe if it has the words of the probe's fact under a heading where such facts belong.
+    A page answers a probe about a file if it lists the path with the probe's action, and any other probe if it has the
+    words of the probe's fact under a heading where such facts belong. `page` must include the files that are in a list
+    of their own (`session_page.with_trail`).
     """
     actions = {row.path: row.action for rows in page.files.values() for row in rows}
     texts = {heading: "\n".join(f" {comparable(line)} " for line in lines) for heading, lines in page.lines.items()}
@@ -180,8 +181,9 @@ class Dimension(msgspec.Struct, frozen=True):
 def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> list[Dimension]:
     """Return the six dimensions of a page's quality, scored by the page's replies to probes.
 
-    `whole` says that the probes are about the whole session, and not only about the files that Git saw change. The last
-    dimension, "Instruction following", has no score here; the function `instructions` measures it.
+    `whole` says that the probes are about the whole session. If False, they are only about the files that Git saw
+    change, and only the dimension "Artifact trail" has a score. The last dimension, "Instruction following", never has
+    one here; the function `instructions` measures it.
     """
     state = [reply for reply in replies if reply.probe.question == STATE_OF_WORK]
     onward = [reply for reply in replies if reply.probe.question == NEXT]
@@ -332,7 +334,7 @@ def _of_git(memory: Memory, page: SessionPage) -> list[Probe]:
 def replies(probe_facts: ProbeFacts, page: SessionPage) -> list[Reply]:
     """Return what `exact_replies` returns for the probes of a session; raises MemctlError if there are no probes.
 
-    The page must have all files of the session.
+    `page` must include the files that are in a list of their own (`session_page.with_trail`).
     """
     if not probe_facts.probes:
         raise MemctlError(

@@ -25,10 +25,10 @@ _FILLED = ("Context awareness", "Artifact trail", "Completeness", "Continuity")
 
 
 def below_target(page: SessionPage, probes: Sequence[Probe]) -> list[Dimension]:
-    """Return the grades of a session's page that are below their target and that more facts on the page would raise.
+    """Return the dimensions of a session's page whose score is below the target, and would rise with more facts.
 
-    A page is graded by the share of `probes` that it answers, for each kind of fact (a dimension). If the page's list
-    of files is in a file of its own, the page must be given with that list.
+    These are four of the six dimensions (`grades.dimensions`): their scores are the share of `probes` that the page
+    answers. `page` must include the files that are in a list of their own (`session_page.with_trail`).
     """
     dimensions = grades.dimensions(grades.exact_replies(probes, page), page, whole=True)
     return [dimension for dimension in dimensions if dimension.name in _FILLED and dimension.is_met is False]

@@ -138,8 +138,8 @@ def plan(
 def title(identifier: str, form: str, files: int, turns: int) -> str:
     """Return the title of the commit with a session's page, such as "s1: 3 files, 12 turns".
 
-    `identifier` is the session's name and `form` the transcript's format. If there was no transcript, and the summary
-    is from Git alone, `form` is GIT and the title has no turns.
+    `identifier` is the session's name, and `files` and `turns` are the numbers of files and prompts. `form` is the
+    transcript's format. If it is `events.GIT`, there was no transcript, and the title has no turns.
     """
     counted = f"{identifier}: {files:,} file{'s' if files != 1 else ''}"
     return counted if form == GIT else f"{counted}, {turns:,} turn{'s' if turns != 1 else ''}"

@@ -53,9 +53,10 @@ _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)
 class Proposal(msgspec.Struct, frozen=True):
     """A record that a session proposes: its type (`kind`), title, front matter values, and content fields by name.
 
-    - `explicit` says that the statement behind it had a label.
-    - `is_sure` says that the statement can be trusted. It has a label in a message, or the user made it and it was
-      carried out or is a rule for the future, or it is about the state of the work.
+    - `explicit` says how the statement behind it was found: by a label, and not by its wording (`Extract.explicit`).
+    - `is_sure` says that the statement is likely to be meant: it is explicit and not from a comment in code or a
+      compaction's digest, or the user made it and it was carried out or is a rule for the future, or it is about the
+      state of the work.
     - `record` is the id of an existing record of this statement, "" if there is none.
     - `line` is the statement's line in the transcript, 0 if it is not on a single line.
     """

@@ -161,10 +161,10 @@ def keys(texts: Iterable[str]) -> frozenset[str]:
 
 
 def begins(line: str, succeeded: Collection[str], quotes: str = "") -> bool:
-    """Return whether a line such as "pytest -q: 2 failed" begins with a step that succeeded, and ": " after it.
+    """Return whether the part of a line before ": " is a step that succeeded: "pytest -q" in "pytest -q: 2 failed".
 
-    `succeeded` are keys of successful steps. A step may contain a colon itself, so each ": " in the line is tried as
-    its end. `quotes` are characters that may be around the step in the line, such as backticks.
+    `succeeded` are the keys of the steps that succeeded. A step may contain a ": " itself, so each one in the line is
+    tried as the step's end. `quotes` are characters that may be around the step in the line, such as backticks.
     """
     parts = (line[: match.start()] for match in re.finditer(": ", line[: _LONGEST * 2]))
     return any(is_covered(part.strip(quotes + " "), succeeded) for part in parts)

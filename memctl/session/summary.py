@@ -103,9 +103,10 @@ class SessionSummary(msgspec.Struct, frozen=True):
 
     @property
     def errors(self) -> list[Failure]:
-        """The failures that are open, such as a failing test, or resolved, because the same step succeeded later.
+        """The failures that are resolved or still open.
 
-        A failure that is neither, such as a mistyped command, is left out.
+        A failure is resolved if the same step succeeded later. Only that of a check, such as a test, can be open, and
+        only as long as later runs report it. Other failures, such as that of a mistyped command, are left out.
         """
         return [failure for failure in self.failures if failure.is_open or failure.resolved]
 

@@ -50,7 +50,7 @@ def task_list(arguments: Mapping[str, Any]) -> list[Step] | None:
 def new_task(event: Event) -> str | None:
     """Return the text of the task that a call adds to the agent's task list, None if it adds none.
 
-    The task has the next free number.
+    The call gives the task no number: tasks are numbered from 1 in the order in which they are added.
     """
     subject = event.arguments.get("subject") if event.tool == "TaskCreate" else None
     return one_line(subject) if isinstance(subject, str) else None
@@ -67,9 +67,9 @@ def task_update(event: Event) -> tuple[int, Status | Literal[""] | None]:
 
 
 def in_texts(events: Iterable[Event]) -> list[Step]:
-    """Return the steps of a task that the last message with a list of steps names, [] if there is no such message.
+    """Return the steps that the last message with a list of a task's steps names; [] if no message has one.
 
-    Steps are listed with check boxes or under labels.
+    Such a list has check boxes, or labels for what is done and what remains.
     """
     for event in reversed([*events]):
         if event.kind in (ANSWER, PROMPT, DIGEST) and not event.agent:

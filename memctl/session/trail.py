@@ -149,7 +149,8 @@ def of_session(session: Session, places: Places, base: Collection[str], changes:
 def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
     """Yield the tool calls that had an effect, each with its result (None if it has none).
 
-    Refused and failed calls are left out, and so is a call that is still running.
+    A call that is still running is left out, and so is one that was refused or failed. But a failed shell command is
+    kept, since it may have changed files before it failed.
     """
     results = {event.call: event for event in events if event.kind == RESULT and event.call}
     open_calls = pending_calls(events)
@@ -184,8 +185,8 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
     """Return the files that some events of a session touched, each once, the one touched last first.
 
     `whole` is the trail of the whole session. The action of each file is taken from it, since a file that the session
-    first created and then modified counts as created. Files that the trail lacks, such as folders, are left out. A file
-    outside of the repository has an absolute path, or one that begins with `~/`.
+    first created and then modified counts as created. Paths that the trail does not have, such as those of folders,
+    are left out. A file outside of the repository has an absolute path, or one that begins with `~/`.
     """
     actions = {entry.path: entry.action for entry in whole.entries}
     files: dict[str, TouchedFile] = {}

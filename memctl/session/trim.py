@@ -20,7 +20,8 @@ MOST_TOKENS = 10_000  # of a page; rules.md#session-summary
 class FittedPage(msgspec.Struct, frozen=True):
     """A session's page, trimmed to its budget, and the list of all files of the session if the page has no room for it.
 
-    `trail` is a SessionPage from which only this list is written to a file. It is None if `page` has all files.
+    `trail` is None if `page` has all files. Otherwise it is the page with all of them, of which only the files are
+    written to a list of their own (`session_page.render_trail`).
     """
 
     page: SessionPage

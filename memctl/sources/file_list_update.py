@@ -1,7 +1,7 @@
 """Bring a list of the repository's files in the search index up to date: that of the worktree, or of a revision.
 
-Only files that differ from what the list was made from are looked at, and only those of them are read whose content the
-index does not have.
+Files that have not changed since the list was made are passed over. Of the others only those are read whose content
+the search index does not have yet.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ _RUST_RELATIVE = re.compile(r"(?:crate|self|super)\b")
 class FileSources(msgspec.Struct, frozen=True):
     """The repository's files, of the worktree or of a revision.
 
-    `contents` are the files that may be named, by path. `refusals` are those that never enter a model's context, each
-    with the reason. A file that seems to contain a credential is in both: its name may be shown, its text may not.
-    `differing` are those among `contents` with uncommitted changes.
+    - `contents` has the files that may be named: by path, the blob id and the facts of the content (`Content`).
+    - `refusals` has the files whose text never enters a model's context: by path, the reason. A file that seems to
+      contain a credential is in both: its name may be shown, its text may not.
+    - `differing` are the paths in `contents` that have uncommitted changes.
     """
 
     contents: FileList
@@ -63,8 +64,8 @@ def of_worktree(
 ) -> FileSources:
     """Return the files of the worktree; `progress` is called while files are read.
 
-    The texts of files that the snapshot's reading agent may not see never enter a model's context (`refusals`). Raises
-    sqlite3.OperationalError if the list can't be made.
+    If the snapshot is that of an agent, the files that this agent may not see are among the `refusals`. Raises
+    sqlite3.OperationalError if there is no list of files, because the search index can't be used.
     """
     listed = FileList(index, f"{_WORKTREE}{memory.repository.git_dir}", snapshot.withheld.files)
     return _Update(memory, listed, files, progress).run()

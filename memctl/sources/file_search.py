@@ -36,9 +36,12 @@ def mentions(
     """Return the files that a query is about, because it names them or because the memory connects them with it.
 
     A file is connected if a record that matches the query refers to it, or a matching section covers it. The result has
-    for each file, by path, the strongest of these mentions. `now` is the current time in canonical form. `likely` are
-    files that the query is probably about, such as those whose text matches; a word that very many files have counts
-    only for these. Of the files that only a section covers, `most` are returned beside the others; -1 stands for all.
+    for each file, by path, the strongest of these mentions.
+
+    - `now` is the current time in canonical form.
+    - `likely` are files that the query is probably about, such as those whose text matches. A word that more than
+      5,000 files have counts only for these, and for files that another word of the query finds.
+    - `most` limits how many files each section adds that are neither named by the query nor `likely`; -1 adds all.
     """
     found = task_files.mentions(query, sources.contents, likely)
     wanted = {*found, *likely}

@@ -20,8 +20,8 @@ NAME = ".memctlignore"
 def texts(files: FilesOnDisk | FilesInGit, top: Path, folders: Iterable[str]) -> dict[str, str]:
     """Return the texts of all `.memctlignore` files in some folders by path.
 
-    In the worktree, whose folder is `top`, one counts even if Git ignores it. Raises MemctlError if one there is too
-    large or not a regular file, because without it the files that it excludes would enter a model's context.
+    `top` is the worktree's folder. In the worktree a `.memctlignore` counts even if Git ignores it. Raises MemctlError
+    if such a file is too large or not a regular file, because the files that it excludes would enter a model's context.
     """
     paths = [f"{folder}/{NAME}" if folder else NAME for folder in folders]
     if isinstance(files, FilesInGit):

@@ -29,10 +29,10 @@ MOST_EVENTS = 50  # of a workflow since its last checkpoint; rules.md#compressio
 
 
 def workflow(memory: Memory, given: str) -> str:
-    """Return the name of a workflow, made valid from the name `given`.
+    """Return a valid name of a workflow that is made from `given`: `slug` replaces characters that it can't have.
 
-    For "" the workflow has the name of HEAD's branch, or else that of the project. Raises MemctlError if `given` is a
-    path, or has no letter or digit.
+    If `given` is "", the name is made from that of HEAD's branch, or else from that of the project. What looks like a
+    credential is redacted. Raises MemctlError if `given` is a path, or has no letter or digit.
     """
     if given.startswith(("/", ".", "~")) or ".." in given.split("/"):
         result = slug(given.rpartition("/")[2])

@@ -229,8 +229,8 @@ class FileList(Mapping[str, Content]):
     def row_of(self, path: str, blob: str) -> tuple[int, bytes, str, int] | None:
         """Return the search index's row for the file at `path` with the content `blob`, None if there is none.
 
-        All lists are searched. The result has the row's number, the facts in msgpack, the reason why the text is not
-        indexed ("" if it is), and the size in bytes.
+        The file may be in another list, or in none. The result has the row's number, the facts in msgpack, the reason
+        why the text is not indexed ("" if it is), and the size in bytes.
         """
         row: tuple[int, bytes, str, int] | None = self.index.database.execute(_WITH_BLOB, (path, blob)).fetchone()
         return row

@@ -92,8 +92,8 @@ def note_handoff(
     """Add an event on a handoff's new status to this clone's event stream; yield a warning if that fails.
 
     The event is added when the result is iterated over. `identifier` is the handoff's id, and `became` its new status,
-    such as "accepted". `target` is the agent that the event is meant for, `sections` are the sections that have the new
-    status, and `more` are further fields of the event.
+    such as "accepted". `target` is the agent that the event is meant for, `sections` are the sections of the handoff,
+    and `more` are further fields of the event.
     """
     about = f"{identifier} was {became}" + (f": {some(sections, _SECTIONS)}" if sections else "")
     values = {"event_type": AGENT_HANDOFF, "action_taken": about, "target_agent": target, **more}

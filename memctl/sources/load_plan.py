@@ -1,8 +1,9 @@
 """Choose the files to load into a model's window before a task starts (rules.md#files-for-a-task).
 
-A file with a score of 70 or more has the verdict "preload". Files are loaded in the order of their scores, down to a
-lowest score, as long as they fit into the budget for files. The budget is mostly 35 % of the window. Each file that is
-not loaded gets a reason.
+A file with a score of 70 or more has the verdict "preload", unless a model only gets its outline or the window is
+crowded. Files are loaded in the order of their scores, down to the lowest score that the user allows, as long as they
+fit into the budget for files. The budget is 35 % of the window unless the user sets another. Each file that is not
+loaded gets a reason.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class ScoredFile(msgspec.Struct, frozen=True):
 class Choice(msgspec.Struct, frozen=True):
     """A scored file with its tokens, the verdict when to load it, and whether it is loaded now.
 
-    `verdict` follows mostly from the score: "preload" from 70 on, "just-in-time" from 40 on, else "on demand". Whether
-    the file is loaded now depends on the budget, too: `left_out` says why it is not, "" if it is. `outline` says why a
-    model only gets an outline of it (for example because it is large), "" if it gets the whole file.
+    `verdict` is "preload", "just-in-time" or "on demand", as the function `verdict` returns it. Whether the file is
+    loaded now depends on the budget, too: `left_out` says why it is not, "" if it is. `outline` says why a model only
+    gets an outline of it (for example because it is large), "" if it gets the whole file.
     """
 
     path: str
@@ -85,8 +86,8 @@ def budget_of(window: int) -> int:
 def reserve_of(window: int) -> dict[str, int]:
     """Return how many tokens of a window files must leave free, by purpose.
 
-    These tokens are 30 % of half the window; files may use the other 70 % (`budget_of`). The purposes are
-    "tool_outputs", "expansion" and "buffer"; for a window of 200,000 tokens "buffer" has 5,000.
+    These tokens are 30 % of half the window; files may use the other 70 % (`budget_of`). By purpose they are
+    "tool_outputs" with 15 % of that half, "expansion" with 10 % and "buffer" with 5 %.
     """
     return {name: int(window * _ACTIVE * share) for name, share in _RESERVED.items()}
 

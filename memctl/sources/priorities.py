@@ -45,8 +45,9 @@ class FileRequest(msgspec.Struct, frozen=True):
     - `active` are the paths of the files that a person works on; they are relative to the folder `folder`.
     - `globs` limit the ranked files; () stands for all files.
     - `shown` is how many of the best files are shown. Their tokens are counted, those of other files only estimated.
-    - `lists_all` ranks all files. Otherwise a request with a task leaves out most files that nothing connects with the
-      task.
+    - `lists_all` ranks all files. Otherwise a request with a task leaves out most of the files that nothing connects
+      with the task: of those that one commit changed last, at most `shown` are ranked, unless their score is enough to
+      be loaded.
     """
 
     task: str = ""

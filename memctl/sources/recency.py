@@ -39,7 +39,7 @@ class RecentChanges(msgspec.Struct, frozen=True):
     first: int | None = None
 
     def ago_of(self, path: str) -> int | None:
-        """Return how many commits ago a file was changed last, None if that was long ago."""
+        """Return how many commits ago a file was changed last, None if no commit that was read changed it."""
         return self.ago.get(path, self.first)
 
 

@@ -114,8 +114,9 @@ class Resolver:
     def traces(self, path: str) -> tuple[set[str], tuple[str, ...]]:
         """Return texts and folders by which to find the files that may import the file at `path`.
 
-        Each file that imports it has an import that contains one of the texts, such as the file's name without suffix,
-        or is itself below one of the folders, such as "src/".
+        Any file that imports it contains one of the texts in an import, or lies below one of the folders. The texts are
+        such as the name of the file at `path` without suffix. The folders are for files that need not be named by those
+        that import them: for "shop/__init__.py" the folder is "shop/", since a file there may have `from . import x`.
         """
         folder, name = posixpath.split(path)
         stem, suffix, package = name.lstrip(".").partition(".")[0], code_suffix(path), posixpath.basename(folder)

@@ -1,7 +1,8 @@
 """Score a file for a task by relevance, recency and dependency (rules.md#files-for-a-task).
 
-Relevance has up to 50 points, recency 30 and dependency 20. The points of each part become a share of its maximum, and
-the weighted sum of these shares is the score, from 0 to 100. A file with a score of 70 or more is loaded ahead.
+Relevance has up to 50 points, recency 30 and dependency 20. Their sum is the score, from 0 to 100. If there is a task,
+the points are scaled before, so that the parts have up to 70, 20 and 10 % of the score. A file with a score of 70 or
+more is loaded ahead.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class FileKnowledge(msgspec.Struct, frozen=True):
     - `changed`: the canonical time of its last change, "" if that was more than a week ago.
     - `is_modified`: whether one of the last five commits changed it. Commits that only change the memory don't count,
       here and in `ago`.
-    - `ago`: how many commits ago it was changed last, 0 for an uncommitted change, None if that is unknown or long ago.
+    - `ago`: how many commits ago it was changed last, 0 for an uncommitted change, None if no commit that was read
+      changed it.
     - `todos`, `issues`: the number of the file's TODOs, and the ids of open issues that refer to the file.
     - `near`: how near the file is to the active files (those being worked on), None if it has no relation to them.
     - `match`, `words`: how well the file's text matches the task, from 0 to 1, and the task's words in the text.
@@ -90,8 +92,9 @@ def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) 
     """Return the score of the file at `path`, computed from what is known about the file.
 
     A file that a person named, or that such a file imports, scores at least 70, so that it is loaded ahead. `now` is
-    the current time in canonical form. `for_task` says that the request has the text of a task, which changes how much
-    each part counts.
+    the current time in canonical form. `for_task` says that the request has the text of a task. Then relevance counts
+    70 %, recency 20 % and dependency 10 % instead of 50, 30 and 20 %, and a file with uncommitted changes scores at
+    least 40.
     """
     relevance = [*task_points(known), *_beside(path, known, for_task=for_task)]
     recency = _by_commits(known.ago) if for_task else _recency(known.changed, now)

@@ -54,8 +54,10 @@ Mentions = dict[str, FileMention]
 def mentions(task: str, contents: FileList, likely: Collection[str] = ()) -> Mentions:
     """Return the files that a task names: by path, by something that they define, or by words of their path or purpose.
 
-    `contents` are the files to look for, by path. A word that more than 5,000 files have says little. So it counts only
-    for the files `likely`, and for the files that another word of the task finds.
+    `contents` are the files to look for, by path, and `likely` the paths of files that the task may be about for other
+    reasons, such as their text. A word that more than 5,000 files have says little. It counts for the files in
+    `likely`, for those that it is the name of, and for those that other words find. If these are none at all, the
+    rarest such word counts for all files that have it.
     """
     result: Mentions = {}
     task = task[:_LONGEST]
@@ -75,9 +77,9 @@ def from_memory(
     """Return the files that records or sections about a task refer to, each with how surely it is meant.
 
     A record that matches the task refers to files by its code references. It counts more, the better it matches and the
-    more words of the task it has. If a section's title has a word of the task, it refers to the files that it covers:
-    those of them in `likely` are returned, and the first `most` by path (-1 stands for all). `now` is the current time,
-    such as "2025-11-04T14:32:00Z".
+    more words of the task it has. A section whose title has a word of the task refers to the files that it covers. Of
+    these, the first `most` by path are returned (-1 stands for all), and also those in `likely`: paths of files that
+    the task may be about for other reasons, such as their text. `now` is the current time in canonical form.
     """
     found: Mentions = {}
     wanted = _telling_words(task[:_LONGEST])

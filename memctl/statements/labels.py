@@ -1,8 +1,8 @@
 """The labels under which people and models state things, and the statement or field that each label means.
 
 Kinds and fields have the names of rules.md#records. A few kinds, such as a file change or an owner, are no records;
-their names are defined only here. A label is looked up in a table, in lower case and without marks, so reading a text
-takes time linear in its length.
+their names are defined only here. A label is looked up in a table, in lower case and without the marks of bold text or
+code around it, so reading a text takes time linear in its length.
 """
 
 from __future__ import annotations

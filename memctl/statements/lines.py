@@ -46,8 +46,8 @@ class Line(msgspec.Struct):
     """One line of a text: its number (from 1), its text without the marks before it, and what the marks say.
 
     - `raw` is the whole line; for a cell of a table it is the table's row.
-    - `column` (from 0) is the column where the text begins; in a list item it is the column of the item's last bullet
-      or number.
+    - `column` (from 0) is how far the line is indented, without the `>` of a quotation; in a list item it is the column
+      of its bullet or number, in "- 1. text" that of the number.
     - `level` is the level of a heading, 0 for none.
     - `box` is DONE or OPEN for a line with a ticked or an empty check box, "" for none.
     - `moment` is the time at the line's beginning, "" for none.
@@ -257,8 +257,9 @@ def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
     "Fixed it. Next: deploy the API." has the parts "Fixed it." and "Next: deploy the API.". The certainty says how sure
     it is that the part states something under its label: 1.0 for the part at the line's beginning, 0.9 for the others.
 
-    If the whole line begins with a known label, each part reaches to the next label. Otherwise a part within the line
-    ends with its first sentence, and an empty part follows it, so that the lines below are not read as its text.
+    If the line itself begins with a known label, each part reaches to the next label. Otherwise a label within the line
+    has only one sentence: its part ends there. An empty part follows, so that the lines below are not read as its text,
+    unless the part ends with a colon.
     """
     text = line.text[:_LONGEST_LINE]
     if ":" not in text or line.level:

@@ -22,8 +22,8 @@ class Part(NamedTuple):
 class Passage:
     """The text under one label, collected line by line into paragraphs and list items.
 
-    `line` is the number of the line that has the label. `is_section` says that the text may go on after empty lines,
-    because the label is a heading, or is in bold below a heading that is a label itself.
+    `line` is the number of the line that has the label. `is_section` says that the text may go on after empty lines.
+    That is so if the label is a heading, or if it is in bold and belongs to a statement whose own label is a heading.
     """
 
     def __init__(self, label: Label, line: Line, *, is_section: bool) -> None:
@@ -68,7 +68,8 @@ class Passage:
     def takes_text(self, line: Line) -> bool:
         """Return whether a line without marks continues this passage.
 
-        If the label names a single value, such as the severity, the passage is only one line or one paragraph.
+        A label for a single value, such as the severity, has only the text behind it in its own line; if there is none,
+        it has the lines below it up to the first empty line.
         """
         if not self.parts:
             return True

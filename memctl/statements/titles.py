@@ -140,8 +140,8 @@ def shortened(title: str) -> str:
     """Return a title cut so that it has at most 100 characters, if it can be cut well.
 
     A title that is too long is cut after its first sentence. If it is still too long, it is cut before its reason, and
-    then before a dash. A cut is made only if the rest has at least four words and can be understood alone, so a title
-    can stay longer.
+    then before a dash. A cut is made only if what is kept has at least four words and can be understood alone. So some
+    titles stay longer.
     """
     for parts in (_SENTENCE_END.split, sentences.reason_of, _ASIDE.split):
         first = parts(title)[0].rstrip(" .") if len(title) > _LONG else ""

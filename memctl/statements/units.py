@@ -77,9 +77,10 @@ def units(text: str) -> Iterator[Unit]:
 def sentences(text: str) -> Iterator[Unit]:
     """Yield the sentences of a text, each on one line, without `**` and without the bullet or number of a list item.
 
-    A sentence that ends with a colon is joined with the first sentences of the list items that follow it, at most four:
-    "We need: a cache; a pool". If no list follows, it is joined with the next sentence. It is left out if nothing
-    follows before the next heading. Both are left out if what follows is a next step of the work: "Let me look".
+    A sentence that ends with a colon is joined with what follows it: with the first sentences of at most four list
+    items, as in "We need: a cache; a pool", or with the next sentence if no list follows. It is left out if nothing
+    follows before the next heading. If only a next step of the work follows, such as "Let me look", the sentence and
+    this step are left out.
     """
     opened: Unit | None = None
     items: list[Unit] = []

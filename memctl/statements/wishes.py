@@ -258,9 +258,9 @@ def is_request(prompt: str) -> bool:
 
 
 def is_firm(wish: str) -> bool:
-    """Return whether a wish is a firm demand: it is neither provisional ("for now") nor a question.
+    """Return whether a wish is a firm demand: it is not provisional ("for now"), and it does not only ask.
 
-    A question such as "can't we …?" counts as a demand.
+    A question that insists, such as "can't we …?", is firm, too.
     """
     is_asked = wish.rstrip().endswith("?") or _ASKS.match(wish)
     return not _PROVISIONAL.search(wish) and (not is_asked or _INSISTS_ON.search(wish) is not None)

@@ -229,9 +229,10 @@ def commits(
 ) -> list[Commit]:
     """Return the commits that touched any of `paths`, newest first, with each change of a batch as a commit.
 
-    `paths` are relative to the worktree's top. The histories of `revision` and of the commit `beside` ("" for none) are
-    searched, and at most `limit` commits are returned. If a merge took a file from one side only, the merge and the
-    commits of the other side are left out, unless `discarded` is True.
+    `paths` are relative to the worktree's top. The history of `revision` is searched, and that of the commit `beside`,
+    such as the newest of refs/memctl/sessions ("" for none). At most `limit` commits are returned. A merge may take a
+    file from one side, so that what the other side did to it is lost. Only with `discarded` are such merges returned,
+    and the commits of the other side.
 
     If `revision` is HEAD or a range that ends with HEAD, the changes of the open batch come first. The squash of a
     batch is replaced by the batch's changes if this clone has them.

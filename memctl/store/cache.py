@@ -49,7 +49,10 @@ def _schema(rules: str) -> str:
 
 
 def contents_version() -> str:
-    """Return a text that changes with memctl's version and its rules for credentials, on which stored rows depend."""
+    """Return the version of a cache's contents; rows that were stored under another version have to be made anew.
+
+    It changes with the code that parses records, the tables of the cache, and the rules that find credentials.
+    """
     return _schema(_RULES)
 
 

@@ -354,9 +354,9 @@ def advance(memory: Memory, contents: Mapping[str, bytes | None], before: str, a
     the committed text of a file, the file now counts as equal to HEAD. The next command reads all other committed files
     again.
 
-    In three cases nothing is done, and the next command updates the cache: if there are more than 100 files, if another
-    process is writing, or if the cache was out of date. It was if its commit is not `before`, or if it took one of the
-    committed files for unchanged.
+    In some cases nothing is done, and the next command updates the cache: if there are more than 100 files, if another
+    process is writing, if the cache's commit is not `before`, or if the cache had not yet noticed that one of the
+    committed files was changed.
     """
     known = {path: data for path, data in contents.items() if files.is_cached_path(path)}
     if len(known) > _MOST_ADVANCED:

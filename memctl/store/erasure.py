@@ -41,8 +41,8 @@ def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool 
     """Redact every text file below `folders`, and remove the traces of deleted rows from each cache.
 
     `redact` returns a text without its secrets. A binary file with a secret, and every search index, is deleted, since
-    memctl can make such files again. If a lock file is beside a file, the lock is taken while the file is rewritten;
-    only the lock file `held` is not, since the caller has taken it already.
+    memctl can make such files again. If there is a lock file beside a file, its lock is held while the file is
+    rewritten. `held` is the lock file whose lock the caller holds already; it is not locked again.
 
     With `dry_run` no file is changed, and the result lists the files that would be changed. Caches and search indexes
     are not listed in the result, whether or not they had a secret.

@@ -110,7 +110,10 @@ class FileList(Mapping[str, Content]):
         self.reload()
 
     def reload(self) -> None:
-        """Read the list's number and `ListState` from the search index again, and forget what was read of its files."""
+        """Read the list's `ListState` from the search index again, and forget what was read of its files.
+
+        `number`, by which other tables name the list, is read again, too; it is 0 if there is no such list yet.
+        """
         row = self.index.database.execute("SELECT list, state FROM lists WHERE name = ?", (self._name,)).fetchone()
         self.number: int = row[0] if row else 0
         self.state = msgspec.msgpack.decode(row[1], type=ListState) if row else ListState("", "")
@@ -161,7 +164,7 @@ class FileList(Mapping[str, Content]):
         return frozenset(contents)
 
     def called(self, stem: str) -> frozenset[str]:
-        """Return the paths of the files for which `stem_of` returns `stem`, without regard to upper and lower case."""
+        """Return the paths of the files with the name `stem`, without regard to suffixes and case (`stem_of`)."""
         return self._remember(self._query(f"SELECT {_ROW} {_NAMED} WHERE stem = ?", stem.lower()))
 
     def having(self, columns: str, words: Collection[str], most: int) -> frozenset[str] | None:
@@ -217,22 +220,26 @@ class FileList(Mapping[str, Content]):
         return {path: reason for path, reason in rows if path not in self.hidden}
 
     def blobs(self) -> dict[str, str]:
-        """Return the blob id of each file of the list, by path, also of files that may not be named."""
+        """Return the blob ids, by path, of all files of the list.
+
+        Files that may not be named are included, although the list has no content for them.
+        """
         return dict(self._query(f"SELECT path, blob {_ANY}"))
 
     def row_of(self, path: str, blob: str) -> tuple[int, bytes, str, int] | None:
         """Return the search index's row for the file at `path` with the content `blob`, None if there is none.
 
-        The row may be of any list. It is its number, the facts in msgpack, the reason why the text is not indexed (""
-        if it is), and the size in bytes.
+        The file may be in another list, or in none. The result has the row's number, the facts in msgpack, the reason
+        why the text is not indexed ("" if it is), and the size in bytes.
         """
         row: tuple[int, bytes, str, int] | None = self.index.database.execute(_WITH_BLOB, (path, blob)).fetchone()
         return row
 
     def waiting(self, reason: str, room: int) -> dict[str, str]:
-        """Return the blob ids, by path, of files whose text is not indexed for `reason`, and which now have room.
+        """Return the blob ids, by path, of files whose texts had no room in the search index, and have it now.
 
-        The smallest files are taken first, as long as their sizes add up to at most `room` bytes.
+        Their texts were not indexed for `reason`, and `room` is how many bytes of text the index can take now. The
+        smallest files are returned, as many as fit into `room`.
         """
         rows = self._query(f"SELECT path, blob, size {_LEFT_OUT} AND reason = ? ORDER BY size, path", reason)
         blobs = {}

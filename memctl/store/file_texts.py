@@ -44,7 +44,7 @@ class FileMatches(msgspec.Struct, frozen=True):
       file's BM25 score divided by the best file's score. If even the best file lacks more than half of the query's
       words, weighted by how rare they are, all numbers are multiplied by one factor below 1. At most 5,000 files are
       returned.
-    - `words` maps the path of each of the best files to the words of the query that the file contains.
+    - `words` maps the path of each of the 100 best files to the words of the query that the file contains.
     - `left_out` maps the path of each file that is not indexed to the reason.
     """
 

@@ -52,7 +52,7 @@ class FilesInGit:
         return self._commit.encode()
 
     def tree(self, known: tuple[str, str] = ("", "")) -> tuple[str, str]:
-        """Return the id of the commit twice: the pair identifies the files, as that of `FilesOnDisk.tree` does."""
+        """Return a pair that identifies the files, as `FilesOnDisk.tree` does; here both texts are the commit's id."""
         return self._commit, self._commit
 
     def differing(self) -> dict[str, bool]:
@@ -68,7 +68,10 @@ class FilesInGit:
         return True
 
     def size(self, path: str) -> int:
-        """Return more than the limit of `read` for every file, in place of its size, which only Git knows."""
+        """Return the same for every file: one byte more than `read` reads by default. Only Git knows the real size.
+
+        It is asked about files that `read` has left out, so these count as too large.
+        """
         return files.MAX_BYTES + 1
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:

@@ -104,7 +104,7 @@ class SearchIndex:
         return Path(name) if name else None
 
     def wait(self, seconds: float) -> None:
-        """Set how many seconds later statements wait if another process is writing to the index."""
+        """Set how many seconds each later SQL statement waits at most while another process writes to the index."""
         self.database.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
 
     @contextmanager

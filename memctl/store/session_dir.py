@@ -83,10 +83,10 @@ class SessionDir:
         BLAKE2b digest of the bytes, 12 bytes in hexadecimal digits. All versions of memctl use this name, since the two
         hooks may be of different versions.
 
-        The marker files of earlier events are deleted, since the host goes on only when all hooks have answered. With
-        `is_one_of_many` they are kept: several tool calls may end, or several sub-agents begin, at once. A marker file
-        that is older than the time limit of a hook does not count: it is from an earlier event with the same bytes, as
-        when a session is resumed, killed and resumed again.
+        `is_one_of_many` says that several such events may come at once, as when several tool calls end or sub-agents
+        begin. For any other event, the marker files of earlier events are deleted: the host has gone on, so all hooks
+        have answered these. A marker file that is older than the time limit of a hook does not count: it is from an
+        earlier event with the same bytes, as when a session is resumed, killed and resumed again.
         """
         from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more after every tool call
 
@@ -111,14 +111,17 @@ class SessionDir:
             os.close(descriptor)
 
     def offset(self, name: str) -> int:
-        """Return how many bytes of the session's transcript were read for the purpose `name`; 0 if not stored."""
+        """Return how many bytes of the session's transcript were read so far; 0 if that is not stored.
+
+        Several hooks read it, each for its own purpose: `name` is the name under which one of them stores its number.
+        """
         try:
             return max(0, int((self.path / name).read_text()))
         except (OSError, ValueError):
             return 0
 
     def note_offset(self, name: str, offset: int) -> None:
-        """Store how many bytes of the session's transcript were read for the purpose `name`. Raises OSError."""
+        """Store, under the name `name`, how many bytes of the session's transcript were read. Raises OSError."""
         with open(private_files.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
             stream.write(str(offset))
 

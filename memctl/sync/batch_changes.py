@@ -15,7 +15,7 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def sync_batches(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Merge the batches that the remote has for a branch into this clone's, and push the result if `push`.
+    """Merge the remote's batches of the branch that is synced into this clone's, and push the result if `push`.
 
     `done` is the result of the sync so far, which names the branch and the remote; it is returned unchanged. While a
     batch is open in this clone, its changes are not pushed. A dry run does nothing. Raises MemctlError, or PushRefused

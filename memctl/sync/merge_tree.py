@@ -196,8 +196,8 @@ def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: 
     """Merge the memory's files of this clone and of a remote. It writes nothing but blobs to Git's object store.
 
     `base`, `ours` and `theirs` are the files in the common commit, in this clone and at the remote. `apart` says that
-    the two sides have exactly one merge base. Then each side made its changes on its own, even equal ones, so the
-    numbers of retrievals that both sides counted for a record are added up.
+    the two sides have exactly one merge base. Then each side counted retrievals of a record on its own, and the two
+    counts are added up even if they are equal. Otherwise an equal change of both sides is taken for one change.
     """
     work = _Merge(memory, base, ours, theirs, apart=apart)
     work.read(side.get(path) for path in work.open for side in (base, ours, theirs))

@@ -31,7 +31,8 @@ class SyncResult(msgspec.Struct, frozen=True):
     About the coordination state:
 
     - `coordination` is its commit. `taken` says that this clone got something new, `given` that the remote did.
-    - `gave_way` describes entries of this clone that were replaced or have to be checked.
+    - `gave_way` describes entries of this clone that were replaced, and sections of the agent whose number now belongs
+      to another section, so that the agent has to check which of the two it meant to own.
     - `settled` describes ownerships that changed because a handoff was answered twice.
 
     About pages of sessions:

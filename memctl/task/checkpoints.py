@@ -33,9 +33,10 @@ class Checkpoints(msgspec.Struct, frozen=True):
 
     @property
     def twins(self) -> list[str]:
-        """The ids of the checkpoints that have the highest version in common; [] if only one has it.
+        """The ids of the checkpoints that have the highest version number in common; [] if only one has it.
 
-        Two checkpoints have one version if two clones saved them at once.
+        This number, 3 in the id `main-w1-v3-5f0c9a`, grows with each checkpoint of a workflow. Two clones that save
+        checkpoints at once give both the same number.
         """
         newest = [saved.checkpoint_id for saved in self.checkpoints if saved.version == self.checkpoints[0].version]
         return sorted(newest) if len(newest) > 1 else []
@@ -44,9 +45,9 @@ class Checkpoints(msgspec.Struct, frozen=True):
 def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
     """Return the checkpoints of a workflow in a snapshot, newest first.
 
-    With "" for `workflow` all workflows' checkpoints are returned. The checkpoints of one workflow are sorted by
-    version, and those of all workflows by the time at which they were saved, since versions count within one workflow
-    only.
+    With "" for `workflow` all workflows' checkpoints are returned. The checkpoints of one workflow are sorted by the
+    version number in their ids, which grows within a workflow (3 in `main-w1-v3-5f0c9a`), and those of all workflows by
+    the time at which they were saved.
     """
     checkpoints: list[Checkpoint] = []
     faults: list[Fault] = []
@@ -64,9 +65,10 @@ def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
 
 
 def all_versions(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
-    """Return the Version of each checkpoint of a workflow: the numbers in its id, such as `main-w1-v3-5f0c9a`.
+    """Return the Version of each checkpoint of a workflow, which has the parts of the checkpoint's id.
 
-    The checkpoints are those in `snapshot`, and those in any commit of any local or remote branch.
+    For `main-w1-v3-5f0c9a` they are the workflow, window 1, version number 3 and a mark. The checkpoints are those
+    in `snapshot`, and those in any commit of any local or remote branch.
     """
     folder = f"{checkpoint.FOLDER}/{workflow}"
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), everywhere=True)
@@ -119,7 +121,8 @@ def newest_of_each(snapshot: Snapshot) -> list[Checkpoint]:
 def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
     """Return the Version of each checkpoint of a workflow whose file is in Git's history but not in the snapshot.
 
-    If `workflow` is "", the result has those of all workflows. The newest checkpoint of a workflow comes first.
+    A Version has the parts of the checkpoint's id, such as `main-w1-v3-5f0c9a`. If `workflow` is "", the result has
+    those of all workflows. The newest checkpoint of a workflow comes first.
     """
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
     here = set(snapshot.names(folder))

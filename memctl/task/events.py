@@ -29,10 +29,10 @@ MOST_EVENTS = 50  # of a workflow since its last checkpoint; rules.md#compressio
 
 
 def workflow(memory: Memory, given: str) -> str:
-    """Return the name of a workflow, made valid from the name `given`.
+    """Return a valid name of a workflow that is made from `given`: `slug` replaces characters that it can't have.
 
-    For "" the workflow has the name of HEAD's branch, or else that of the project. Raises MemctlError if `given` is a
-    path, or has no letter or digit.
+    If `given` is "", the name is made from that of HEAD's branch, or else from that of the project. What looks like a
+    credential is redacted. Raises MemctlError if `given` is a path, or has no letter or digit.
     """
     if given.startswith(("/", ".", "~")) or ".." in given.split("/"):
         result = slug(given.rpartition("/")[2])
@@ -92,8 +92,8 @@ def note_handoff(
     """Add an event on a handoff's new status to this clone's event stream; yield a warning if that fails.
 
     The event is added when the result is iterated over. `identifier` is the handoff's id, and `became` its new status,
-    such as "accepted". `target` is the agent that the event is meant for, `sections` are the sections that have the new
-    status, and `more` are further fields of the event.
+    such as "accepted". `target` is the agent that the event is meant for, `sections` are the sections of the handoff,
+    and `more` are further fields of the event.
     """
     about = f"{identifier} was {became}" + (f": {some(sections, _SECTIONS)}" if sections else "")
     values = {"event_type": AGENT_HANDOFF, "action_taken": about, "target_agent": target, **more}

@@ -40,9 +40,10 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
     """Return the state `before` with the fields that a command set, and without the steps in `dropped`.
 
     `before` is None if the task has no state yet. `given` has what the command set; where a field of `given` is empty,
-    the value in `before` stays. If the only text in `given` for errors, issues or blockers is "none", this list becomes
-    empty. Raises MemctlError if a step is given with two statuses, if a done step is given as not done, or if a dropped
-    step does not exist.
+    the value in `before` stays. Otherwise a field of `given` replaces that in `before`, but files, and the lists for
+    which `Part.grows` is true, are added to the present ones. If the only text in `given` for errors, issues or
+    blockers is "none", this list becomes empty. Raises MemctlError if a step is given with two statuses, if a done step
+    is given as not done, or if a dropped step does not exist.
     """
     before = before or TaskState()
     values: dict[str, Any] = {name: getattr(given, name) or getattr(before, name) for name in (*_TEXTS, *LISTS)}
@@ -171,7 +172,8 @@ def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
 def merge(stored: TaskState, given: TaskState) -> TaskState:
     """Merge two states of one task: each step gets the more advanced of its two statuses.
 
-    Other fields come from `given` if they have a value there, else from `stored`.
+    Other fields come from `given` if they have a value there, else from `stored`. Files, and the lists for which
+    `Part.grows` is true, are merged from both, and the higher `window_id` is taken.
     """
     steps = stored.steps
     for step in given.steps:

@@ -232,10 +232,11 @@ def hidden_reference(text: str) -> str:
 class Resumption(msgspec.Struct, frozen=True):
     """A checkpoint to resume from, with what its reader has to know before.
 
-    - `missing`: fields that the checkpoint's state lacks.
+    - `missing`: fields that the state of the task lacks.
     - `drift`: what has changed around the work since the checkpoint was saved.
-    - `newer`: the highest later version, because of which the checkpoint is stale; None if there is none.
-    - `twins`: the ids of other checkpoints with an equal version, which other clones saved at once.
+    - `newer`: the Version of the workflow's newest checkpoint if it is newer than this one, which is stale then; None
+      if there is no newer one.
+    - `twins`: the ids of other checkpoints with the same version number, which other clones saved at once.
     - `text`: the text from which the task is resumed.
     - `withheld`: how many files and records were removed from the checkpoint because the reader may not see them.
     """

@@ -127,13 +127,12 @@ def _line(text: str) -> str:
 
 
 def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
-    """Return a coordination state in which `handoffs` is all the work that an agent has taken over by handoffs.
+    """Return a coordination state in which the work that an agent has taken over is that in `handoffs`.
 
-    `handoffs` maps the id of a handoff to the work taken over by it. A handoff that the agent has in `state` and that
-    is missing in `handoffs` is removed. If the agent's task came from a removed handoff, the agent gets the task of the
-    last handoff in `handoffs` instead. If the agent has neither a task nor a handoff after that, and began to work
-    because of a removed handoff, it is no longer at work. For an agent that is not at work, the state is returned
-    unchanged.
+    `handoffs` maps the id of each handoff to the work taken over by it. It takes the place of the agent's handoffs in
+    `state`, so those that it lacks are removed. If the agent's task came from a removed handoff, the agent gets the
+    task of the last handoff in `handoffs` instead. An agent that began to work with a removed handoff is no longer at
+    work if it now has neither a task nor a handoff. For an agent that is not at work, the state is returned unchanged.
     """
     entry = state.active_agents.get(agent)
     if entry is None:
@@ -148,11 +147,11 @@ def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
 
 
 def only_working(state: State, sections: Collection[str], agent: str = "") -> State:
-    """Return a coordination state in which no agent but `agent` has `sections` in its work.
+    """Return a coordination state in which `sections` are removed from the work of all agents except `agent`.
 
-    It is used when sections get another owner or none. An agent's work names sections only where the agent took them
-    over by a handoff. When all sections of a handoff are removed from an agent's work, the handoff is removed, too. A
-    handoff that names no sections stays.
+    It is used when sections get another owner, `agent`, or none (""). An agent's work names sections only where the
+    agent took them over by a handoff. When all sections of a handoff are removed from an agent's work, the handoff is
+    removed, too. A handoff that names no sections stays.
     """
     for name, entry in state.active_agents.items():
         if name != agent:

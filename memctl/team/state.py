@@ -242,8 +242,8 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
     """Return the coordination state that `files` hold: file name -> content, as `encode` returns them.
 
     `where` is the name of the ref with the files, for messages. Raises MemctlError if the files have another form, are
-    of a newer memctl, or lack the file of ownerships. memctl always writes this file, and a state without ownerships
-    would let everybody write.
+    of a newer memctl, or lack the file of ownerships. memctl always writes this file, and if its loss went unnoticed,
+    everybody could write to every section.
     """
     name = _HEAD
     if _HEAD not in files:

@@ -129,8 +129,9 @@ def context_tokens(usage: Any) -> int:
 def without_host_tags(text: str) -> str:
     """Return a prompt without the XML elements that the host added to it, such as reminders.
 
-    An element reaches from its tag to the next end tag of its name. The time is linear in the length of the prompt,
-    also if a hundred thousand tags have no end tag, as may be in the output of a command.
+    An element reaches from its start tag to the next end tag of its name; a start tag that another one of its name
+    follows first is left as it is. The time is linear in the length of the prompt, even if a hundred thousand tags have
+    no end tag, as may be in the output of a command.
     """
     tags = list(_HOST_TAG.finditer(text))
     following: dict[str, re.Match[str]] = {}

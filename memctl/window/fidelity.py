@@ -366,9 +366,9 @@ def generate_questions(session: Session) -> list[Question]:
     """Return questions about what a compression of a session must not lose.
 
     Each question is about one thing in the session, such as a decision, an error or a path. Of each kind of thing, at
-    most the last ten are asked about. A thing that can't be found again in the session's texts is left out, since it
-    would seem lost in any compression. The events of sub-agents are left out, because each sub-agent has its own
-    window. In a plain text it is not known who speaks, so all of it counts as the user's words.
+    most the last ten are asked about. A thing that can't be found again in the session's texts is left out, since its
+    question would not count. The events of sub-agents are left out, because each sub-agent has its own window. In a
+    plain text it is not known who speaks, so all of it counts as the user's words.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []

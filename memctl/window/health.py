@@ -169,7 +169,7 @@ class HealthMetric(msgspec.Struct, frozen=True):
         return self.alert(self.level, says, value, SPIKE * usual)
 
     def watch(self, value: float | None) -> Alert | None:
-        """Return a notice (an alert of level INFO) if a value of this metric is outside of its healthy range."""
+        """Return a notice (an alert of level INFO) if a value is outside of the metric's healthy range, else None."""
         is_low = self.least is not None and value is not None and value < self.least
         if value is None or not (is_low or (self.most is not None and value > self.most)):
             return None

@@ -221,7 +221,10 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_named_like_user(user: str, password: str) -> bool:
-    """Return whether a password is the name of its user with a word for a password in it: `proxyuser:proxypassword`."""
+    """Return whether a user and a password are only samples, such as `proxyuser:proxypassword`.
+
+    They are if both contain words such as "user" and "password", and are equal without these words.
+    """
     word = _patterns()["word"]
     rest = word.sub("", user.lower())
     is_sample = rest != user.lower() and sum(map(str.isdigit, rest)) <= 1

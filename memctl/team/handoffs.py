@@ -28,9 +28,9 @@ _REASON = re.compile(r"(?:Handoff|Transfer back: handoff) (HND-[\d-]+)(?: from .
 class Transfer(msgspec.Struct, frozen=True):
     """The transfer of sections from one agent to another by a handoff, at the time `now`.
 
-    `handoff` is the id of the handoff. `who` has the giver, the taker and the sections, as the handoff's front matter
-    names them. `aliases` are ids that the handoff had before: if two clones give out one id, one of the records gets a
-    new id.
+    `handoff` is the id of the handoff. `who` is the front matter of its record with the giver, the taker and the
+    sections. `aliases` are ids that the handoff had before: if two clones give out the same id, one of the two records
+    gets a new id.
     """
 
     handoff: str
@@ -74,11 +74,11 @@ class Transfer(msgspec.Struct, frozen=True):
         return held.section_id in self.who.sections and held.lock_reason in reasons
 
     def work(self, state: State) -> dict[str, Work]:
-        """Return the work that the taker has by this handoff in a coordination state, by the handoff's id; {} for none.
+        """Return what the taker took over by this handoff and works on: id of the handoff -> work; {} for none.
 
-        If the state still has the work under an earlier id of the handoff (an alias), the key is this alias. Another
-        handoff may have got the alias as its id, so work under an alias counts only if it has a section of this
-        handoff.
+        The work is looked up in the coordination state `state`. If the state still has it under an alias (an earlier id
+        of the handoff), the key is the alias. An alias may now be the id of another handoff, so work under an alias
+        counts only if one of its sections belongs to this handoff.
         """
         active = state.active_agents.get(self.taker)
         handoffs = {name: active.handoffs.get(name) for name in (self.handoff, *self.aliases)} if active else {}
@@ -161,10 +161,10 @@ def _answered_elsewhere(transfer: Transfer, why: str) -> MemctlError:
 
 
 def moved_elsewhere(state: State, transfer: Transfer, sections: Collection[str]) -> list[Ownership]:
-    """Return the present ownerships of `sections`, without those that a handoff's taker still has from the handoff.
+    """Return the ownerships of those `sections` that a handoff's taker no longer owns because of the handoff.
 
-    The sections of the returned ones were claimed or passed on after the handoff, so they can't go back to its giver.
-    Expired ownerships are left out.
+    These sections were claimed or passed on after the handoff, so they can't go back to its giver. Expired ownerships
+    are left out.
     """
     ownerships = (state.live(section, transfer.now) for section in sections)
     return [held for held in ownerships if held is not None and not transfer.is_by(held)]
@@ -218,7 +218,8 @@ def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Itera
 def settle_state(state: State, handoffs: Sequence[Handoff], now: str) -> tuple[State, list[str]]:
     """Return a coordination state corrected to follow the answers to handoffs, and one line for each correction.
 
-    The sections' owners and the agents' work are corrected.
+    The sections' owners and the agents' work are corrected. If a handoff has got a new id, it replaces the earlier id
+    in the state.
     """
     state, lines = _renamed(handoffs, state, now)
     for contradiction in contradictions(handoffs, state, now):

@@ -17,13 +17,14 @@ _REASON = 500  # characters
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim of an agent to own sections: the type of ownership, its expiry, its reason and its readers.
+    """A claim of `agent` to own `sections`, with the type of ownership, its expiry, its reason and its readers.
 
     - `ownership_type`: who may write: "exclusive" (the owner), "shared-write" (every agent) or "read-only" (no agent).
     - `now`, `expires_at`: times such as "2025-11-04T14:32:00Z".
     - `readers`: the agents that may read the details of the sections, beside the owner.
     - `force`: take sections from other agents that own them.
-    - `parents`: marker of a page of details -> marker of its section, as the owner of a section owns its details, too.
+    - `parents`: marker of a page of details -> marker of its section. A page of details without an owner of its own
+      belongs to the owner of its section.
 
     If the type, expiry, reason or readers are None, an ownership that the agent has already keeps its own. A new
     ownership is then "exclusive", without an expiry, a reason or a limit of readers.

@@ -26,10 +26,9 @@ ReadCheck = Callable[[tuple[str, ...]], str]
 def read_check(memory: Memory) -> ReadCheck | None:
     """Return a function that says why the agent named by MEMCTL_AGENT may not read a section.
 
-    The function takes the markers of the sections around a page or record, and returns the reason, or "" if the agent
-    may read there (`check_for`). Instead of a function the result is None if the agent may read all sections. It is
-    also None if this environment variable is not set: then a person reads, who can open the files anyway. Raises
-    MemctlError if the coordination state can't be read.
+    See `check_for` for what the function takes and returns. The result is None instead if the agent may read all
+    sections, and if MEMCTL_AGENT is not set: then a person reads, who can open the files anyway. Raises MemctlError if
+    the coordination state can't be read.
     """
     state = _restricting(memory) if memory.environ.get("MEMCTL_AGENT") else None
     return None if state is None else check_for(state, memory.actor, memory.now)
@@ -39,8 +38,8 @@ def check_for(state: State, agent: str, now: str) -> ReadCheck | None:
     """Return a function that says why an agent may not read a section, according to the ownerships in `state`.
 
     The function takes the markers of the sections around a page or record, innermost first, such as ("§3.1", "§2.1").
-    It returns the reason as the end of a sentence, such as "is read by bob only; …", or "" if the agent may read there.
-    If the agent may read all sections, no function is needed, and None is returned.
+    It returns the reason as the end of a sentence, such as "may be read by bob only: …", or "" if the agent may read
+    there. If the agent may read all sections, no function is needed, and None is returned.
     """
     if all(held.lets_read(agent) for held in state.section_ownership_map.values() if held.is_live(now)):
         return None

@@ -60,13 +60,13 @@ def fetch_and_merge(
 
 
 def update(memory: Memory, remote: str | None, plan: Plan, terms: Terms, *, is_fetched: bool = False) -> StateOutcome:
-    """Change the coordination state of this clone and of a remote by a plan, either both or neither.
+    """Change the coordination state of a remote by a plan, and then that of this clone, and return the outcome.
 
     Without a remote (None) only this clone's state changes. What this clone has and the remote lacks is pushed with the
     change. With `is_fetched` nothing is fetched before the first push: the remote is expected to have the state that
     was last fetched from it. Raises MemctlError if the plan refuses, if `terms` expects another version, or if the
-    remote can't be changed. If the process dies right after the push, only the remote has the change, and the next
-    fetch brings it to this clone.
+    remote can't be changed; then neither has the change. Raises Unfinished if the remote has it, or may have it, and
+    this clone does not. In this case, and if the process dies in between, the next fetch brings it to this clone.
     """
     with ref_state.locked(memory):
         return update_locked(memory, remote, plan, terms, is_fetched=is_fetched)

@@ -175,18 +175,18 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return ownership if ownership and ownership.is_live(now) else None
 
     def innermost(self, markers: Iterable[str], now: str) -> Ownership | None:
-        """Return the ownership that decides at a place in the memory at the time `now`; None if nobody owns the place.
+        """Return the ownership that says who may read and write at a place in the memory; None if nobody owns it.
 
         `markers` are the markers of the sections around the place, innermost first, such as "§3.1" and "§2.1". The
-        first of them that has an ownership that has not expired decides.
+        result is the ownership of the first of them that has one that has not expired at the time `now`.
         """
         return next((held for marker in markers if (held := self.live(marker, now))), None)
 
     def forbidding(self, markers: Iterable[str], agent: str, now: str) -> Ownership | None:
         """Return the ownership that forbids an agent to write at a place in the memory, or None if the agent may.
 
-        `markers` are the markers of the sections around the place, innermost first, such as "§3.1" and "§2.1". The
-        first of them that has an ownership that has not expired at the time `now` decides.
+        `markers` are the markers of the sections around the place, innermost first, such as "§3.1" and "§2.1". Only
+        one ownership counts: that of the first of them that has one that has not expired at the time `now`.
         """
         held = self.innermost(markers, now)
         return held if held and not held.lets_write(agent) else None
@@ -242,8 +242,8 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
     """Return the coordination state that `files` hold: file name -> content, as `encode` returns them.
 
     `where` is the name of the ref with the files, for messages. Raises MemctlError if the files have another form, are
-    of a newer memctl, or lack the file of ownerships. memctl always writes this file, and a state without ownerships
-    would let everybody write.
+    of a newer memctl, or lack the file of ownerships. memctl always writes this file, and if its loss went unnoticed,
+    everybody could write to every section.
     """
     name = _HEAD
     if _HEAD not in files:

@@ -28,9 +28,10 @@ def cut(text: str, longest: int) -> str:
 
 
 def cut_at_word(text: str, longest: int, mark: str = " …") -> str:
-    """Return a text cut between two words, followed by `mark`: "the beginning …".
+    """Return the beginning of a text, cut between two words, with `mark` after it: "the beginning …".
 
-    The beginning has fewer than `longest` characters. A text of at most `longest` characters is returned unchanged.
+    The beginning has fewer than `longest` characters, `mark` not counted. A text of at most `longest` characters is
+    returned unchanged.
     """
     return text if len(text) <= longest else text[: longest - 1].rpartition(" ")[0] + mark
 
@@ -85,7 +86,7 @@ def whole_lines(lines: Iterable[str], limit: int, count: Callable[[str], int]) -
     """Return those of the lines that fit into `limit` tokens, as a Markdown list; "" if none fits.
 
     `count` returns the number of tokens of a text. A line that does not fit any more is skipped, and the next one is
-    tried.
+    tried. Of equal lines only one is taken.
     """
     text = ""
     for line in dict.fromkeys(lines):

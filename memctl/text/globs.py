@@ -41,9 +41,10 @@ class Globs:
         self._folders: dict[str, tuple[int, ...]] = {"": ()}
 
     def match(self, path: str) -> int | None:
-        """Return the index of the last pattern that matches the file at `path`, None if none matches.
+        """Return the index of the last pattern that matches the file at `path`.
 
-        A pattern matches a file by itself or through a folder above it.
+        The result is None if no pattern matches, or if the last one that matches is an exception (`!…`). A pattern
+        matches a file by itself or through a folder above it.
         """
         folder, _, name = path.rpartition("/")
         exception = -1

@@ -1,4 +1,4 @@
-"""Remove lines from a text that a program printed, such as logs, traces and diffs."""
+"""Remove from a text the lines that are a program's output: logs, traces and diffs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DIFF_START = lazy_regex(r"(?:diff --git |index [0-9a-f]{7,}\.\.|--- \S|\+\+\+ \S
 
 
 def without_output(text: str) -> str:
-    """Return a text without the lines of logs, traces and diffs, except the first line of each diff."""
+    """Return a text without the lines of logs and traces, and without the first diff and everything after it."""
     lines_kept = []
     is_diff = False
     for line in text.split("\n"):

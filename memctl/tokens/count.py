@@ -78,15 +78,15 @@ class Count(msgspec.Struct, frozen=True):
 class Counter:
     """Counts the tokens of texts for one model or family, and keeps counts in a cache if it is given one.
 
-    `calibration` corrects the counts for one model, and is learned from texts whose tokens the model itself reported.
-    `tokenizer` is the model's own tokenizer. Both are None if there is none. A count is from the first of these sources
-    that is available:
+    `calibration` corrects the counts for one model by a ratio, and is learned from texts whose tokens the model itself
+    reported. `tokenizer` is the model's own tokenizer. Both are None if there is none. A count is from the first of
+    these sources that is available:
 
     1. the number that the model itself reported for this very text, which `calibration` has
     2. the model's own `tokenizer`
-    3. the number of tokens of o200k (the tokenizer of OpenAI's models), multiplied by the family's factor and by the
-       ratio of `calibration`
-    4. an estimate of the number of o200k tokens, multiplied by both, too
+    3. the number of tokens of o200k (the tokenizer of OpenAI's models), multiplied by the factor of the model's family
+       and by the ratio of `calibration`, if there is one
+    4. an estimate of the number of o200k tokens, multiplied in the same way
     """
 
     def __init__(

@@ -156,8 +156,8 @@ def estimate(text: str, kind: str) -> int:
 def markdown_estimator(model: str) -> Callable[[str], float]:
     """Return a function that estimates how many tokens a Markdown text has for a model, without a tokenizer.
 
-    Each backslash in the text counts as one more token than `estimate` gives, and the result is multiplied by the
-    factor of the model's family.
+    The estimate for o200k, the tokenizer of OpenAI's models, is raised by one token for each backslash in the text, and
+    multiplied by the factor of the model's family.
     """
     factor = family_of(model).factors["markdown"]
     return lambda text: (estimate(text, "markdown") + text.count("\\")) * factor

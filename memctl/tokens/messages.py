@@ -128,9 +128,9 @@ class PartReader:
 
     @property
     def overhead(self) -> int:
-        """The number of tokens that tool calls, empty results and images have in addition to those of the texts.
+        """The number of tokens so far that belong to no text: those of images, and some of each call and empty result.
 
-        The tokens that every message has in addition are not included.
+        The tokens that every message has besides its texts are not included.
         """
         several = sum(number > 1 for number in self._calls.values())
         beside = PER_TOOL_CALL * self.tool_calls + PER_PARAMETER * self._parameters + PER_SEVERAL_CALLS * several

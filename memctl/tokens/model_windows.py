@@ -52,8 +52,8 @@ def claude_window(model: str, seen: int = 0, compacted: int = 0) -> int:
     two observed numbers of tokens can be given, 0 if they are not known:
 
     - `seen`: tokens that were in the window at some time. If they are more than 200,000, the window is the large one.
-      If they are fewer, that proves nothing: Claude Code compacts only after the request that passes its limit, and 12
-      of 234 real sessions had up to 175,000 tokens in a small window.
+      A number above the 167,000 at which a small window is compacted is not enough: Claude Code compacts only after the
+      request that passes this limit, and 12 of 234 real sessions had up to 175,000 tokens in a small window.
     - `compacted`: tokens at an automatic compaction. If they are at most 200,000, the window is the small one.
     """
     if seen > SMALL:

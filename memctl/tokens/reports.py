@@ -2,7 +2,8 @@
 
 Such a text with its reported number is an observation. A line of the file is JSON in one of these forms:
 
-- `{"model", "text" | "file" | "messages", "input_tokens", "kind"?}`
+- an object with `model`, `input_tokens`, and either `text`, `file` (the name of a file with the text) or `messages`;
+  with a text or a file it may have `kind`, the sort of text, such as "markdown" (one of `families.KINDS`)
 - a request with its answer, `{"request", "response"}`, or with the answer's `usage`, in the shape of Anthropic's or
   OpenAI's interface
 - a line of a Claude Code transcript

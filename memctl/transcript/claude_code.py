@@ -78,7 +78,8 @@ class PromptQueue:
         The prompt is returned with the line that queued it. A line of the transcript says when a prompt enters the
         queue, and when it leaves the queue. There are three ways to leave it: the agent gets the prompt while it works
         (`remove`), the agent gets it afterwards, in a line with an ordinary prompt (`dequeue`), or the user takes it
-        back (`popAll`). Only `remove` gives a result here, since a dequeued prompt is read from its own line.
+        back (`popAll`). Only `remove` gives a result here, since a dequeued prompt is read from its own line. A command
+        such as `/clear` is no prompt, and gives no result.
         """
         if line.fields.get("type") != "queue-operation":
             return None

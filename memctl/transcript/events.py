@@ -27,7 +27,7 @@ class Event(msgspec.Struct, frozen=True):
     - CALL: a tool call, with the `tool` and its `arguments`. `call` is the id of the call, "" if it will have no
       result.
     - RESULT: the result of a tool call, in `text`. `call` is the id of that call. `is_error` says that the call failed.
-      `details` is what the host's transcript says of the result in addition.
+      `details` has what the host's transcript says of the result besides its text, such as a command's exit status.
     - COMPACTION: the context was compacted.
     - DIGEST: the summary that a compaction made, in `text`.
 
@@ -113,8 +113,7 @@ class PendingCalls:
     def take(self, event: Event) -> None:
         """Take the next event of the session.
 
-        A call becomes pending. It ends being pending with its result, or when the agent that made it goes on without a
-        result.
+        If it is a call, the call is pending from now on, until its result comes or the agent goes on without it.
         """
         if event.kind == PROMPT:  # the user may speak while calls run
             return

@@ -129,8 +129,9 @@ def context_tokens(usage: Any) -> int:
 def without_host_tags(text: str) -> str:
     """Return a prompt without the XML elements that the host added to it, such as reminders.
 
-    An element reaches from its tag to the next end tag of its name. The time is linear in the length of the prompt,
-    also if a hundred thousand tags have no end tag, as may be in the output of a command.
+    An element reaches from its start tag to the next end tag of its name; a start tag that another one of its name
+    follows first is left as it is. The time is linear in the length of the prompt, even if a hundred thousand tags have
+    no end tag, as may be in the output of a command.
     """
     tags = list(_HOST_TAG.finditer(text))
     following: dict[str, re.Match[str]] = {}
@@ -172,7 +173,7 @@ def open_plain(path: str) -> int | None:
 
 
 def lines_after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the complete lines of a file that begin at or after an offset, each with the offset of its end before it.
+    """Yield the complete lines of a file from an offset on, each as a pair: the offset where it ends, and the line.
 
     Offsets are in bytes. A line that is too long is yielded as b"". If the file is shorter than the offset, it has been
     replaced by another file, and is read from its beginning.
@@ -185,7 +186,7 @@ def lines_after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
 
 
 def whole_lines(stream: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the complete lines of a stream that begin at or after an offset, each with the offset of its end before it.
+    """Yield the complete lines of a stream from an offset on, each as a pair: the offset where it ends, and the line.
 
     Offsets are in bytes. A line that is too long is yielded as b"". If the last line has no line end, it is still being
     written, and is left out.

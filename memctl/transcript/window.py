@@ -42,7 +42,7 @@ class Window(msgspec.Struct, frozen=True):
     - `messages`: the messages in the form in which they can be sent to the model.
     - `lines`: for each message, the numbers of the transcript's lines that it was made from.
     - `reported`: the number of tokens that the host reported for the last request, 0 if it reported none.
-    - `beginning`: the text at the beginning of the session, which its first request sent to the model.
+    - `beginning`: all texts of the user before the model's first answer, joined by line ends.
     - `left_out`: the number of calls without a result and of results without a call, which can't be sent.
     - `broken`: the number of lines that can't be read.
 

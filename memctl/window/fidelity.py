@@ -1,9 +1,9 @@
 """How much a compressed context keeps of the original, measured by questions (rules.md#window-health).
 
 A judge, which is a model, answers each question from both contexts and then says whether the answers agree. Its verdict
-must be the one word `yes` or `no`; any longer reply is no verdict. Without a judge, the facts that belong to each
-question are searched in both contexts. Long contexts are read whole, piece by piece. Without questions the score is
-None, not 1.0.
+must be the one word `yes` or `no`; a judge that twice replies anything else counts as having said no. Without a judge,
+the facts that belong to each question are searched in both contexts. Long contexts are read whole, piece by piece.
+Without questions the score is None, not 1.0.
 """
 
 from __future__ import annotations
@@ -79,8 +79,9 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A question about a context, with the facts or the sentence by which its answer is recognised.
 
     `ask` is the question itself, and `category` is what it is about, such as "decision"; "" for none. A context answers
-    the question if it contains each text of `facts` as it is, and the sentence `said` at least in other words. A
-    question that has neither `facts` nor `said` can only be judged by a model.
+    the question if it contains each text of `facts` as it is, and the sentence `said` at least in other words; what
+    the original lacks, a compressed context need not contain. A question that has neither `facts` nor `said` can only
+    be judged by a model.
     """
 
     ask: str
@@ -365,9 +366,9 @@ def generate_questions(session: Session) -> list[Question]:
     """Return questions about what a compression of a session must not lose.
 
     Each question is about one thing in the session, such as a decision, an error or a path. Of each kind of thing, at
-    most the last ten are asked about. A thing is left out if no place in the session has most of its words. The events
-    of sub-agents are left out, because each sub-agent has its own window. In a plain text it is not known who speaks,
-    so all of it counts as the user's words.
+    most the last ten are asked about. A thing that can't be found again in the session's texts is left out, since its
+    question would not count. The events of sub-agents are left out, because each sub-agent has its own window. In a
+    plain text it is not known who speaks, so all of it counts as the user's words.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []

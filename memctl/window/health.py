@@ -34,9 +34,9 @@ Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class AlertLevel(Enum):
-    """How serious an alert is.
+    """How serious an alert is: WARNING and CRITICAL are alarms, INFO is none.
 
-    INFO means that a metric is outside its healthy range, but not beyond the limit from which it raises an alarm.
+    INFO says that a metric is outside of its healthy range, whether or not it is beyond the limit for an alarm.
     """
 
     INFO = "info"
@@ -86,9 +86,10 @@ class HealthSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """An alarm: its level, the metric with its value and limit, a message, and the action to take.
+    """An alarm, or a notice of level INFO: the metric with its value and limit, a message, and the action to take.
 
-    `kind` says what the alarm indicates: `capacity`, `degradation`, or `anomaly`, which may be a fault in the agent.
+    The `limit` is the one for an alarm, or for a notice the end of the healthy range. `kind` says what is indicated:
+    `capacity`, `degradation`, or `anomaly`, which may be a fault in the agent.
     """
 
     level: AlertLevel
@@ -111,8 +112,9 @@ class HealthMetric(msgspec.Struct, frozen=True):
     `limit` is the name of the field of AlertThresholds with the metric's limit. An alarm is raised if the values of the
     last `turns` turns are all above the limit, or with `is_above` False all below it. It is not raised if one of these
     turns has no value. With `of_measured`, turns without a value are skipped instead, but the last turn must have one.
-    If `limit` is "", a spike raises the alarm: a value above 3 times the average of earlier values. `says` is the
-    message of the alarm, with places for `{value}` and `{limit}`.
+    If `limit` is "", a spike raises the alarm: a value above 3 times the average of the values before it. The first 20
+    values are left out of this average, and there is no alarm before five others are known. `says` is the message of
+    the alarm, with places for `{value}` and `{limit}`.
     """
 
     name: str
@@ -167,7 +169,7 @@ class HealthMetric(msgspec.Struct, frozen=True):
         return self.alert(self.level, says, value, SPIKE * usual)
 
     def watch(self, value: float | None) -> Alert | None:
-        """Return an alert of level INFO if a value of this metric is outside of its healthy range, else None."""
+        """Return a notice (an alert of level INFO) if a value is outside of the metric's healthy range, else None."""
         is_low = self.least is not None and value is not None and value < self.least
         if value is None or not (is_low or (self.most is not None and value > self.most)):
             return None
@@ -235,7 +237,7 @@ def alerts(
 
 
 def watch(snapshot: HealthSnapshot) -> list[Alert]:
-    """Return an alert of level INFO for each metric in a health snapshot that is outside of its healthy range."""
+    """Return a notice (an alert of level INFO) for each metric of a health snapshot outside of its healthy range."""
     return [alert for name in METRICS if (alert := METRICS[name].watch(snapshot.value(name)))]
 
 

@@ -54,8 +54,9 @@ class CredentialRule:
 
     - `name`: what the rule finds, for messages, such as "Anthropic key".
     - `words`: a text without any of these words is not searched by the rule.
-    - `shape`: how the credential looks, as a regular expression with placeholders. `pattern` is compiled from it.
-    - `example`: a credential that the rule finds, with placeholders in place of its random characters.
+    - `shape`: how the credential looks, as a regular expression in which marks such as `<value>` stand for parts that
+      many rules have in common. `pattern` is compiled from it.
+    - `example`: a credential that the rule finds. A number in braces stands for so many random characters: `ghp_{36}`.
     - `origin`: where the shape is from, such as "vendor" for the documentation of the service.
     - `kind`: the heading in `rules.txt` above the rule. It decides how a found value is checked before it counts.
     - `place`: the rule's place in the file. If two rules find one credential, the earlier rule gives it its name.

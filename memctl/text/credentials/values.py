@@ -7,9 +7,9 @@ neighbouring letters and digits. This share is 10 to 30 % in random words of 20 
 words that people write. A word with less than 50 % is taken for random.
 
 A pair is familiar if it is one of the 200 pairs of letters that are the most frequent in words of code and prose (93 %
-of all pairs there; counted in the modules of Python's library). Of its letters at most the first is a capital, unless
-the whole word has only capitals. A pair of a lower-case letter and a capital after it is half an unfamiliar pair. Pairs
-of two digits, and pairs with a character such as `_`, are left out of the share.
+of all pairs there; counted in the modules of Python's library). A pair whose second letter is a capital is unfamiliar,
+unless the whole word is in capitals. If its first letter is a small one, the pair counts only half, since words in
+camelCase have such pairs. Pairs of two digits, and pairs with a character such as `_`, do not count at all.
 
 This was measured with 2,000 random keys each of 20, 24, 28, 32, 40, 48 and 64 characters. Of keys of letters and digits
 100 % are found, of base64 97 to 99.6 % (with slashes it may look like a path), of URL-safe base64 97 to 100 %, and of
@@ -42,8 +42,8 @@ def familiarity(word: str) -> tuple[float, float]:
     """Return how many pairs of neighbouring characters in a word are familiar, and how many pairs count.
 
     A pair is familiar if it is frequent in ordinary words, such as "er". Pairs of two digits and pairs with a
-    punctuation mark do not count, and a lower-case letter with a capital after it is half an unfamiliar pair. For
-    `getUserName2` the result is (8, 10).
+    punctuation mark do not count. A lower-case letter with a capital after it is unfamiliar, and counts as half a pair.
+    So the result for `getUserName2` is (8, 10): `tU` and `rN` count half, and `e2` is unfamiliar, too.
     """
     familiar = counted = 0.0
     known = _familiar()
@@ -221,7 +221,10 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_named_like_user(user: str, password: str) -> bool:
-    """Return whether a password is the name of its user with a word for a password in it: `proxyuser:proxypassword`."""
+    """Return whether a user and a password are only samples, such as `proxyuser:proxypassword`.
+
+    They are if both contain words such as "user" and "password", and are equal without these words.
+    """
     word = _patterns()["word"]
     rest = word.sub("", user.lower())
     is_sample = rest != user.lower() and sum(map(str.isdigit, rest)) <= 1
@@ -287,7 +290,9 @@ def is_setting(value: str, quoted: bool) -> bool:
 def is_in_prose(value: str, quoted: bool) -> bool:
     """Return whether a value in a sentence is clearly a password, and not a word, a name or a version.
 
-    `quoted` says that the value was in quotation marks.
+    It is one if its letters and digits alternate at least three times (four times without capitals), if it has letters,
+    digits and a sign such as `!`, or if it is at least four words of four or more letters joined by dashes. `quoted`
+    says that the value was in quotation marks.
     """
     value = _stripped(value, quoted).strip("*")
     if (
@@ -309,8 +314,9 @@ def is_in_prose(value: str, quoted: bool) -> bool:
 def is_key(value: str, quoted: bool) -> bool:
     """Return whether a value may be a key.
 
-    It may be one if letters and digits alternate in it often enough, if it is long with many signs, or if it looks
-    random. A UUID may be a key, too. `quoted` says that the value was in quotation marks.
+    It may be one if it has at least 10 characters, and letters and digits alternate in it at least three times or it
+    looks random. With three signs such as `!` it may be one from 16 characters on. A UUID may be a key, too. `quoted`
+    says that the value was in quotation marks.
     """
     value = _stripped(value, quoted)
     if len(value) < _LEAST_KEY or not _may_be_secret(value, quoted):

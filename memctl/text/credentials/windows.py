@@ -1,8 +1,8 @@
 """Find the places in a text where credentials may be.
 
-They may be at long words that do not look like names, and near names of secrets such as `token`. Only these places are
-searched with the rules for credentials. So ordinary text takes little time, and no regular expression is applied to
-more than a few thousand characters at once.
+They may be at long words that are not identifiers, paths or times, and near words such as `token` that announce a
+secret. Only these places are searched with the rules for credentials. So ordinary text takes little time, and no
+regular expression is applied to more than a few thousand characters at once.
 """
 
 from __future__ import annotations

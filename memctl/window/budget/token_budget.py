@@ -382,10 +382,10 @@ def managed_window(conversation: Conversation, utilization: float, budgets: Toke
     """Return the window size from which the manager computes how many tokens to free.
 
     For a large window it is the real size: the conversation fills the fraction `utilization` (0 to 1) of it, and its
-    tokens are counted by the conversation's counter. For a small window it is less. Tokens are freed from the orange
-    zone on, but where a small window's orange zone begins, fewer than the 4,000 tokens for the answer may be left. The
-    zone of a window of the returned size begins early enough. `budgets` has the settings by which tokens are kept for
-    the answer.
+    tokens are counted by the conversation's counter. In a small window the orange zone, from which on tokens are freed,
+    may begin too late: fewer than the 4,000 tokens for the answer may be left there. So for a small window the result
+    is less than the real size, which makes the orange zone begin while 4,000 tokens are left. `budgets` has the size of
+    the window in the model's tokens, and the safety margin.
     """
     return window(conversation, utilization) * min(1.0, answer_line(budgets) / ORANGE_AT)
 

@@ -117,8 +117,9 @@ class CompressionEngine:
         """Sum up one result of a tool before it goes into the window.
 
         `output` is the result, and `arguments` are those of the call. `whole` is a sentence on how to get the whole
-        result; it becomes part of the shorter text. The compression is refused, and the text stays as it is, if the
-        result has at most as many tokens as the engine's `threshold`, or if less than 10 % would be saved.
+        result; it becomes part of the shorter text if rules make it, not a model. The compression is refused, and the
+        text stays as it is, if the result has at most as many tokens as the engine's `threshold`, or if less than 10 %
+        would be saved.
         """
         from memctl.window.compression.model import Text, call_counts, result_by
         from memctl.window.results import summary

@@ -2,8 +2,8 @@
 
 Any error that the model raises is caught and reported once; rules replace the model for the rest of the step. Texts to
 be shortened are sent as data, not as instructions: each is in its own XML element, with credentials redacted. An answer
-is refused if it has little to do with the text, or if it leaves out errors, because the agent would otherwise work with
-a result that no tool printed.
+is refused if it leaves out errors of the text, or if it has little to do with the text, because the agent would take it
+for what a tool printed.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ class CompressionResult(msgspec.Struct, frozen=True):
     `llm_answers_used` and `llm_answers_refused` are how many of its answers were used and refused. `refused` is the
     reason if the compression was not made; then both numbers of tokens are equal, and the ratio is 1.
 
-    `metadata` may have `blocks` (ids of the blocks changed), `lost` (the things for which the compression was refused),
-    `provider` (why the model's text was not used) and `note` (a remark).
+    `metadata` may have `blocks` (ids of the blocks changed), `lost` (things that must survive and would have been lost,
+    so that the compression was refused), `provider` (why the model's text was not used) and `note` (a remark).
     """
 
     strategy: CompressionStrategy

@@ -43,9 +43,9 @@ Dispatcher = Callable[[str, str], SubAgentAnswer]
 def reason_against(subtask: str, calls: float, tokens: float) -> str:
     """Return the reason why a subtask is better done in the main window; "" if it is worth a window of its own.
 
-    It is worth one if its text has at most two sentences that do not refer to the conversation, and if it is likely to
-    take at least 10 calls of tools or 50,000 tokens. `calls` and `tokens` are how many the finished subtasks took on
-    average.
+    It is worth one if its text has at most two sentences and does not refer to the conversation, and if it is likely to
+    take at least 10 calls of tools or 50,000 tokens. As an estimate of that, `calls` and `tokens` are how many the
+    finished subtasks took on average.
     """
     text = subtask.strip()
     if not text:

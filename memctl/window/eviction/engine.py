@@ -215,8 +215,9 @@ class EvictionEngine:
     `numbers` are the settings of the policies' scores. `counter` must be the counter that counted the blocks' tokens;
     None stands for a counter for current Claude models. `where_kept` is a function that returns the place where the
     host keeps a block, which the block's placeholder then names. A placeholder has at most `placeholder_max_tokens`
-    tokens; 0 means no placeholders. `outline_share` is the fraction of a large result's tokens that stays as an
-    outline. A block whose eviction would save fewer than `minimum_gain` tokens stays.
+    tokens; 0 means no placeholders. The placeholder of a large result may have an outline in addition, of at most the
+    fraction `outline_share` of the result's tokens. A block whose eviction would save fewer than `minimum_gain` tokens
+    stays.
 
     The policy `semantic_merge` uses two functions. `embed` returns the vectors of texts; without it, blocks are
     compared by their words. `merge` returns one line for several similar texts; without it, the line is made by rules.

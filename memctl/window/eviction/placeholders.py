@@ -66,8 +66,8 @@ def is_placeholder(block: ContentBlock, most: int) -> bool:
 def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_share: float = 0.0) -> str | None:
     """Return the placeholder of an evicted block, with fewer tokens than the block; None if it can't be short enough.
 
-    `most` is the largest number of tokens that it may have. `outline_share` is for large results of tools: their
-    placeholders also have an outline, of at most this fraction of the result's tokens.
+    `most` is the largest number of tokens that it may have without an outline. An outline is added only for a large
+    result of a tool, of at most the fraction `outline_share` of the result's tokens.
     """
     text = _plain_placeholder(evicted, most, counter)
     if text is None or evicted.same_as or not outline_share:

@@ -48,7 +48,11 @@ class Fractions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class HybridWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How much each of five signals counts in the score of the policy `hybrid`; the weights sum to 1.
 
-    The signals are recency, the score of the policy `priority`, the remaining life, references by turns, and novelty.
+    - `recency`: how recent the block is, or the last reference to it.
+    - `priority`: the score of the policy `priority`.
+    - `type_ttl`: how much of the block's life remains.
+    - `reference_freq`: how many turns refer to the block.
+    - `semantic_duplication`: how little newer blocks repeat of the block.
     """
 
     recency: Share = 0.30
@@ -61,7 +65,11 @@ class HybridWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=
 class PriorityWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How much each of five signals counts in the score of the policy `priority`; the weights sum to 1.
 
-    The signals are recency, nearness to the task, the type of content, references by turns, and the host's wish.
+    - `recency`: how recent the block is, or the last reference to it.
+    - `semantic`: how near the block's content is to the task.
+    - `source`: the type of content.
+    - `reuse`: how many turns refer to the block.
+    - `explicit`: how much the host wants to keep the block, by its `do_not_evict` and `priority_score`.
     """
 
     recency: Share = 0.30
@@ -92,9 +100,9 @@ class Scoring(msgspec.Struct, frozen=True):
     `type_ttl` maps the name of a type of content, such as "tool_result", to the life of its blocks, if it differs from
     the default in TypeTtl. After a half-life half of a score remains: `fifo_half_life` and `lru_half_life` are for the
     policies of these names, and `recency_half_life` is for the recency in other policies. In the policy `lru` a block
-    without references scores at most `lru_cold_start`. A block to which `full_reuse` or more turns refer has the
-    highest score for reuse. A block counts as repeated if a newer block is more similar to it than
-    `similarity_threshold` (0 to 1).
+    without references scores at most `lru_cold_start`. In `priority` and `hybrid` a block scores more the more turns
+    refer to it, but no more from `full_reuse` turns on. A block counts as repeated if a newer block is more similar to
+    it than `similarity_threshold` (0 to 1).
     """
 
     hybrid_weights: HybridWeights = HybridWeights()

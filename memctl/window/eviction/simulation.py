@@ -5,8 +5,8 @@ may evict blocks. If an evicted block is needed later, getting it back costs tok
 counted as follows:
 
 - A later block may name something that was evicted (by path, identifier or id; see `references`). The model would then
-  have to fetch it again. Evicted content of every kind counts: results, answers, thinking. The model that wrote the
-  conversation could see all of it, and nobody knows what it could have done without.
+  have to fetch it again. Evicted content of every kind counts (results, answers, thinking), because the model that
+  wrote the conversation could see all of it, and which parts it needed is not known.
 - There is no regret if the same turn fetches the content again, by repeating the call or reading the file: the
   conversation pays for this with or without the eviction. After that, references mean the new content.
 - A reference to a symbol that the placeholder's outline lists with its line costs the tokens of 40 lines.

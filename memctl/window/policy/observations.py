@@ -197,10 +197,11 @@ def no_ops(events: Sequence[WorkflowEvent]) -> int:
 
 
 def measure_state(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:
-    """Return what can be measured, before a workflow's next batch of parallel work, about its agents' contexts.
+    """Return what the log of batches and a workflow's events tell about the contexts of the workflow's agents.
 
-    `observations` are the lines of the log of batches, oldest first. Of these lines and of `events`, only those of the
-    workflow with the id `workflow` count. A value is None if it is not known.
+    The values are for the judgement of the workflow's next batch of parallel work; None is one that is not known.
+    `observations` are the lines of the log, oldest first. Of these lines and of `events`, only those of the workflow
+    with the id `workflow` count.
     """
     past = [observation for observation in observations if observation.workflow == workflow]
     last, open_ = past[-1].date if past else "", since_checkpoint(events, workflow)

@@ -268,8 +268,8 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     """Return which records are due to be archived, deleted or dated (see RetentionVerdict), and which are spared.
 
     `untouchable` are paths of files that must not change, each with the reason. A record that is due to be deleted is
-    only archived while a page refers to it, or a record that stays open or is kept for ever. If the result is carried
-    out, a second call with the same time finds nothing due.
+    only archived as long as something refers to it: a page, or a record that stays open, is kept for ever or must not
+    change. If the result is carried out, a second call with the same time finds nothing due.
     """
     rules, records = snapshot.config.lifecycle, snapshot.records
     untouchable = untouchable or {}

@@ -66,7 +66,8 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     - `workflow` is the name of the checkpoint's workflow, "" to let `checkpoints.workflow_for` choose one.
     - `window` is the number of the context window within the session, None to let memctl find it.
-    - `base` is the version or id of the checkpoint that the new one continues, "" for the newest in this worktree.
+    - `base` is the id of the checkpoint that the new one continues, or its version (its number within the workflow);
+      "" stands for the newest checkpoint in this worktree.
     - `dropped` are the texts of steps to remove.
     - `is_whole` says that the new state replaces the earlier one: steps that it does not name are dropped, unless they
       are done. Otherwise the new state is added to the earlier one.

@@ -138,9 +138,9 @@ def read(memory: Memory) -> list[Observation]:
 def merged(lines: Sequence[Observation]) -> list[Observation]:
     """Return the lines of a log of batches, with neighbouring lines about the same batch merged into one.
 
-    The merged line has the values of the later line. But the growth and the counts of compressions since the last batch
-    are those of the earlier line, the triggers are all that fired in one of the two lines, and the numbers of requests
-    and denials are the higher ones of the two lines.
+    The merged line has the values of the later line, with three exceptions: the growth and the counts of compressions
+    since the last batch are those of the earlier line, all triggers that fired in either line count as fired, and of
+    the two numbers of requests, and of denials, the higher one is taken.
     """
     observations: list[Observation] = []
     for line in lines:

@@ -192,7 +192,7 @@ class ContextPressureMonitor:
 
     @property
     def baseline(self) -> float:
-        """The number of tokens that a turn usually adds to the window, with which spikes are compared.
+        """The number of tokens that a turn usually adds to the window; a turn that adds far more is a spike.
 
         It is 0 before the second measurement.
         """

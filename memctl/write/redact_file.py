@@ -136,8 +136,8 @@ def redact_change(change: Change, secrets: Secrets) -> Change:
 def without_credentials(change: Change) -> Change:
     """Return a change with all credentials replaced in its new texts and its commit message.
 
-    The old texts of its files stay as they are. So do file names: that of a checkpoint contains its id, by which it is
-    found. Raises MemctlError for a text that memctl could not read any more without its credentials.
+    The old texts of its files stay as they are. So do file names: that of a checkpoint is made from its id.
+    Raises MemctlError for a text that memctl could not read any more without its credentials.
     """
     writes = tuple(msgspec.structs.replace(write, text=_without_credentials(write)) for write in change.writes)
     words = {name: credentials.redact(getattr(change, name), strict=False) for name in ("title", "session", "reason")}

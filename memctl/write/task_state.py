@@ -129,10 +129,11 @@ def update(
 ) -> Change:
     """Return the Change that updates a state record with new values and with the progress of a checkpoint.
 
-    `values` are the record's new values by field, `saved` is the state in the checkpoint, None for none. Steps become
-    claimed or done as in a checkpoint, and new next actions replace the earlier ones; fields whose value stays keep
-    their text as it is. `completion` is in percent; if it is None, it is computed from the steps. Raises MemctlError
-    for a record that is not a state, and for a step that can't get the wanted status.
+    `values` are the record's new values by field, `saved` is the state in the checkpoint, None for none. Which status a
+    step may get, such as claimed or done, follows the same rules as in a checkpoint. New next actions replace the
+    earlier ones. Only fields whose values change are written anew. `completion` is in percent; if it is None, it is
+    computed from the steps. Raises MemctlError for a record that is not a state, and for a step that can't get the
+    wanted status.
     """
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:

@@ -205,8 +205,8 @@ class ContextWindowManager:
     def on_turn_end(self, response_tokens: int) -> HealthSnapshot:
         """Count the tokens of an answer, and return a snapshot of the window's health at the end of the turn.
 
-        Call it after each request; `response_tokens` is the size of the answer. If the snapshot begins an alarm, the
-        health monitor's `on_alert` is called.
+        Call it after each request; `response_tokens` is the size of the answer. For each alarm that the snapshot
+        raises, and the one before did not, the health monitor's `on_alert` is called.
         """
         self.budget_manager.track(BudgetComponent.MESSAGE_HISTORY, response_tokens)
         current = {part: budget.used for part, budget in self.budget_manager.budgets.items()}

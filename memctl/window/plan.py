@@ -63,9 +63,11 @@ def make_plan(
 
     The plan's target is usually 60 % of the window, and always at least `clear_at_least` tokens below the
     conversation's present size. If the results that the model has not read yet take more than 15 % of the window, the
-    target is higher: the tokens of these results, plus 60 % of the rest of the window. Otherwise 39,000 unread tokens
-    in a window of 64,000 would leave no room for anything else. In the yellow zone it matters how many turns away the
-    red zone is; this is computed from the velocity (tokens a turn), which shows a sudden rise at once.
+    target is higher: the tokens of these results, plus 60 % of the rest of the window. With 60 % of the whole window,
+    which are 38,400 of 64,000 tokens, unread results of 39,000 tokens would leave no room for anything else.
+
+    Except in an emergency, there is a plan in the yellow zone only if the red zone is less than two turns away. These
+    turns are computed from the velocity (tokens a turn): the forecast in `reading` shows a sudden rise too late.
     """
     utilization = reading.current_tokens / reading.max_tokens
     managed = token_budget.managed_window(conversation, utilization, budgets)

@@ -119,9 +119,10 @@ def compression(
 def budget(config: WindowConfig) -> TokenBudgetManager:
     """Return the budget manager for a window's manager, made from the settings.
 
-    It refuses tokens only if the whole window has no room for them; a component that exceeds its own limit only warns.
-    If components refused tokens, tools' results beyond their share of 12 % would be summed up before the model reads
-    them, even in an empty window (rules.md#window-budget). Raises MemctlError for a window that is too small.
+    The budget manager refuses tokens only if the whole window has no room for them. If just a component exceeds its
+    limit, the budget manager only warns. Otherwise tools' results beyond their share of 12 % would be summed up before
+    the model reads them, even in an empty window (rules.md#window-budget). Raises MemctlError for a window that is too
+    small.
     """
     section, size = config.budget, config.max_context_tokens
     how: dict[str, Any] = {"soft_limit_pct": section.soft_limit_pct, "enforce_components": False}

@@ -18,9 +18,9 @@ RENAMED = ("MEM201", "MEM203")  # findings about missing code, which may have be
 def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]], memory: Memory | None = None) -> Change:
     """Return the Change that fixes those of `findings` that have one right answer; it is empty if there are none.
 
-    It adds missing ends of links, sets the status of superseded records and, with `memory`, writes the new paths of
-    renamed files into references. A finding is a pair: the code of a rule, such as "MEM107", and the path of a record
-    or page.
+    If only one of two linked records has the link, it is added to the other. Superseded records get that status. With
+    `memory`, the new paths of renamed files are written into references. A finding is a pair: the code of a rule, such
+    as "MEM107", and the path of a record or page.
     """
     findings = list(dict.fromkeys(findings))
     records = {record.path: record for record in snapshot.records}

@@ -38,8 +38,8 @@ def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepare
     """Commit files as the next change of the open batch, or as the first change of a new batch; return the commit's id.
 
     `contents` are bytes by path relative to the worktree's top, None for a deletion. `text` is the commit's message.
-    `prepared` holds Git commands that were started for the commit. Raises CommitPending if the commit can't be made
-    now.
+    `prepared` holds Git commands that already run in the background, because the commit needs their answers. Raises
+    CommitPending if the commit can't be made now.
     """
     repository = memory.repository
     branch, head = repository.branch()
@@ -163,8 +163,9 @@ def unstage(memory: Memory) -> None:
 def leave_branch(memory: Memory, branch: str) -> None:
     """Pass on or close the worktree's batch of `branch`, after the user has switched to another branch.
 
-    If the other branch starts at the commit before the batch, it is a branch just made, or `branch` under another name,
-    and gets the batch. Otherwise the batch is squashed on `branch`, and its files are removed from the worktree.
+    The other branch gets the batch if it was just made, or is `branch` renamed: it then points to the commit on which
+    the batch is based, has no batch itself, and no worktree is on `branch`. Otherwise the batch is squashed on `branch`
+    (or stays open there, if `branch` has moved or a worktree is on it), and its files are removed from this worktree.
     """
     here, head = memory.repository.branch()
     batch = batches.open_batch(memory, branch)

@@ -1,7 +1,7 @@
-"""The log of a move of the worktree to another commit: written before the move, so that a later write can finish that.
+"""The log of a move of the worktree to another commit, from which a later write can finish an interrupted move.
 
-The new commit is in Git before the move begins. Without the log, after a checkout that was killed half-way, memctl
-would take the files that were already written for edits by the user.
+The log is written before the move begins, and the new commit is in Git by then. Without the log, after a checkout that
+was killed half-way, memctl would take the files that were already written for edits by the user.
 """
 
 from __future__ import annotations

@@ -297,10 +297,11 @@ def commit_paths(
 
     - `paths` has the paths, below `.memory/`, as keys in order.
     - `changes` are the changes that wrote the paths; the commit's message is made of them.
-    - `least` are the paths for which the commit is made (none: all paths). If none of these has an uncommitted change,
-      no commit is made, and "" is returned. The other paths are rendered documents, which get no commit of their own.
+    - `least` are those of `paths` that are worth a commit; () stands for all. If none of them has an uncommitted
+      change, no commit is made, and "" is returned. The other paths are rendered documents, which get no commit of
+      their own.
     - `is_fresh` says that all paths are known to differ from HEAD, so that Git is not asked.
-    - `prepared` holds Git commands that were started for the commit.
+    - `prepared` holds Git commands that already run in the background, because the commit needs their answers.
 
     Raises CommitPending if the commit can't be made now.
     """

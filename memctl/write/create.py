@@ -64,7 +64,7 @@ def add(memory: Memory, draft: Draft, options: WriteOptions) -> Outcome:
 
 
 def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft: Draft) -> Change:
-    """Return the Change that adds a record with the next id of `sequence`.
+    """Return the Change that adds a record with the next id of its type and day, which `sequence` generates.
 
     `snapshot` is the memory, in which the records and the section that the draft refers to are looked up; it may be
     None if the draft refers to none. Raises MemctlError with every invalid value.

@@ -192,8 +192,8 @@ def render_differing(
 
     The texts are by path, None for a document to delete. `comparison` says which documents differ, and has their new
     texts, except for the document of the source files. If that document is stale, it is rendered here, with the
-    renderer `making`. With `facts` it is rendered even if it is not stale, since the file sizes in it may be old,
-    unless a person has edited it. If its template fails, the returned comparison lists it as broken.
+    renderer `making`. With `facts` it is rendered even if it is not stale, since the file sizes in it may be old; but
+    if a person has edited it, it is left alone. If its template fails, the returned comparison lists it as broken.
     """
     texts: dict[str, str | None] = {**comparison.stale, **dict.fromkeys(comparison.orphans)}
     path = f"{FOLDER}/{SOURCES}"

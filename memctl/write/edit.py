@@ -138,11 +138,11 @@ def rewrite(
 
 
 def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -> Change:
-    """Return the Change that gives issues the status of resolved ones, or states the status of those that are done.
+    """Return the Change that sets the status of issue records to "resolved", and that of state records to "done".
 
     `references` are the records' ids, as a person typed them. `resolution` says how an issue was resolved: it goes into
-    the record and into the commit's message. Raises MemctlError for a record of another type, and for a state if a
-    resolution is given, since states have none.
+    the record and into the commit's message. Raises MemctlError for a record of another type, and for a state record if
+    a resolution is given, since state records have none.
     """
     records = [snapshot.resolve(reference) for reference in references]
     writes = []

@@ -45,17 +45,17 @@ class MemoryFile(msgspec.Struct, frozen=True):
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """A record, page or heading that has the name `name` (an id, marker or number) which another one has, too, or had.
+    """One of several records, pages or headings that have, or once had, the same `name`: an id, marker or number.
 
-    `now` is its new name, equal to `name` if it keeps that, and `path` is its file.
+    `now` is the name that it has from now on, equal to `name` if it keeps that, and `path` is its file.
 
     What a reference to `name` means depends on the Git history that the writer of the reference had. `origin` is the
     file or line that gave this record, page or heading its name: only if that history has `origin` can the reference
     mean it. `until` is the file or line that later gave it another name, None if there was none: if that history has
     `until`, too, the reference means something else.
 
-    `memory_id` is the record's after the renumbering, "" for a page or heading. `is_new` is False if an earlier
-    renumbering has resolved the collision.
+    `memory_id` is the record's after the renumbering, "" for a page or heading. `is_new` is True if the name is shared
+    at present, and False if an earlier renumbering has changed that already.
     """
 
     name: str

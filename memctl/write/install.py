@@ -1,13 +1,13 @@
 """Setting up a clone: Git's hooks and merge drivers, which a clone does not get from its remote.
 
-If the pre-commit framework has installed its hook, memctl leaves it where it is. memctl's hook becomes the hook
-`.legacy`, which the framework runs before its own; there `pre-commit install` and `pre-commit uninstall` do no harm. If
-memctl moved the framework's hook instead, a second `pre-commit install` would make the hook refuse every commit, and
-lose a hook that was kept as `.legacy`.
+If the pre-commit framework has installed its hook, memctl leaves that hook where it is. memctl's own hook goes into the
+file beside it with `.legacy` at the end of its name, which the framework runs first. A later `pre-commit install` or
+`pre-commit uninstall` then does no harm. If memctl moved the framework's hook instead, a second `pre-commit install`
+would make the hook refuse every commit, and lose a hook that was kept as `.legacy`.
 
-For nightly maintenance memctl only returns a text, which the user adds to the crontab or to CI. In CI only the
-retrieval counts that are in Git are known, and the results go back by a push. In other clones `maintain` adds their own
-counts to the records.
+For nightly maintenance memctl only returns a text, which the user adds to the crontab or to CI. A clone in CI knows
+only the retrieval counts that are in Git; it pushes the commit that `maintain` makes. Each other clone counts its own
+retrievals, which `maintain` adds to the records when it runs there.
 """
 
 from __future__ import annotations
@@ -94,9 +94,10 @@ memory:
 class InstallStep(msgspec.Struct, frozen=True):
     """One part of an installation, such as a hook: how it is afterwards, and the changes that lead to that.
 
-    - `part` names it, and `state` says how it is: `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by
-      hand`; `note` explains the state. `fault` says that this part could not be installed or removed as
-      the user wanted.
+    - `part` names it, and `state` says how it is: `installed`, `refreshed` (memctl's older version was replaced),
+      `removed`, `unchanged`, `left` (memctl does not touch what is there, since it is somebody else's or was edited) or
+      `by hand` (the user has to add `lines`). `note` explains the state. `fault` says that this part could not be
+      installed or removed as the user wanted.
     - `files` are changes of a hook's files.
     - The next four are changes of Git's config. `settings` are values to set (None: to delete), and `section` is a
       section to delete. Of settings with several values, `added` are values to add and `taken` are values to delete.

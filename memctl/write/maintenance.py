@@ -268,8 +268,8 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     """Return which records are due to be archived, deleted or dated (see RetentionVerdict), and which are spared.
 
     `untouchable` are paths of files that must not change, each with the reason. A record that is due to be deleted is
-    only archived while a page refers to it, or a record that stays open or is kept for ever. If the result is carried
-    out, a second call with the same time finds nothing due.
+    only archived as long as something refers to it: a page, or a record that stays open, is kept for ever or must not
+    change. If the result is carried out, a second call with the same time finds nothing due.
     """
     rules, records = snapshot.config.lifecycle, snapshot.records
     untouchable = untouchable or {}
@@ -394,9 +394,10 @@ def _spare_held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[st
 def find_backlinks(
     snapshot: Snapshot, targets: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
 ) -> dict[str, str]:
-    """Return who refers to each record in `targets`: by the target's path, the id of one record or marker of one page.
+    """Return for each record in `targets` one record or page that refers to it.
 
-    All pages are searched, but of the records only those in `lasting`. A target to which nothing refers is left out.
+    The keys are the targets' paths, and the values ids of records and markers of pages. All pages are searched, but of
+    the records only those in `lasting`. A target to which nothing refers is left out.
 
     That a record supersedes the target does not count, since this link is removed when the target is deleted. But it
     counts if the record's path is in `untouchable`, the paths of files that must not change, since the link can't be

@@ -1,4 +1,4 @@
-"""Files changed without memctl: which of them belong to the memory, and why one of them is not committed."""
+"""Files changed without memctl: which of them belong to the memory, and for what reasons a file is not committed."""
 
 from __future__ import annotations
 

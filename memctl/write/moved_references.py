@@ -18,7 +18,7 @@ from memctl.store.memory import Memory
 
 
 class MovedReferences:
-    """Finds where the code of broken references is now, as Git's history and the index tell."""
+    """Finds where the code of broken references is now; it looks in Git's history and in Git's index."""
 
     def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
         self._memory, self._snapshot = memory, snapshot

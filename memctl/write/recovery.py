@@ -43,7 +43,10 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
 
 
 def drop_replaced(entries: list[PendingEntry]) -> list[PendingEntry]:
-    """Delete the journal's entries of undone changes that a later change contains, and return all other entries."""
+    """Delete the journal's entries of undone changes that are needed no more, and return all other entries.
+
+    An undone change is needed no more if a later change contains all that it changed, or deletes its files.
+    """
     rest = []
     for number, entry in enumerate(entries):
         later = (entry.change for entry in entries[number + 1 :] if not entry.undone)

@@ -49,7 +49,7 @@ def find(path: str, text: str) -> Secrets:
 def redact(path: str, text: str, secrets: Secrets) -> str:
     """Return a file's text with each of `secrets` replaced; front matter stays valid YAML, a checkpoint valid JSON.
 
-    `path` is relative to `.memory/` and shows what kind of file it is. A rendered document has a digest of its text in
+    `path` is relative to `.memory/` and shows what kind of file it is. A rendered document has a hash of its text in
     its header; the header is made anew, so that the document does not count as edited by hand.
     """
     if not any(form in text for secret in secrets for form in forms(secret)):
@@ -136,8 +136,8 @@ def redact_change(change: Change, secrets: Secrets) -> Change:
 def without_credentials(change: Change) -> Change:
     """Return a change with all credentials replaced in its new texts and its commit message.
 
-    The old texts of its files are not changed. Neither are file names, since a checkpoint's id is part of one. Raises
-    MemctlError for a text that memctl could not read any more without its credentials.
+    The old texts of its files stay as they are. So do file names: that of a checkpoint is made from its id.
+    Raises MemctlError for a text that memctl could not read any more without its credentials.
     """
     writes = tuple(msgspec.structs.replace(write, text=_without_credentials(write)) for write in change.writes)
     words = {name: credentials.redact(getattr(change, name), strict=False) for name in ("title", "session", "reason")}

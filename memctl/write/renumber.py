@@ -1,9 +1,9 @@
 """`renumber`: giving each record, page and heading that shares a name a new name, and correcting the references.
 
-If two records share an id, a reference to it means the record that was in the history of its writer, since the writer
-could not know the other. Pages and headings are treated alike. A link between records leaves less doubt, since the
-files of both records have it. References that stay unclear are reported and left unchanged; from then on they mean the
-record that kept the id.
+If two records share an id, a reference to the id means the record that was in the Git history when the reference was
+written: its writer could not know the other record. References to pages and headings are treated alike. If the
+reference is a link between records, what it means is also seen from the other end, since both records have the link.
+References that stay unclear are reported and left unchanged; from then on they mean the record that kept the id.
 
 During a merge the renumbered files are staged, so that `git commit` concludes the merge with them. This is done only if
 each file was on disk as it was staged, or in conflict: otherwise somebody is working on a file. The merge's commit then
@@ -47,9 +47,9 @@ class SeparateRecord(msgspec.Struct, frozen=True):
 
     If the record is a handoff, `package` is the text of its package, which has no file then either.
 
-    `base` is mostly None. If it is set, the record does have a file elsewhere, but Git merged one side's version of the
-    record into the other record's file. `text` is then this version, and `base` is its ancestor; both are needed to
-    merge the version into the record's own file.
+    `base` is None for such a record. In a rarer case the record does have a file of its own, at another path, but Git
+    has put one side's version of the record into the file at `path`, which is another record's. `text` is then this
+    version, and `base` the ancestor that it was made from: with both it can be merged into the record's own file.
     """
 
     path: str
@@ -61,10 +61,12 @@ class SeparateRecord(msgspec.Struct, frozen=True):
 class Renumbering(msgspec.Struct, frozen=True):
     """A planned renumbering: the change of files, what gets a new name, and the references that are unclear.
 
-    `returned` are pairs of a path and an id: at the path, a merge brought back the former file of a record that was
-    renumbered before and has this id now. So the record has two files, and only a person can say which is better.
-    `lost` are pairs of a record's path and a replaced value: if Git merged changes of one record into the file of
-    another, the changes are moved to the right file, where they may replace values.
+    `returned` is about records that were renumbered before, and have two files now, because a merge brought back the
+    former file; only a person can say which is better. Each is a pair: the former file's path, and the record's present
+    id.
+
+    `lost` is about records of which Git put a version into another record's file. The version is merged into the
+    record's own file, whose values win in a conflict. Each is a pair: the path of this file, and a value that gave way.
     """
 
     change: Change
@@ -77,9 +79,10 @@ class Renumbering(msgspec.Struct, frozen=True):
 def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecord] = ()) -> Renumbering:
     """Plan new names for all but one of the records, pages and headings that share a name, and new references to them.
 
-    `history` says which of them a writer could know. References by which other clones still use former names are
-    corrected, too. `apart` are records that a merge left without a file of their own: each gets one. If several of them
-    have one path, the record with the earliest memory_id keeps the path.
+    `history` says which of them the writer of a reference could know. If an earlier renumbering has taken a name from a
+    record or page, references with this name that came later from another clone are corrected, too. `apart` are records
+    that a merge left without a file of their own: each gets one. If several of them have one path, the record with the
+    earliest memory_id keeps the path.
     """
     strayed = [item for item in apart if item.base is not None]
     apart = [item for item in apart if item.base is None]
@@ -342,9 +345,10 @@ class RenumberingResult(msgspec.Struct, frozen=True):
 
 
 def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
-    """Give one of two records that share an id an id of its own, and rewrite the references to this record.
+    """Give all but one of the records that share an id a new id, and rewrite the references to them.
 
-    Pages and headings that share a § marker are treated alike. Returns what was renumbered. Raises MemctlError.
+    Pages and headings that share a § marker are treated alike. Returns what was renumbered. Raises MemctlError if the
+    change is refused; then nothing is written.
     """
     renumberings: list[Renumbering] = []
 

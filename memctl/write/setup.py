@@ -85,7 +85,7 @@ def _refuse_absent(repository: Repository, folder: Path) -> None:
 
 
 def has_memories(repository: Repository) -> bool:
-    """Return whether Git's index has files of a memory in any folder, even of a memory without settings."""
+    """Return whether Git's index has files of a memory in any folder, even if its `config.yaml` is missing."""
     return bool(git.read(["ls-files", "-z", "--", f":(glob)**/{FOLDER}/**"], repository.top, literal=False))
 
 

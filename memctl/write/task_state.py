@@ -66,7 +66,8 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     - `workflow` is the name of the checkpoint's workflow, "" to let `checkpoints.workflow_for` choose one.
     - `window` is the number of the context window within the session, None to let memctl find it.
-    - `base` is the version or id of the checkpoint that the new one continues, "" for the newest in this worktree.
+    - `base` is the id of the checkpoint that the new one continues, or its version (its number within the workflow);
+      "" stands for the newest checkpoint in this worktree.
     - `dropped` are the texts of steps to remove.
     - `is_whole` says that the new state replaces the earlier one: steps that it does not name are dropped, unless they
       are done. Otherwise the new state is added to the earlier one.
@@ -128,10 +129,11 @@ def update(
 ) -> Change:
     """Return the Change that updates a state record with new values and with the progress of a checkpoint.
 
-    `values` are the record's new values by field, `saved` is the state in the checkpoint, None for none. Steps become
-    claimed or done as in a checkpoint, and new next actions replace the earlier ones; fields whose value stays keep
-    their text as it is. `completion` is in percent; if it is None, it is computed from the steps. Raises MemctlError
-    for a record that is not a state, and for a step that can't get the wanted status.
+    `values` are the record's new values by field, `saved` is the state in the checkpoint, None for none. Which status a
+    step may get, such as claimed or done, follows the same rules as in a checkpoint. New next actions replace the
+    earlier ones. Only fields whose values change are written anew. `completion` is in percent; if it is None, it is
+    computed from the steps. Raises MemctlError for a record that is not a state, and for a step that can't get the
+    wanted status.
     """
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:

@@ -316,8 +316,8 @@ class _BlockReader:
 def type_of(role: str, text: str) -> ContentType:
     """Return the type of content of a text in a message, by the message's role, such as "assistant".
 
-    In a message of the user, text that the user did not write is a MEMORY_INJECTION: a pack of memctl, or text that
-    only the host added.
+    In a message of the user, text that the user did not write is a MEMORY_INJECTION: a pack of memctl, or text that is
+    nothing but what the host added, such as a reminder.
     """
     if role in SYSTEM_ROLES:
         return ContentType.SYSTEM_PROMPT

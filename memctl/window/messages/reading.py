@@ -46,8 +46,9 @@ class FileContent(msgspec.Struct, frozen=True):
 def load(lines: Iterable[str], name: str, *, whole: bool = False) -> FileContent:
     """Return what a file with a conversation contains, read from its lines.
 
-    Only the last window of a transcript is read, unless `whole` is True. `name` is the file's name for error messages.
-    Raises MemctlError for a transcript without messages.
+    Of a transcript only what is in the window at its end is read, as the last compaction left it; with `whole` all
+    messages of the session are read. `name` is the file's name for error messages. Raises MemctlError for a transcript
+    without messages.
     """
     rest = iter(lines)
     first = next((line for line in rest if line.strip()), "")

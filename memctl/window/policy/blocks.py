@@ -34,7 +34,7 @@ class TextBlock(msgspec.Struct, frozen=True):
     and `text` the block's content without markup. `source` is the block as the original text has it, in the lines
     `line` to `end` (the first line of the text is 1), and `tokens` is the size of `source`. `kind` is "heading",
     "text", "list", "code" or "data". `parent` is the number of the block that encloses this block, -1 for none.
-    `is_marked` says whether more than an empty line separates the block from the one before, such as a heading.
+    `is_marked` says whether a visible boundary, such as a heading, and not only an empty line, precedes the block.
     """
 
     number: int
@@ -91,10 +91,10 @@ class ParsedText(msgspec.Struct, frozen=True):
         return above
 
     def passes_down(self) -> list[bool]:
-        """Return for each part of the text whether a judgement on it, such as "relevant", also holds for its subparts.
+        """Return for each block whether a judgement on it, such as "relevant", also holds for the blocks below it.
 
-        It holds unless the part and its subparts are more than half of the text: a heading over nearly everything says
-        little about each part.
+        It holds unless the block and those below it are more than half of the text: a heading over nearly everything
+        says little about each block.
         """
         below = [block.tokens for block in self.blocks]
         for block in reversed(self.blocks):

@@ -15,7 +15,7 @@ measured from the log of earlier batches and from the events of the workflow (`o
     pending_escalations: [security review of the login]    # high risk: security, legacy, network
     deferred_compressions: 1          # triggers that fired and were put off
     event_schema: true                # structured events are defined for all communication
-    resumable: true                   # an agent can resume from its event
+    resumable: true                   # an agent can resume its work from each context
     phase_boundary: false             # true: a phase, such as planning, has ended
     batches_since_compression: 2      # batches of parallel work
     aws_before: 6500                  # tokens of the working set when the last batch began
@@ -296,8 +296,8 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
     """Choose the size class of the summary that is to replace the shared slice: micro, phase or macro.
 
     The summary is to have the first sentence of each paragraph and list of `shared` that is longer than a sentence, and
-    the smallest class with room for them is chosen. The largest class, macro, is chosen if no class has the room, and
-    if the largest context, `working_set`, is above 8,000 tokens. `count` counts tokens.
+    the smallest class with room for them is chosen. There are two reasons for the largest class, macro: no class has
+    the room, or the largest context has more than 8,000 tokens (`working_set`). `count` counts tokens.
     """
     long = [block for block in shared.blocks if block.kind in (TEXT, LIST)]
     outcomes = {block.text: count(first_sentence(block.text), "markdown") for block in long}

@@ -328,8 +328,8 @@ class Measured(NamedTuple):
 
     `before` is the number of tokens of all earlier blocks. `is_preserved` says whether the block must stay whatever the
     task is. `is_relevant` says whether the block bears on the task. It is None if that was not judged: there was no
-    task, or a pack lists the block as left out. It is also None instead of False for a preserved block that shows no
-    record.
+    task, or a pack lists the block as left out. If a block does not bear on the task, but must stay and shows no
+    record, it is also None, so that the block does not count as irrelevant.
     """
 
     block: TextBlock

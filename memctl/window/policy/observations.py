@@ -138,9 +138,9 @@ def read(memory: Memory) -> list[Observation]:
 def merged(lines: Sequence[Observation]) -> list[Observation]:
     """Return the lines of a log of batches, with neighbouring lines about the same batch merged into one.
 
-    The merged line has the values of the later line. But the growth and the counts of compressions since the last batch
-    are those of the earlier line, the triggers are all that fired in one of the two lines, and the numbers of requests
-    and denials are the higher ones of the two lines.
+    The merged line has the values of the later line, with three exceptions: the growth and the counts of compressions
+    since the last batch are those of the earlier line, all triggers that fired in either line count as fired, and of
+    the two numbers of requests, and of denials, the higher one is taken.
     """
     observations: list[Observation] = []
     for line in lines:
@@ -197,10 +197,11 @@ def no_ops(events: Sequence[WorkflowEvent]) -> int:
 
 
 def measure_state(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:
-    """Return what can be measured, before a workflow's next batch of parallel work, about its agents' contexts.
+    """Return what the log of batches and a workflow's events tell about the contexts of the workflow's agents.
 
-    `observations` are the lines of the log of batches, oldest first. Of these lines and of `events`, only those of the
-    workflow with the id `workflow` count. A value is None if it is not known.
+    The values are for the judgement of the workflow's next batch of parallel work; None is one that is not known.
+    `observations` are the lines of the log, oldest first. Of these lines and of `events`, only those of the workflow
+    with the id `workflow` count.
     """
     past = [observation for observation in observations if observation.workflow == workflow]
     last, open_ = past[-1].date if past else "", since_checkpoint(events, workflow)

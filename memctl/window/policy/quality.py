@@ -1,9 +1,9 @@
 """The quality of a context: metrics with targets, triggers for a compression, and advice by line (rules.md#quality).
 
 Most metrics are shares of the tokens of all blocks. There are two exceptions: density is a share of the tokens of the
-whole text, and flow is a share of the tokens of the blocks with text. The metric health (the share of useful tokens)
-does not count markup as useless: otherwise a text that just meets the target of density, 75 %, could not meet the
-target of health, 80 %.
+whole text, and flow is a share of the tokens of the blocks with text. Only density counts markup as useless. The metric
+health (the share of useful tokens) does not, because a text with 24 % markup, which meets the target of density (more
+than 75 %), could then never meet the target of health (more than 80 %).
 """
 
 from __future__ import annotations
@@ -145,10 +145,10 @@ def long_blocks(measures: Measures) -> list[Measured]:
 def critical(measures: Measures) -> list[Measured]:
     """Return the critical blocks of a text, in the order of the text.
 
-    A block is critical if its weight (0 to 10) is at least 9. If there is a task, a weight of 7 is enough, but the
-    block must bear on the task. Together the blocks have at most a quarter of the text's tokens, because critical
-    blocks belong into the first quarter of a text: if there are more, those with higher weights are chosen, and among
-    equal weights the earlier ones.
+    If the text has a task, a block is critical if it bears on the task and has a weight (0 to 10) of at least 7.
+    Without a task it is critical if its weight is at least 9. Critical blocks belong into the first quarter of a text,
+    so those returned have at most a quarter of its tokens together (but at least one is returned). If there are more,
+    those with higher weights are chosen, and among equal weights the earlier ones.
     """
     least = WEIGHTY if measures.task else CRITICAL
     allowed = (True,) if measures.task else (True, None)

@@ -106,10 +106,11 @@ def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list
 
 
 def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
-    """Return the things in the events of a session that must survive a compression, each of them once, the task first.
+    """Return the things in the events of a session that must survive a compression, each of them once.
 
-    Things of one kind are together; the most important is the last. `more` are texts that count as messages of the
-    user. Of the changed files only the last are included, as many as the state of a task can hold.
+    They are grouped by kind, and the task is the first. In a group, the more important things come later. `more` are
+    texts that count as messages of the user. Of the changed files only the last are included, as many as the state of a
+    task can hold.
     """
     prompts = (*happened.prompts, *more)
     spoken = (*happened.said, *prompts[1:])
@@ -200,9 +201,11 @@ def missing_in(wanted: Iterable[Essential], text: str) -> list[Essential]:
 
 
 def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> set[str]:
-    """Return the paths and errors in tools' results that must stay when these are shortened: other messages name them.
+    """Return the paths and errors that must stay in a tool's result when the result is shortened.
 
-    Numbers are left out: those that matter are also in the messages of the user and the model, which stay as they are.
+    They are the paths and errors among `wanted`, the things that must survive a compression, and the paths that
+    messages of the user or the model name. Numbers are left out: those that matter are also in such messages, which
+    stay as they are.
     """
     needed = {thing.text for thing in wanted if thing.kind in (PATH, ERROR)}
     spoken = (ContentType.USER_MESSAGE, ContentType.ASSISTANT_RESPONSE)

@@ -80,7 +80,10 @@ class Happened(msgspec.Struct, frozen=True):
 
     @property
     def open_issues(self) -> list[str]:
-        """The texts of the issues, blockers and to-dos that were stated, solved or not; to-dos in code are left out."""
+        """The texts of the issues, blockers and to-dos that were stated; to-dos in code are left out.
+
+        Those that were solved later in the conversation are included.
+        """
         return [extract.text for extract in self.found if extract.label in OPEN and not extract.path]
 
     @property

@@ -101,12 +101,12 @@ class PressureReading(msgspec.Struct, frozen=True):
     `max_tokens` is the number of tokens that can be filled, and `utilization_pct` is the percentage of it that is
     filled. Two numbers say how fast the window grows, in tokens a turn: `velocity_tokens_per_turn` is the mean of the
     last few turns without the largest and the smallest, and `burn_rate_tokens_per_turn` is the plain mean of the last
-    `forecast_turns` turns, at most 20.
+    20 turns. `forecast_turns` is how many turns this mean has, which is less than 20 at the beginning.
 
     `turns_until_red` is the forecast of the turns until the red zone; it is None if the window does not grow, or if its
-    growth is not known. It assumes that each turn adds `forecast_tokens_per_turn`. That is an average of the last
-    turns' growth and of `usual_tokens_per_turn`, which counts as much as 100 turns; if the latter is 0, which means
-    that it is not known, only the last turns count.
+    growth is not known. It assumes that each turn adds `forecast_tokens_per_turn`. That is an average of the growth in
+    these `forecast_turns` turns and of `usual_tokens_per_turn`, which counts as much as 100 turns. If the usual growth
+    is not known, `usual_tokens_per_turn` is 0, and only the last turns count.
 
     `source` says whether the model reported the tokens or memctl counted them. `disagreement` is the fraction by which
     the model's count differs from memctl's, None if only one is known.
@@ -192,7 +192,7 @@ class ContextPressureMonitor:
 
     @property
     def baseline(self) -> float:
-        """The number of tokens that a turn usually adds to the window, with which spikes are compared.
+        """The number of tokens that a turn usually adds to the window; a turn that adds far more is a spike.
 
         It is 0 before the second measurement.
         """
@@ -230,8 +230,8 @@ class ContextPressureMonitor:
         """Add tokens to the last measurement, or subtract them if `tokens` is negative, and return the new reading.
 
         Call it for a change between two requests, such as an answer or an eviction. The next `measure` computes how
-        much the window grew since the last request; tokens that were subtracted in between do not make this growth
-        smaller.
+        much the window grew since the last request, as if nothing had been subtracted in between: an eviction must not
+        hide the growth.
         """
         argument_checks.numbers(tokens=tokens)
         self._removed -= min(tokens, 0)

@@ -23,8 +23,9 @@ class CrossWindowStateManager(StateStore):
     `workflow` is the name under which the task's checkpoints are stored in the memory. With "" it is the name of the
     branch, or another name if another task already uses that.
 
-    A save is refused as stale if somebody else saved a newer version since this object loaded the state, if a later
-    window has saved the state, or if this object never loaded the newest state and would drop some of its steps.
+    A save is refused as stale in three cases: somebody else saved a newer version since this object loaded the state,
+    a later window has saved the state, or this object never loaded the stored state and is to save one that lacks some
+    of the stored steps.
     """
 
     name = "the newest checkpoint"

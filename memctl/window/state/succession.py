@@ -216,11 +216,11 @@ class Succession:
         return own
 
     def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
-        """Store the state of the task when the window becomes full enough for a save, once until it is emptier again.
+        """Store the state of the task at the first call at which the window is full enough for a save.
 
-        `is_above` says whether it is full enough now (rules.md#window-state). The result is None if nothing was to be
-        stored: because `is_above` is False, because it was True at the last call in this window already, or because
-        there is no keeper.
+        `is_above` says whether it is full enough now (rules.md#window-state). The state is not stored again until the
+        window has been emptier in between. The result is None if nothing was to be stored: because `is_above` is False,
+        because it was True at the last call in this window already, or because there is no keeper.
         """
         crosses = is_above and not self._is_saved and self._keeper is not None
         self._is_saved = is_above

@@ -84,7 +84,7 @@ def _print_faults(faults: list[dict[str, object]], limit: int, *, as_json: bool)
         return
     names = ("at", "event", "session", "where", "fault")
     output.columns([tuple(str(fault.get(name, "")) for name in names) for fault in shown])
-    output.rest(len(faults), len(shown), "no error of a hook is logged")
+    output.rest(len(faults), len(shown), "the log of the hooks has no errors")
 
 
 @command(

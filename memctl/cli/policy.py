@@ -347,7 +347,10 @@ def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tup
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
 @click.option(
-    "--events", type=click.IntRange(min=0), help="The number of workflow events so far. [default: counted by memctl]"
+    "--events",
+    type=click.IntRange(min=0),
+    help="The number of the workflow's events since its last checkpoint; above 50, trigger 8 fires. "
+    "[default: counted by memctl]",
 )
 @click.option("--phase-boundary", is_flag=True, help="Judge as at the end of a phase.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if a trigger fires.")

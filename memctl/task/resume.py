@@ -165,7 +165,7 @@ _WHY = {
     "goal": "what the work is for (--task)",
     "inputs": "what the work needs (--input)",
     "success_criteria": "what the result must be (--expect)",
-    "constraints": "what constrains the work, or none (--constraint)",
+    "constraints": "what constrains the work (--constraint, or --constraint none if nothing does)",
 }
 
 

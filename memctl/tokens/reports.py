@@ -145,7 +145,7 @@ def observe(text: str, read_file: ReadFile) -> Observations:
         line = reader.read(raw)
         try:
             if line is None and reader.broken > broken:
-                raise _Unfit("this is no JSON object")
+                raise _Unfit("the line is not a JSON object")
             if line is not None:
                 _take_line(line, growths, read_file, observed)
         except _Unfit as unfit:
@@ -174,7 +174,10 @@ def _take(report: TokenReport, observed: Observations) -> None:
     if estimate < SHORTEST:
         raise _Unfit(f"the text has fewer than {SHORTEST} tokens")
     if reported <= 0:
-        raise _Unfit("the reported number of tokens leaves none for the text: each request has some besides its text")
+        raise _Unfit(
+            f"the reported number of tokens, {report.reported:,}, is not above the {report.overhead:,} that the "
+            "request has besides its text"
+        )
     name = name_of(report.model)
     texts = [part.text for part in report.parts]
     key = texts[0] if report.is_one_text else msgspec.json.encode([texts, report.reported]).decode()

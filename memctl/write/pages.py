@@ -195,7 +195,10 @@ def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:
     """Raise MemctlError if `marker` is empty or not that of a section."""
     if marker in (None, "", "§"):
         if not snapshot.outline.sections:
-            raise MemctlError("the memory has no section yet", "`memctl section add TITLE` adds one")
+            raise MemctlError(
+                "a page of details must belong to a section, and the memory has none yet",
+                "`memctl section add TITLE` adds one",
+            )
         first = snapshot.outline.sections[0].id
         raise MemctlError(
             "a page of details must belong to a section", f"name one with --section, such as `--section {first}`"

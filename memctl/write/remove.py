@@ -104,7 +104,7 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
         name = reference.strip().upper()
         state = f"{name}, whose id is {identifier} now," if ids.kind_of(name) and name != identifier else identifier
         raise MemctlError(
-            f"{state} is not deleted",
+            f"{state} still exists, so there is no deletion to undo",
             f"to restore an earlier version, give --at REV; `memctl log {identifier}` lists revisions",
         )
     text = text_at(memory, path, revision)
@@ -120,7 +120,8 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
     """Return the Change that restores a deleted checkpoint, with its page if it had one; it has only one version."""
     if sessions_ref.has(memory, version.path):
         raise MemctlError(
-            f"{version.id} is not deleted", "a checkpoint has one version, so there is no earlier one to restore"
+            f"{version.id} still exists, so there is no deletion to undo",
+            "a checkpoint has one version, so there is no earlier one to restore",
         )
     text = _file_at(memory, version.path, revision)
     try:

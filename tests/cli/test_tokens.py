@@ -135,7 +135,7 @@ def test_ignored_lines_are_reported_by_reason(memctl: Memctl, tmp_path: Path) ->
     lines = (*observations(1), 1, 2, {"model": "gpt-5", "text": SENTENCE * 9, "input_tokens": 99})
     err = memctl("tokens", "--calibrate", write(tmp_path, *lines)).err
     assert "skipped: 3" in err
-    assert "2: this is no JSON object" in err
+    assert "2: the line is not a JSON object" in err
 
 
 def test_a_model_that_is_still_far_off_is_warned_of(memctl: Memctl, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_model_that_is_still_far_off_is_warned_of(memctl: Memctl, tmp_path: Pa
 
 
 def test_a_file_without_observations_is_refused_with_the_first_reasons(memctl: Memctl, tmp_path: Path) -> None:
-    assert "line 1: this is no JSON object" in memctl("tokens", "--calibrate", write(tmp_path, 1), code=1).err
+    assert "line 1: the line is not a JSON object" in memctl("tokens", "--calibrate", write(tmp_path, 1), code=1).err
     memctl("tokens", "--calibrate", write(tmp_path), code=1)
     memctl("tokens", "--calibrate", str(tmp_path / "absent"), code=USAGE)
 

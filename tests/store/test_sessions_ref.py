@@ -38,7 +38,7 @@ def test_deleted_checkpoint_is_listed_and_restored_at_its_path(repo: Path, memct
     identifier = saved(memctl)
     text = git(repo, "show", f"{REF}:.memory/checkpoints/w/{identifier.removeprefix('w-')}.json")
     there = git(repo, "rev-parse", REF).strip()
-    assert f"{identifier} is not deleted" in memctl("restore", identifier, code=1).err
+    assert f"{identifier} still exists" in memctl("restore", identifier, code=1).err
     nothing = git(repo, "commit-tree", "-p", there, "-m", "gone", git(repo, "mktree", stdin="").strip()).strip()
     git(repo, "update-ref", REF, nothing)
     assert identifier in memctl("checkpoint", "list", "--all").out

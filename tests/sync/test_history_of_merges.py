@@ -56,7 +56,7 @@ def test_shared_id_means_the_deleted_record_before_the_renumbered_one(
     two: Path, memctl: Memctl, renumbered: tuple[str, str]
 ) -> None:
     taken, new = renumbered
-    assert f"{taken} is not deleted" in memctl("restore", taken, code=1, where=two).err
+    assert f"{taken} still exists" in memctl("restore", taken, code=1, where=two).err
     memctl("delete", taken, where=two)
     logged = memctl("log", taken, "--json", where=two).data["commits"]
     assert [commit["ops"] for commit in logged] == [["delete"], ["issue"]]
@@ -74,7 +74,7 @@ def test_former_id_means_the_renamed_record(repo: Path, memctl: Memctl) -> None:
     file.with_name(file.name.replace(once, now)).write_text(text.replace("title:", f"aliases:\n  - {once}\ntitle:", 1))
     file.unlink()
     memctl("commit")
-    assert f"{once}, whose id is {now} now, is not deleted" in memctl("restore", once, code=1).err
+    assert f"{once}, whose id is {now} now, still exists" in memctl("restore", once, code=1).err
     assert memctl("log", once).out == memctl("log", now).out
 
 

@@ -91,14 +91,14 @@ def test_a_transcript_is_an_observation_for_each_growth() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ([1], "this is no JSON object"),
+        ([1], "the line is not a JSON object"),
         ({"text": TEXT, "input_tokens": 5}, "the line names no model"),
         ({"model": MODEL, "text": TEXT}, "no count"),
         ({"model": MODEL, "text": TEXT, "input_tokens": "9"}, "no count"),
         ({"model": MODEL, "text": TEXT, "input_tokens": -9}, "no count"),
         ({"model": MODEL, "input_tokens": 9}, "no text, file or messages"),
         ({"model": MODEL, "text": "short", "input_tokens": 9}, "fewer than 50"),
-        ({"model": MODEL, "text": TEXT, "input_tokens": FRAME}, "the reported number of tokens leaves none"),
+        ({"model": MODEL, "text": TEXT, "input_tokens": FRAME}, f"tokens, {FRAME}, is not above the {FRAME} that"),
         ({"model": MODEL, "text": TEXT, "input_tokens": 99, "kind": "poem"}, "kind is not one of"),
         ({"model": "llama-3", "text": TEXT, "input_tokens": 99}, "llama-3"),
         ({"model": "gpt-5", "text": TEXT, "input_tokens": 99}, "counted exactly"),
@@ -116,6 +116,6 @@ def test_lines_without_an_observation_are_reported_with_line_and_reason(line: An
 def test_a_broken_line_does_not_spoil_the_others() -> None:
     good = msgspec.json.encode({"model": MODEL, "text": TEXT, "input_tokens": 150}).decode()
     found = observe(f"{good}\n{{broken\n\n{good}\n", no_file)
-    assert [(aside.line, aside.reason) for aside in found.asides] == [(2, "this is no JSON object")]
+    assert [(aside.line, aside.reason) for aside in found.asides] == [(2, "the line is not a JSON object")]
     first, second = found.by_model[MODEL]
     assert first.digest == second.digest, "the same text with the same count is the same observation"

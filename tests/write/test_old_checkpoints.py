@@ -135,7 +135,7 @@ def test_deleted_checkpoint_is_listed_and_restored_whole(repo: Path, memctl: Mem
     memctl("restore", "main-w1-v1-0a0a0a")
     assert {file.name: file.read_text() for file in (repo / ".memory/checkpoints/main").iterdir()} == before
     assert git(repo, "status", "--porcelain") == ""
-    assert "is not deleted" in memctl("restore", "main-w1-v1-0a0a0a", code=1).err
+    assert "still exists" in memctl("restore", "main-w1-v1-0a0a0a", code=1).err
     assert memctl("checkpoint", "list", "--all", "--json").data["deleted"] == []
     memctl("restore", "main-w9-v9-0a0a0a", code=1)
 

@@ -41,7 +41,7 @@ STEPS = (
     "propose the new threshold with these figures",
     "pilot it on at least 3 complex tasks (--threshold)",
     "record the same metrics",
-    "adopt it (scs_threshold in config.yaml), or revert",
+    "adopt the new threshold (scs_threshold in config.yaml), or keep the present one",
 )
 _ROUND = 100  # a proposal is a multiple of so many tokens
 _MOST_KEPT = 1_000  # batches in the log

@@ -10,18 +10,20 @@ write of Claude Code is refused. Files in shell commands count, too, since Codex
 
 To be fast, a hook asks the cache once about all paths that a call may touch, and parses the call only if one of these
 files has a record. The cache is updated by memctl's commands, not by hooks: a record that somebody wrote by hand is
-found after the next command that reads the memory.
+found after the next command that reads the memory. Renamed files are followed (`file_records`).
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 
 from memctl.git.repository import Repository
+from memctl.hooks import daemonize
 from memctl.hooks.event_payload import Payload
 from memctl.store import file_records
 from memctl.store.file_records import PROPOSED, FileRecord
@@ -36,6 +38,7 @@ _MOST = 400  # characters
 _OTHERS = 3  # further records that are named by id
 _AT_ONCE = 3  # files in the answer to one call
 _NO_MARKUP = str.maketrans({"<": "\u2039", ">": "\u203a", "[": "(", "]": ")"})
+_SECONDS = 1.0  # to wait for Git
 _BYTES = 64 * 1024  # of a record's file that are read
 _READERS = (
     "Read",
@@ -98,7 +101,9 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
     top, cwd = repository.top, payload.cwd or str(place)
     shown = folder.shown()
     candidates = [name for name in _candidates(top, cwd, payload.arguments) if _mark(name) not in shown]
-    rows = file_records.records_of_files(repository.private / folder.root.name, candidates, now) if candidates else {}
+    private = repository.private / folder.root.name
+    find_renamed = partial(_find_renamed, repository)
+    rows = file_records.records_of_files(repository, private, candidates, now, find_renamed) if candidates else {}
     if not rows or _is_restricted(repository, place, folder):
         return
     for name, is_written in _touched_files(top, cwd, payload, candidates).items():
@@ -113,6 +118,18 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
             (first, reason), *others = held
             ids = tuple(row.id for row, _ in others[:_OTHERS])
             yield name, is_written, first, reason, ids
+
+
+def _find_renamed(repository: Repository, missing: Sequence[str]) -> dict[str, str]:
+    """Return the present paths of the renamed files and folders among `missing`; {} if Git takes longer than 1 s."""
+
+    def find() -> str:
+        from memctl.pages import renamed_files  # slow to import, and mostly no file is missing
+
+        return json.dumps(renamed_files.find(repository, missing, (), repository.branch()[1], is_staged=True))
+
+    renamed: dict[str, str] = json.loads(daemonize.within(_SECONDS, find) or "{}")
+    return renamed
 
 
 def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[str]:
@@ -189,7 +206,7 @@ def _reason(file: Path, row: FileRecord) -> str | None:
     except OSError:
         return None
     head, _, body = text.removeprefix("---\n").partition("\n---\n")
-    if f"status: {row.status}" not in head.split("\n") or row.file not in head:
+    if f"status: {row.status}" not in head.split("\n") or row.reference not in head:
         return None
     _, _, reason = body.partition("\n## Rationale\n")
     if row.status == PROPOSED and not reason and "\n## Alternatives considered\n" not in body:

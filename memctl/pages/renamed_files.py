@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from memctl.git import differences
+from memctl.git.repository import Repository
 from memctl.git.status import marks
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
@@ -15,12 +16,9 @@ from memctl.store.memory import Memory
 def present_paths(
     memory: Memory, snapshot: Snapshot, missing: Collection[str], commits: Collection[str] = (), at: str | None = None
 ) -> dict[str, str]:
-    """Return the present path of each renamed file or folder among `missing`, by its old path.
+    """Return the present path of each renamed file or folder among `missing`, by its old path, as `find` does.
 
-    The path of a folder ends with a slash if the old one does. Git is asked which files were renamed between each of
-    `commits` and the revision `at` (None for HEAD and the index), once for all commits. For the `missing` files that it
-    does not find so, since they were edited before the rename, it is asked about each commit that renamed one. The
-    answer is cached until HEAD or the index changes. The result may have other renamed files, too.
+    The present is the revision `at`, None for HEAD and the index. The answer is cached until these change.
     """
     repository = memory.repository
     head = repository.resolve(at) if at is not None else repository.branch()[1]
@@ -28,16 +26,30 @@ def present_paths(
     key = b"renamed: " + "\0".join([head, *sorted(commits), *sorted(missing)]).encode(errors="surrogateescape") + mark
     if (stored := snapshot.catalogue.recall(key)) is not None:
         return msgspec.json.decode(stored, type=dict[str, str])
+    renamed = find(repository, missing, commits, head, is_staged=at is None)
+    if at is not None or mark:
+        snapshot.catalogue.keep(key, msgspec.json.encode(renamed))
+    return renamed
+
+
+def find(
+    repository: Repository, missing: Collection[str], commits: Collection[str], head: str, *, is_staged: bool
+) -> dict[str, str]:
+    """Return the present path of each renamed file or folder among `missing`, by its old path.
+
+    The path of a folder ends with a slash if the old one does. Git is asked which files were renamed between each of
+    `commits` and the commit `head`, once for all commits, and with `is_staged` in the index. For the `missing` files
+    that it does not find so, since they were edited before the rename, it is asked about each commit that renamed one.
+    The result may have other renamed files, too.
+    """
     renamed = differences.renamed_since(repository, sorted(commits), head) if head else {}
-    staged = [] if at is not None else differences.changed_in_index(repository)
+    staged = differences.changed_in_index(repository) if is_staged else []
     later = {change.before: change.path for change in staged if change.before}
     left = [path for path in missing if path not in renamed and not folder_after(later, path) and path not in later]
     if head and left and not repository.is_partial:  # in a partial clone Git would fetch each version
         renamed |= differences.renamed_stepwise(repository, left, head)
     renamed = {**later, **{old: later.get(new, new) for old, new in renamed.items()}}
     renamed |= {path: after for path in missing if path not in renamed and (after := folder_after(renamed, path))}
-    if at is not None or mark:
-        snapshot.catalogue.keep(key, msgspec.json.encode(renamed))
     return renamed
 
 

@@ -192,12 +192,13 @@ def _is_restricted(repository: Repository, place: Path, folder: SessionDir) -> b
 
 
 def _reason(file: Path, row: FileRecord) -> str | None:
-    """Return a record's reason, or else its first text.
+    """Return a record's reason, or else the text that says most about it (`reasons_first`).
 
     Returns None if the record's file has another status or no longer refers to the code, unlike the cache. Also None
     for a proposal without a reason or alternatives, which is a report of work and not a decision, and for an issue
     that only says how a command failed: whoever runs it again sees that, and the line that it names has moved.
     """
+    from memctl.text.fit import reasons_first
     from memctl.text.phrases import is_failure
 
     try:
@@ -208,10 +209,11 @@ def _reason(file: Path, row: FileRecord) -> str | None:
     head, _, body = text.removeprefix("---\n").partition("\n---\n")
     if f"status: {row.status}" not in head.split("\n") or row.reference not in head:
         return None
-    _, _, reason = body.partition("\n## Rationale\n")
-    if row.status == PROPOSED and not reason and "\n## Alternatives considered\n" not in body:
+    _, *parts = f"\n{body}".split("\n## ")
+    sections = {heading: text for heading, _, text in (part.partition("\n") for part in parts)}
+    if row.status == PROPOSED and not {"Rationale", "Alternatives considered"} & sections.keys():
         return None
-    shown = (reason or body.partition("\n## ")[2].partition("\n")[2] or body).strip()
+    shown = next(filter(None, reasons_first(sections.items())), body.strip())
     return None if is_failure(shown) else shown.partition("```")[0]
 
 

@@ -265,3 +265,11 @@ def test_record_of_a_folder_is_shown_after_the_folder_is_renamed(session: Sessio
     git(repo, "mv", "lib", "core")
     memctl("list")
     assert at(session, "Read", f"{repo}/core/card.py").startswith(f"{made.id} (active learning) is about core/: ")
+
+
+def test_task_is_shown_with_its_next_step_and_not_with_what_is_done(session: Session, memctl: Memctl) -> None:
+    (session.repo / "tls.c").write_text("int x;\n")
+    steps = ("--done", "OpenSSL", "--done", "GnuTLS", "--next", "Port NSS", "--next", "Write the guide")
+    memctl("state", "TLS backends", *steps, "--code", "tls.c")
+    memctl("list")
+    assert "is about tls.c: TLS backends. Port NSS. (" in at(session, "Read", "tls.c")
